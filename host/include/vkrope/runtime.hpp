@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Tier "runtime": a device of vkrope's own, its buffers, angle tables, submissions and bounded waits; for tools, tests and
+// applications that have no Vulkan device yet.
+//
+// Nothing throws, prints or reads the environment. A Device and what was made with it belong to one thread at a time; the
+// Device must outlive what was made with it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vkrope/kernel.hpp"
+
+namespace vkrope {
+
+/// What a physical device says of itself.
+struct DeviceInfo {
+    std::string name;         ///< as the driver gives it
+    std::string driver;       ///< name and version of the driver
+    std::string uuid;         ///< 32 hex digits
+    VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+    std::uint32_t api_version = 0;
+    std::uint64_t memory_bytes = 0;      ///< largest device-local heap
+    VkPhysicalDeviceLimits limits = {};
+    bool suitable = false;               ///< false: `reason` says what it lacks
+    std::string reason;
+};
+
+/// A message of the loader, a layer or a driver.
+struct Message {
+    bool error = false;  ///< otherwise a warning
+    const char* id = "";
+    const char* text = "";
+};
+
+struct DeviceOptions {
+    /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a UUID; else part of a name, any case.
+    std::string select = {};
+    /// Null: the system's Vulkan loader, found at run time.
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+    /// Turns on VK_LAYER_KHRONOS_validation with synchronisation validation and best practices; without the layer: not_supported.
+    bool validation = false;
+    std::function<void(const Message&)> on_message = {};  ///< called during calls of this library, on the calling thread
+    bool push_descriptors = true;                    ///< false: descriptor sets even where push descriptors are offered
+    std::uint64_t timeout_ns = 30'000'000'000;       ///< longest wait for one submission
+};
+
+/// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices last.
+Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options = {});
+
+/// The one device of `found` that `select` names. None: no_device. Several, or an index past the end: invalid_argument. `found`
+/// is never empty of reasons: the message lists what there was to choose from.
+Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select);
+
+/// A device with one compute queue. Move-only; an empty Device may only be destroyed or assigned to.
+class Device {
+   public:
+    Device() noexcept;
+    ~Device();
+    Device(Device&&) noexcept;
+    Device& operator=(Device&&) noexcept;
+
+    static Result<Device> open(const DeviceOptions& options = {});
+
+    const DeviceInfo& info() const noexcept;
+
+    /// For create() and record() of the kernel tier.
+    const DeviceRef& ref() const noexcept;
+
+    /// Records one command buffer with `record_commands`, submits it and waits for it.
+    ///
+    /// Returns the nanoseconds that the device spent between the first and the last recorded command, or nothing where it
+    /// has no timestamps. The memory effects of earlier submissions are visible to the commands.
+    Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
+
+    struct Impl;
+    Impl& impl() noexcept { return *impl_; }
+
+   private:
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Device memory for a tensor, ids or a table: a storage buffer that can be copied from and to. Move-only.
+class Buffer {
+   public:
+    Buffer() noexcept = default;
+    ~Buffer();
+    Buffer(Buffer&&) noexcept;
+    Buffer& operator=(Buffer&&) noexcept;
+
+    /// bytes  above 0; rounded up to a multiple of 4
+    static Result<Buffer> make(Device& device, VkDeviceSize bytes);
+
+    /// Copies `bytes` bytes from or to host memory, through staging memory.
+    Status upload(const void* source, std::size_t bytes, VkDeviceSize offset = 0);
+    Status download(void* target, std::size_t bytes, VkDeviceSize offset = 0);
+
+    VkDescriptorBufferInfo whole() const noexcept { return {handle_, 0, bytes_}; }
+    VkBuffer handle() const noexcept { return handle_; }
+
+   private:
+    Device::Impl* device_ = nullptr;
+    VkBuffer handle_ = VK_NULL_HANDLE;
+    void* allocation_ = nullptr;
+    VkDeviceSize bytes_ = 0;
+};
+
+/// An angle table on the device, planned, filled and uploaded. Move-only.
+class AngleTable {
+   public:
+    AngleTable() noexcept = default;
+    ~AngleTable();
+    AngleTable(AngleTable&&) noexcept;
+    AngleTable& operator=(AngleTable&&) noexcept;
+
+    /// Arguments as plan_angles.
+    static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
+
+    const AnglePlan& plan() const noexcept { return plan_; }
+
+    /// For Call::angles; refers to this table, which must not move until record() has returned.
+    Angles angles() const noexcept { return {&plan_, view_, buffer_.handle() ? buffer_.whole() : VkDescriptorBufferInfo{}}; }
+
+   private:
+    Device::Impl* device_ = nullptr;
+    AnglePlan plan_;
+    VkImage image_ = VK_NULL_HANDLE;
+    void* allocation_ = nullptr;
+    VkImageView view_ = VK_NULL_HANDLE;
+    Buffer buffer_;
+};
+
+/// The order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim; thd is packed tokens, heads, head_dim.
+enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
+
+/// What a HostRotation works on. Q or K may be absent (0 heads).
+struct HostShape {
+    std::uint32_t batch = 1, tokens = 0;  ///< thd: batch is 1
+    std::uint32_t q_heads = 0, k_heads = 0;
+    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: the rotation's head_dim
+    Element element = Element::f32;                ///< of all tensors, in and out
+    Layout layout = Layout::bshd;
+    std::vector<std::int32_t> positions = {};      ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
+    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
+    AngleSource angles = AngleSource::direct_texture;
+    Mapping mapping = Mapping::by_device;
+    bool in_place = false;                         ///< false: the device keeps input and output apart, so that run() can be repeated
+};
+
+/// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's: they are
+/// compiled when a device first meets a kind of rotation. Move-only.
+class HostRotation {
+   public:
+    HostRotation() noexcept;
+    ~HostRotation();
+    HostRotation(HostRotation&&) noexcept;
+    HostRotation& operator=(HostRotation&&) noexcept;
+
+    static Result<HostRotation> make(Device& device, const Rotation& rotation, const HostShape& shape);
+
+    std::size_t q_bytes() const noexcept;
+    std::size_t k_bytes() const noexcept;
+
+    /// q, k  q_bytes() and k_bytes() bytes; null where the tensor is absent
+    Status upload(const void* q, const void* k);
+
+    /// Rotates what was uploaded; in place, what the last run left. Returns device nanoseconds, where the device has timestamps.
+    Result<std::optional<double>> run(Direction direction = Direction::forward);
+
+    Status download(void* q, void* k);
+
+    /// The same bytes as one run() reads, and writes: for measuring against a plain copy.
+    struct Buffers {
+        VkDescriptorBufferInfo q_in, q_out, k_in, k_out;
+    };
+    Buffers buffers() const noexcept;
+
+    const AnglePlan& angle_plan() const noexcept;
+
+   private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vkrope

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The words that all tiers share: status, element types, pairings, angle sources.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vkrope {
+
+/// What went wrong. `ok` is 0; every other value is an error.
+enum class Code : std::int32_t {
+    ok = 0,
+    invalid_argument,      ///< a field breaks its rule; no Vulkan call was made
+    not_supported,         ///< well formed, but not offered by this version or this device
+    limit_exceeded,        ///< beyond a limit of the device or of the format; both numbers are in `what`
+    invalid_data,          ///< a model file that cannot be read, or that contradicts itself
+    no_device,             ///< no Vulkan loader, or no device that fits
+    out_of_host_memory,    ///
+    out_of_device_memory,  ///
+    device_lost,           ///< every later call on that device fails the same way; destroying is safe
+    timeout,               ///< a bounded wait ran out; the work may still be running
+    vulkan_error,          ///< any other VkResult, in `vk_result`
+};
+
+/// The outcome of a call. Fixed size, so that failing allocates nothing.
+struct Status {
+    Code code = Code::ok;
+    VkResult vk_result = VK_SUCCESS;  ///< the result behind the error, where Vulkan gave one
+    char what[240] = {};              ///< one sentence: field, value, rule. Empty on success.
+
+    explicit operator bool() const noexcept { return code == Code::ok; }
+};
+
+/// A value, or the status that says why there is none (`value` is then value-initialised).
+template <class T>
+struct Result {
+    Status status;
+    T value{};
+
+    explicit operator bool() const noexcept { return bool(status); }
+    T* operator->() noexcept { return &value; }
+    const T* operator->() const noexcept { return &value; }
+};
+
+/// Which two channels of a head row form pair j, in a window of R channels that starts at channel O.
+enum class Pairing : std::uint32_t {
+    half_split = 0,   ///< (O + j, O + j + R/2): GPT-NeoX, Hugging Face Llama
+    interleaved = 1,  ///< (O + 2j, O + 2j + 1): RoFormer, GPT-J
+};
+
+/// How one element of a tensor is stored, little-endian.
+enum class Element : std::uint32_t {
+    f32 = 0,   ///< IEEE 754 binary32
+    f16 = 1,   ///< IEEE 754 binary16
+    bf16 = 2,  ///< the upper half of a binary32
+};
+
+/// Bytes of one element.
+constexpr std::uint32_t element_bytes(Element element) noexcept {
+    return element == Element::f32 ? 4 : 2;
+}
+
+/// Where the shader takes cos and sin from. The bits of the output depend on the source alone.
+enum class AngleSource : std::uint32_t {
+    direct_texture = 0,  ///< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
+    direct_buffer = 1,   ///< one row a position in a storage buffer of float (cos, sin) pairs
+};
+
+/// Where the position of a token comes from.
+enum class PositionSource : std::uint32_t {
+    implicit = 0,  ///< first position + index of the token in its sequence
+    ids = 1,       ///< one int32 a token, in a buffer
+};
+
+enum class Direction : std::uint32_t {
+    forward = 0,  ///< y0 = x0 c - x1 s, y1 = x0 s + x1 c
+    inverse = 1,  ///< s -> -s: the gradient, and the un-rotation where the attention factor is 1
+};
+
+}  // namespace vkrope

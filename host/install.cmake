@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# What an application needs: libraries, headers, the GLSL files, and a package that find_package(vkrope) finds.
+include(CMakePackageConfigHelpers)
+get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
+install(TARGETS ${tiers} EXPORT vkropeTargets)
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/shaders/interface.h ${PROJECT_SOURCE_DIR}/shaders/element.glsl ${PROJECT_SOURCE_DIR}/shaders/pairing.glsl
+              ${PROJECT_SOURCE_DIR}/shaders/angles.glsl
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders)
+install(EXPORT vkropeTargets NAMESPACE vkrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
+configure_package_config_file(vkropeConfig.cmake.in ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
+# Before 1.0, a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/vkropeConfig.cmake ${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)

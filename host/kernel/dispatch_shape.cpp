@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/dispatch_shape.hpp"
+
+#include <cinttypes>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+bool all_f32(const Width& width) {
+    return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
+}
+
+// A unit must not straddle the window's borders, nor the middle of the pairs.
+bool width_allows(const KernelInfo& info, const Width& width, std::uint32_t unit) {
+    return width.head_dim == 0 || (width.rotary_offset % unit == 0 && (width.head_dim - width.rotary_offset - info.rotary_dim) % unit == 0);
+}
+
+}  // namespace
+
+std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept {
+    if (access == shader::access_narrow) return 1;
+    return (access == shader::access_wide ? 4u : 1u) * (all_f32(info.q) && all_f32(info.k) ? 1u : 2u);
+}
+
+bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
+    const std::uint32_t unit = unit_elements(info, access);
+    return (info.rotary_dim / 2) % unit == 0 && width_allows(info, info.q, unit) && width_allows(info, info.k, unit);
+}
+
+bool strides_allow(Element element, const Strides& strides, std::uint32_t access) noexcept {
+    if (access == shader::access_narrow) return true;
+    const std::uint64_t multiple = (access == shader::access_wide ? 16 : 4) / element_bytes(element);
+    return (strides.offset | strides.batch | strides.token | strides.head) % multiple == 0;
+}
+
+Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads, const DispatchLimits& limits) noexcept {
+    Variant variant{.access = access, .unit_elements = unit_elements(info, access)};
+    const auto at_most = [&](std::uint32_t size) { return size < limits.workgroup_invocations ? size : limits.workgroup_invocations; };
+    if (cpu) {
+        // 64 bytes or more side by side: a software device runs an invocation on one core, and a core fetches whole lines.
+        const std::uint32_t unit_bytes = variant.unit_elements * (all_f32(info.q) && all_f32(info.k) ? 4 : 2);
+        variant.heads_owned = 0;
+        variant.units_owned = unit_bytes < 64 ? 64 / unit_bytes : 1;
+        variant.workgroup_size = at_most(128);
+    } else {
+        variant.heads_owned = variant.heads_batch = many_heads ? 4 : 1;
+        variant.workgroup_size = at_most(64);
+    }
+    return variant;
+}
+
+std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, const Work& work) noexcept {
+    const std::uint64_t run = std::uint64_t{variant.unit_elements} * variant.units_owned;
+    const bool owns_all = variant.heads_owned == 0;
+    const auto groups = [&](std::uint32_t heads) { return owns_all ? 1 : divide_up(heads, variant.heads_owned); };
+    const auto copies = [&](const Width& width, std::uint32_t heads, bool in_place) {
+        return heads == 0 || in_place ? 0 : divide_up(width.head_dim - info.rotary_dim, run) * groups(heads);
+    };
+    const std::uint64_t pair_groups = owns_all ? 1 : groups(work.q_heads) + groups(work.k_heads);
+    return divide_up(info.rotary_dim / 2, run) * pair_groups + copies(info.q, work.q_heads, work.q_in_place) +
+           copies(info.k, work.k_heads, work.k_in_place);
+}
+
+Result<DispatchShape> dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
+                                     const DispatchLimits& limits) noexcept {
+    // The shader counts invocations in 32 bits.
+    constexpr std::uint64_t most_invocations = std::uint64_t{1} << 32;
+    const std::uint64_t items = items_per_token(info, variant, work);
+    if (items * work.tokens > most_invocations - variant.workgroup_size) {
+        return {error(Code::limit_exceeded, "tokens is %u: its %" PRIu64 " invocations are more than 2^32", work.tokens,
+                      items * work.tokens),
+                {}};
+    }
+    const std::uint64_t groups = divide_up(items * work.tokens, variant.workgroup_size);
+    DispatchShape shape;
+    // Along x as far as it goes, the rest along y; the last row may reach past the end, which the shader checks.
+    shape.groups[0] = std::uint32_t(groups < limits.workgroup_count[0] ? groups : limits.workgroup_count[0]);
+    const std::uint64_t rows = divide_up(groups, shape.groups[0]);
+    if (rows > limits.workgroup_count[1]) {
+        return {error(Code::limit_exceeded, "tokens is %u: it needs %" PRIu64 " workgroups, the device counts to %u x %u",
+                      work.tokens, groups, limits.workgroup_count[0], limits.workgroup_count[1]),
+                {}};
+    }
+    if (rows * shape.groups[0] * variant.workgroup_size > most_invocations) {
+        return {error(Code::limit_exceeded, "tokens is %u: its %" PRIu64 " workgroups are more than 2^32 invocations", work.tokens,
+                      groups),
+                {}};
+    }
+    if (work.batch > limits.workgroup_count[2]) {
+        return {error(Code::limit_exceeded, "batch is %u: the device counts to %u workgroups along z", work.batch,
+                      limits.workgroup_count[2]),
+                {}};
+    }
+    shape.groups[1] = std::uint32_t(rows);
+    shape.groups[2] = work.batch;
+    return {{}, shape};
+}
+
+}  // namespace vkrope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/functions.hpp"
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// Fills one entry; the first one that is missing decides the status.
+template <class Function, class Find>
+void load_one(Function& entry, const char* name, const Find& find, Status& status) {
+    entry = reinterpret_cast<Function>(find(name));
+    if (!entry && status) status = error(Code::invalid_argument, "get_instance_proc_addr: it does not know %s", name);
+}
+
+}  // namespace
+
+Result<InstanceFunctions> InstanceFunctions::load(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+    Result<InstanceFunctions> loaded;
+    const auto find = [&](const char* name) { return get_instance_proc_addr(instance, name); };
+#define VKROPE_LOAD(name) load_one(loaded.value.name, #name, find, loaded.status);
+    VKROPE_INSTANCE_FUNCTIONS(VKROPE_LOAD)
+    return loaded;
+}
+
+Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device, const InstanceFunctions& instance) {
+    Result<DeviceFunctions> loaded;
+    const auto find = [&](const char* name) { return instance.vkGetDeviceProcAddr(device.device, name); };
+    VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
+    if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
+#undef VKROPE_LOAD
+    return loaded;
+}
+
+}  // namespace vkrope

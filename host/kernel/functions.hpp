@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The Vulkan entry points that the kernel tier calls, in a private table filled through the caller's vkGetInstanceProcAddr: no vk*
+// symbol is linked or exported, so that the library lives beside any loader.
+#pragma once
+
+#include "vkrope/kernel.hpp"
+
+namespace vkrope {
+
+#define VKROPE_INSTANCE_FUNCTIONS(X)        \
+    X(vkEnumerateDeviceExtensionProperties) \
+    X(vkGetPhysicalDeviceProperties)        \
+    X(vkGetDeviceProcAddr)
+
+#define VKROPE_DEVICE_FUNCTIONS(X) \
+    X(vkAllocateDescriptorSets)    \
+    X(vkCmdBindDescriptorSets)     \
+    X(vkCmdBindPipeline)           \
+    X(vkCmdDispatch)               \
+    X(vkCmdPushConstants)          \
+    X(vkCreateComputePipelines)    \
+    X(vkCreateDescriptorPool)      \
+    X(vkCreateDescriptorSetLayout) \
+    X(vkCreatePipelineLayout)      \
+    X(vkCreateShaderModule)        \
+    X(vkDestroyDescriptorPool)     \
+    X(vkDestroyDescriptorSetLayout) \
+    X(vkDestroyPipeline)           \
+    X(vkDestroyPipelineLayout)     \
+    X(vkDestroyShaderModule)       \
+    X(vkUpdateDescriptorSets)
+
+#define VKROPE_DECLARE(name) PFN_##name name = nullptr;
+
+struct InstanceFunctions {
+    VKROPE_INSTANCE_FUNCTIONS(VKROPE_DECLARE)
+
+    /// A function that is missing is invalid_argument and named.
+    static Result<InstanceFunctions> load(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
+};
+
+struct DeviceFunctions {
+    VKROPE_DEVICE_FUNCTIONS(VKROPE_DECLARE)
+    PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;  ///< null unless push_descriptor is enabled
+
+    static Result<DeviceFunctions> load(const DeviceRef& device, const InstanceFunctions& instance);
+};
+
+#undef VKROPE_DECLARE
+
+}  // namespace vkrope

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// requirements() and create(): everything that happens before the first call is recorded.
+#include <cstring>
+#include <new>
+
+#include "kernel/kernel_object.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
+
+// A binding table that does not fit is an error with both numbers, before anything is created.
+Status check_storage_buffers(const Module& module, const VkPhysicalDeviceLimits& limits) {
+    std::uint32_t needed = 0;
+    for (std::uint32_t i = 0; i < module.binding_count; ++i) needed += module.bindings[i].type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    if (needed <= limits.maxPerStageDescriptorStorageBuffers) return {};
+    return error(Code::limit_exceeded, "the kernel binds %u storage buffers: the device allows %u (maxPerStageDescriptorStorageBuffers)", needed,
+                 limits.maxPerStageDescriptorStorageBuffers);
+}
+
+Status create_layouts(Kernel& kernel) {
+    VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
+    for (std::uint32_t i = 0; i < kernel.module->binding_count; ++i) {
+        bindings[i].binding = kernel.module->bindings[i].number;
+        bindings[i].descriptorType = kernel.module->bindings[i].type;
+        bindings[i].descriptorCount = 1;
+        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    }
+    VkDescriptorSetLayoutCreateInfo set_info = {};
+    set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    if (kernel.device.enabled & push_descriptor) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    set_info.bindingCount = kernel.module->binding_count;
+    set_info.pBindings = bindings;
+    VkResult result = kernel.vk.vkCreateDescriptorSetLayout(kernel.device.device, &set_info, kernel.device.allocator, &kernel.set_layout);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDescriptorSetLayout");
+
+    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shader::Push)};
+    VkPipelineLayoutCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.setLayoutCount = 1;
+    info.pSetLayouts = &kernel.set_layout;
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    result = kernel.vk.vkCreatePipelineLayout(kernel.device.device, &info, kernel.device.allocator, &kernel.layout);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreatePipelineLayout");
+}
+
+struct Specialization {
+    std::uint32_t values[shader::constant_count] = {};
+    VkSpecializationMapEntry entries[shader::constant_count] = {};
+    VkSpecializationInfo info = {};
+};
+
+void specialize(const KernelInfo& info, const Variant& variant, Specialization& constants) {
+    std::uint32_t* value = constants.values;
+    value[shader::constant_workgroup_size] = variant.workgroup_size;
+    value[shader::constant_pairing] = std::uint32_t(info.pairing);
+    value[shader::constant_rotary_dim] = info.rotary_dim;
+    value[shader::constant_positions] = std::uint32_t(info.positions);
+    value[shader::constant_access] = variant.access;
+    value[shader::constant_unit_elements] = variant.unit_elements;
+    value[shader::constant_heads_batch] = variant.heads_batch;
+    value[shader::constant_heads_owned] = variant.heads_owned;
+    value[shader::constant_units_owned] = variant.units_owned;
+    const auto width = [&](std::uint32_t first, const Width& of) {
+        value[first] = of.head_dim;
+        value[first + 1] = of.rotary_offset;
+        value[first + 2] = std::uint32_t(of.in);
+        value[first + 3] = std::uint32_t(of.out);
+    };
+    static_assert(shader::constant_first_out == shader::constant_first_head_dim + 3);
+    static_assert(shader::constant_second_out == shader::constant_second_head_dim + 3);
+    width(shader::constant_first_head_dim, info.q);
+    width(shader::constant_second_head_dim, info.k);
+    for (std::uint32_t i = 0; i < shader::constant_count; ++i) constants.entries[i] = {i, std::uint32_t(i * sizeof *value), sizeof *value};
+    constants.info = {shader::constant_count, constants.entries, sizeof constants.values, constants.values};
+}
+
+// The variants that record() may want: each kind of access that the widths allow, with four heads and with one.
+void choose_variants(Kernel& kernel, bool cpu) {
+    const bool words_are_elements = unit_elements(kernel.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
+    for (const std::uint32_t access : {shader::access_wide, shader::access_word, shader::access_narrow}) {
+        if (!widths_allow(kernel.info, access) || (access == shader::access_narrow && words_are_elements)) continue;
+        for (const bool many_heads : {true, false}) {
+            if (cpu && many_heads) continue;
+            kernel.pipelines[kernel.pipeline_count++].variant =
+                variant_for(kernel.info, cpu, access, many_heads, kernel.dispatch_limits);
+        }
+    }
+}
+
+Status create_pipelines(Kernel& kernel) {
+    VkShaderModuleCreateInfo module_info = {};
+    module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module_info.codeSize = kernel.module->bytes;
+    module_info.pCode = kernel.module->words;
+    VkShaderModule module = VK_NULL_HANDLE;
+    VkResult result = kernel.vk.vkCreateShaderModule(kernel.device.device, &module_info, kernel.device.allocator, &module);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateShaderModule");
+
+    Specialization constants[max_pipelines];
+    VkComputePipelineCreateInfo infos[max_pipelines] = {};
+    VkPipeline handles[max_pipelines] = {};
+    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
+        specialize(kernel.info, kernel.pipelines[i].variant, constants[i]);
+        infos[i].sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+        infos[i].stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+        infos[i].stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+        infos[i].stage.module = module;
+        infos[i].stage.pName = "main";
+        infos[i].stage.pSpecializationInfo = &constants[i].info;
+        infos[i].layout = kernel.layout;
+    }
+    result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, kernel.pipeline_count, infos,
+                                                kernel.device.allocator, handles);
+    // On failure, those that could be made have been made, and are destroyed with the kernel.
+    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) kernel.pipelines[i].handle = handles[i];
+    kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateComputePipelines");
+}
+
+Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {
+    const VkPhysicalDeviceLimits& limits = properties.limits;
+    kernel.module = &module_for(kernel.info);
+    if (Status s = check_storage_buffers(*kernel.module, limits); !s) return s;
+    std::memcpy(kernel.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
+    kernel.dispatch_limits.workgroup_invocations = limits.maxComputeWorkGroupInvocations < limits.maxComputeWorkGroupSize[0]
+                                                       ? limits.maxComputeWorkGroupInvocations
+                                                       : limits.maxComputeWorkGroupSize[0];
+    kernel.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
+    choose_variants(kernel, kernel.info.mapping == Mapping::cpu ||
+                                (kernel.info.mapping == Mapping::by_device && properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
+    if (Status s = create_layouts(kernel); !s) return s;
+    return create_pipelines(kernel);
+}
+
+}  // namespace
+
+Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+    if (!instance || !physical || !get_instance_proc_addr) {
+        return {error(Code::invalid_argument, "instance, physical and get_instance_proc_addr must not be null"), {}};
+    }
+    const Result<InstanceFunctions> vk = InstanceFunctions::load(instance, get_instance_proc_addr);
+    if (!vk) return {vk.status, {}};
+    Requirements needs{.api_version = lowest_api_version};
+    VkPhysicalDeviceProperties properties = {};
+    vk->vkGetPhysicalDeviceProperties(physical, &properties);
+    if (properties.apiVersion < lowest_api_version) {
+        return {error(Code::not_supported, "%s offers Vulkan %u.%u: vkrope needs 1.1", properties.deviceName,
+                      VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion)),
+                {}};
+    }
+    std::uint32_t count = 0;
+    VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
+    std::vector<VkExtensionProperties> offered(result == VK_SUCCESS ? count : 0);
+    if (result == VK_SUCCESS) result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.data());
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    for (const VkExtensionProperties& extension : offered) {
+        if (std::strcmp(extension.extensionName, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) continue;
+        needs.optional_extensions[needs.optional_extension_count++] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME;
+        needs.enabled |= push_descriptor;
+    }
+    return {{}, needs};
+}
+
+Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
+    if (Status s = validate(device, info); !s) return {s, nullptr};
+    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
+    if (!instance) return {instance.status, nullptr};
+    const Result<DeviceFunctions> functions = DeviceFunctions::load(device, instance.value);
+    if (!functions) return {functions.status, nullptr};
+    VkPhysicalDeviceProperties properties = {};
+    instance->vkGetPhysicalDeviceProperties(device.physical, &properties);
+
+    auto* kernel = new (std::nothrow) Kernel;
+    if (!kernel) return {error(Code::out_of_host_memory, "no memory for a Kernel"), nullptr};
+    kernel->device = device;
+    kernel->vk = functions.value;
+    kernel->info = info;
+    const Status status = build(*kernel, properties);
+    if (!status) {
+        destroy(kernel);
+        return {status, nullptr};
+    }
+    return {{}, kernel};
+}
+
+void destroy(Kernel* kernel) noexcept {
+    if (!kernel) return;
+    const VkDevice device = kernel->device.device;
+    const VkAllocationCallbacks* allocator = kernel->device.allocator;
+    for (const Pipeline& pipeline : kernel->pipelines) kernel->vk.vkDestroyPipeline(device, pipeline.handle, allocator);
+    kernel->vk.vkDestroyPipelineLayout(device, kernel->layout, allocator);
+    kernel->vk.vkDestroyDescriptorSetLayout(device, kernel->set_layout, allocator);
+    delete kernel;
+}
+
+}  // namespace vkrope

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Making and unmaking a device of our own.
+#include "runtime/device_impl.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+Device::Device() noexcept = default;
+Device::~Device() = default;
+Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(Device&&) noexcept = default;
+
+const DeviceInfo& Device::info() const noexcept { return impl_->candidate.info; }
+const DeviceRef& Device::ref() const noexcept { return impl_->ref; }
+
+Result<std::optional<double>> Device::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
+    return impl_->submit(record_commands);
+}
+
+namespace {
+
+bool same(const Width& a, const Width& b) {
+    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
+}
+
+bool same(const KernelInfo& a, const KernelInfo& b) {
+    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && same(a.q, b.q) && same(a.k, b.k) && a.angles == b.angles &&
+           a.positions == b.positions && a.mapping == b.mapping;
+}
+
+}  // namespace
+
+Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
+    for (const auto& [made_for, kernel] : kernels) {
+        if (same(made_for, info)) return {{}, kernel.get()};
+    }
+    const Result<Kernel*> made = vkrope::create(ref, info);
+    if (!made) return {made.status, nullptr};
+    kernels.emplace_back(info, made.value);
+    return {{}, made.value};
+}
+
+Result<Device> Device::open(const DeviceOptions& options) {
+    auto instance = Instance::make(options);
+    if (!instance) return {instance.status, {}};
+    auto candidates = list_candidates(*instance.value);
+    if (!candidates) return {candidates.status, {}};
+    std::vector<DeviceInfo> found;
+    for (const Candidate& candidate : candidates.value) found.push_back(candidate.info);
+    const auto chosen = select_device(found, options.select);
+    if (!chosen) return {chosen.status, {}};
+    Result<Device> opened;
+    opened->impl_ = std::make_unique<Impl>();
+    opened.status = opened->impl_->create(options, std::move(instance.value), std::move(candidates.value[chosen.value]));
+    if (!opened) opened->impl_.reset();
+    return opened;
+}
+
+Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen) {
+    instance = std::move(made);
+    candidate = std::move(chosen);
+    timeout_ns = options.timeout_ns;
+    if (Status s = create_device(options.push_descriptors); !s) return s;
+    if (Status s = create_allocator(*this); !s) return s;
+    return create_commands();
+}
+
+Status Device::Impl::create_device(bool push_descriptors) {
+    ref.instance = instance->handle();
+    ref.physical = candidate.handle;
+    ref.get_instance_proc_addr = instance->get_instance_proc_addr();
+    std::vector<const char*> extensions;
+    if (push_descriptors) {
+        const Requirements& needs = candidate.requirements;
+        extensions.assign(needs.optional_extensions, needs.optional_extensions + needs.optional_extension_count);
+        ref.enabled = needs.enabled;
+    }
+    if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+
+    const float priority = 1.0f;
+    VkDeviceQueueCreateInfo queue_info = {};
+    queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue_info.queueFamilyIndex = candidate.queue_family;
+    queue_info.queueCount = 1;
+    queue_info.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue_info;
+    info.enabledExtensionCount = std::uint32_t(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    const VkResult result = instance->vkCreateDevice(candidate.handle, &info, nullptr, &ref.device);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDevice");
+
+#define VKROPE_LOAD(name)                                                                        \
+    vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name));    \
+    if (!vk.name) return error(Code::no_device, "the device knows no " #name);
+    VKROPE_RUNTIME_DEVICE_FUNCTIONS(VKROPE_LOAD)
+#undef VKROPE_LOAD
+    vk.vkGetDeviceQueue(ref.device, candidate.queue_family, 0, &queue);
+    return {};
+}
+
+Status Device::Impl::create_commands() {
+    VkCommandPoolCreateInfo pool_info = {};
+    pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+    pool_info.queueFamilyIndex = candidate.queue_family;
+    VkResult result = vk.vkCreateCommandPool(ref.device, &pool_info, nullptr, &command_pool);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateCommandPool");
+
+    VkCommandBufferAllocateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = command_pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    result = vk.vkAllocateCommandBuffers(ref.device, &info, &commands);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkAllocateCommandBuffers");
+
+    VkFenceCreateInfo fence_info = {};
+    fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    result = vk.vkCreateFence(ref.device, &fence_info, nullptr, &fence);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateFence");
+
+    if (candidate.timestamp_bits == 0 || candidate.info.limits.timestampPeriod <= 0) return {};
+    VkQueryPoolCreateInfo query_info = {};
+    query_info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+    query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    query_info.queryCount = 2;
+    result = vk.vkCreateQueryPool(ref.device, &query_info, nullptr, &timestamps);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateQueryPool");
+}
+
+Device::Impl::~Impl() {
+    if (pending) wait();
+    if (pending) {
+        // The queue never answered. Its objects are leaked on purpose: freeing them under it could crash the process.
+        static_cast<void>(instance.release());
+        for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
+        return;
+    }
+    kernels.clear();
+    destroy_allocator(*this);
+    if (!ref.device || !vk.vkDestroyDevice) return;
+    vk.vkDestroyQueryPool(ref.device, timestamps, nullptr);
+    vk.vkDestroyFence(ref.device, fence, nullptr);
+    vk.vkDestroyCommandPool(ref.device, command_pool, nullptr);
+    vk.vkDestroyDevice(ref.device, nullptr);
+}
+
+}  // namespace vkrope

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/device_list.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// Lower is better; a device that cannot be used comes after all that can.
+int rank(const Candidate& candidate) {
+    const int unsuitable = candidate.info.suitable ? 0 : 10;
+    switch (candidate.info.type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return unsuitable + 0;
+        case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return unsuitable + 1;
+        case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return unsuitable + 2;
+        case VK_PHYSICAL_DEVICE_TYPE_CPU: return unsuitable + 4;
+        default: return unsuitable + 3;
+    }
+}
+
+std::string hex(const std::uint8_t* bytes, std::size_t count) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        text += digits[bytes[i] >> 4];
+        text += digits[bytes[i] & 15];
+    }
+    return text;
+}
+
+bool offers(const Instance& instance, VkPhysicalDevice device, const char* name) {
+    std::uint32_t count = 0;
+    if (instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) return false;
+    std::vector<VkExtensionProperties> offered(count);
+    if (instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, offered.data()) < 0) return false;
+    return std::any_of(offered.begin(), offered.end(), [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+}
+
+void read_identity(const Instance& instance, Candidate& candidate) {
+    VkPhysicalDeviceDriverProperties driver = {};
+    driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+    VkPhysicalDeviceMaintenance3Properties maintenance = {};
+    maintenance.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+    VkPhysicalDeviceIDProperties id = {};
+    id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+    id.pNext = &maintenance;
+    if (offers(instance, candidate.handle, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) maintenance.pNext = &driver;
+    VkPhysicalDeviceProperties2 properties = {};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &id;
+    instance.vkGetPhysicalDeviceProperties2(candidate.handle, &properties);
+    candidate.info.uuid = hex(id.deviceUUID, VK_UUID_SIZE);
+    candidate.info.driver = driver.driverName;
+    if (!candidate.info.driver.empty() && driver.driverInfo[0]) candidate.info.driver += ' ';
+    candidate.info.driver += driver.driverInfo;
+    if (candidate.info.driver.empty()) candidate.info.driver = std::to_string(properties.properties.driverVersion);
+    candidate.largest_allocation = maintenance.maxMemoryAllocationSize;
+}
+
+void read_queue(const Instance& instance, Candidate& candidate) {
+    std::uint32_t count = 0;
+    instance.vkGetPhysicalDeviceQueueFamilyProperties(candidate.handle, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    instance.vkGetPhysicalDeviceQueueFamilyProperties(candidate.handle, &count, families.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+        const bool compute_only = !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT);
+        if (candidate.queue_family != no_queue_family && !compute_only) continue;
+        candidate.queue_family = i;
+        candidate.timestamp_bits = families[i].timestampValidBits;
+        if (compute_only) return;
+    }
+}
+
+void read_memory(const Instance& instance, Candidate& candidate) {
+    VkPhysicalDeviceMemoryProperties memory = {};
+    instance.vkGetPhysicalDeviceMemoryProperties(candidate.handle, &memory);
+    for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+        if (!(memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
+        candidate.info.memory_bytes = std::max<std::uint64_t>(candidate.info.memory_bytes, memory.memoryHeaps[i].size);
+    }
+    if (memory.memoryTypeCount == 0) candidate.info.reason = "it has no memory types";
+}
+
+Candidate describe(const Instance& instance, VkPhysicalDevice handle) {
+    Candidate candidate;
+    candidate.handle = handle;
+    VkPhysicalDeviceProperties properties = {};
+    instance.vkGetPhysicalDeviceProperties(handle, &properties);
+    candidate.info.name = properties.deviceName;
+    candidate.info.type = properties.deviceType;
+    candidate.info.api_version = properties.apiVersion;
+    candidate.info.limits = properties.limits;
+    const Result<Requirements> needs = requirements(instance.handle(), handle, instance.get_instance_proc_addr());
+    if (!needs) {
+        candidate.info.reason = needs.status.what;
+        return candidate;
+    }
+    candidate.requirements = needs.value;
+    read_identity(instance, candidate);
+    read_queue(instance, candidate);
+    read_memory(instance, candidate);
+    candidate.portability_subset = offers(instance, handle, "VK_KHR_portability_subset");
+    if (candidate.queue_family == no_queue_family) candidate.info.reason = "it has no compute queue";
+    candidate.info.suitable = candidate.info.reason.empty();
+    return candidate;
+}
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    return text;
+}
+
+std::string list_of(const std::vector<DeviceInfo>& found, const std::vector<std::size_t>& which) {
+    std::string text;
+    for (const std::size_t i : which) {
+        if (!text.empty()) text += ", ";
+        text += std::to_string(i);
+        text += ' ';
+        text += found[i].name;
+    }
+    return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
+    const auto handles = instance.physical_devices();
+    if (!handles) return {handles.status, {}};
+    std::vector<Candidate> candidates;
+    for (VkPhysicalDevice handle : handles.value) candidates.push_back(describe(instance, handle));
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return std::pair(rank(a), b.info.memory_bytes) < std::pair(rank(b), a.info.memory_bytes);
+    });
+    return {{}, std::move(candidates)};
+}
+
+Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options) {
+    const auto instance = Instance::make(options);
+    if (!instance) return {instance.status, {}};
+    auto candidates = list_candidates(*instance.value);
+    if (!candidates) return {candidates.status, {}};
+    std::vector<DeviceInfo> found;
+    for (Candidate& candidate : candidates.value) found.push_back(std::move(candidate.info));
+    return {{}, std::move(found)};
+}
+
+Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select) {
+    std::vector<std::size_t> all, matches;
+    for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
+    if (found.empty()) return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
+    if (select.empty()) {
+        if (found[0].suitable) return {{}, 0};
+        return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(), found[0].reason.c_str()), 0};
+    }
+    const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    if (hex_digits && select.size() == 32) {
+        std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) { return found[i].uuid == lower(select); });
+    } else if (select.find_first_not_of("0123456789") == std::string::npos) {
+        std::size_t index = 0;
+        const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
+        if (parsed.ec != std::errc{} || index >= found.size()) {
+            return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(), list_of(found, all).c_str()), 0};
+        }
+        matches = {index};
+    } else {
+        std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
+                     [&](auto i) { return lower(found[i].name).find(lower(select)) != std::string::npos; });
+    }
+    if (matches.empty()) {
+        return {error(Code::no_device, "no device matches \"%s\"; there are: %s", select.c_str(), list_of(found, all).c_str()), 0};
+    }
+    if (matches.size() > 1) {
+        return {error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()), 0};
+    }
+    const DeviceInfo& chosen = found[matches[0]];
+    if (!chosen.suitable) return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(), chosen.reason.c_str()), 0};
+    return {{}, matches[0]};
+}
+
+}  // namespace vkrope

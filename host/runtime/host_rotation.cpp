@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Tensors in host memory: the whole way, from a model's rotation to the rotated bytes.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdlib>
+
+#include "runtime/device_impl.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+struct DestroyArena {
+    void operator()(DescriptorArena* arena) const noexcept { destroy(arena); }
+};
+
+// Q or K on the device.
+struct HostTensor {
+    Buffer in, out;  // in place: `out` is empty
+    Tensor shape;    // strides and heads, without a buffer
+    std::size_t bytes = 0;
+
+    Tensor at(const Buffer& buffer) const {
+        Tensor tensor = shape;
+        tensor.where = buffer.whole();
+        return tensor;
+    }
+    Tensor input() const { return at(in); }
+    Tensor output() const { return at(out.handle() ? out : in); }
+};
+
+Status check(const HostShape& shape) {
+    if (shape.element > Element::bf16) return error(Code::invalid_argument, "element is %u: no such type", unsigned(shape.element));
+    if (shape.layout > Layout::thd) return error(Code::invalid_argument, "layout is %u: no such layout", unsigned(shape.layout));
+    if (shape.layout == Layout::thd && shape.batch != 1) {
+        return error(Code::invalid_argument, "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
+    }
+    const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
+    if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
+        return error(Code::invalid_argument, "positions has %zu: it must have one for each of the %zu tokens, or for each of the %zu of all sequences",
+                     ids, tokens, std::size_t{shape.batch} * tokens);
+    }
+    return {};
+}
+
+// The element strides of a layout; see enum Layout.
+Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
+    const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
+    Tensor tensor{.heads = heads};
+    switch (shape.layout) {
+        case Layout::bhsd:
+            tensor.token_stride = row, tensor.head_stride = S * row, tensor.batch_stride = H * S * row;
+            break;
+        case Layout::sbhd:
+            tensor.token_stride = B * H * row, tensor.head_stride = row, tensor.batch_stride = H * row;
+            break;
+        default:
+            tensor.token_stride = H * row, tensor.head_stride = row, tensor.batch_stride = S * H * row;
+    }
+    return tensor;
+}
+
+// One past the largest |position| in use: the table need not reach further.
+std::uint64_t table_length(const HostShape& shape) {
+    std::uint64_t largest = 0;
+    const auto see = [&](std::int64_t position) { largest = std::max<std::uint64_t>(largest, std::uint64_t(std::llabs(position))); };
+    for (const std::int32_t position : shape.positions) see(position);
+    if (shape.positions.empty()) {
+        see(shape.first_position);
+        see(std::int64_t{shape.first_position} + shape.tokens - 1);
+    }
+    return largest + 1;
+}
+
+}  // namespace
+
+struct HostRotation::Impl {
+    Device* device = nullptr;
+    HostShape shape;
+    const Kernel* kernel = nullptr;  // the device's
+    std::unique_ptr<DescriptorArena, DestroyArena> arena;
+    AngleTable table;
+    HostTensor q, k;
+    Buffer ids;
+
+    Status make_tensor(HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {
+        tensor.shape = strides_of(shape, heads, head_dim);
+        const std::uint64_t rows = std::uint64_t{shape.batch} * shape.tokens * heads;  // below 2^96 only on paper: checked by dividing
+        if (heads != 0 && rows / heads / std::max(shape.tokens, 1u) != (shape.tokens ? shape.batch : 0)) {
+            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than 64 bits count", shape.batch, shape.tokens, heads);
+        }
+        if (rows > (std::uint64_t{1} << 44)) return error(Code::limit_exceeded, "%" PRIu64 " rows: more than any device holds", rows);
+        tensor.bytes = rows * head_dim * element_bytes(shape.element);
+        if (tensor.bytes == 0) return {};
+        auto in = Buffer::make(*device, tensor.bytes);
+        if (!in) return in.status;
+        tensor.in = std::move(in.value);
+        if (shape.in_place) return {};
+        auto out = Buffer::make(*device, tensor.bytes);
+        tensor.out = std::move(out.value);
+        return out.status;
+    }
+
+    Status make_ids() {
+        if (shape.positions.empty()) return {};
+        auto made = Buffer::make(*device, shape.positions.size() * sizeof(std::int32_t));
+        if (!made) return made.status;
+        ids = std::move(made.value);
+        return ids.upload(shape.positions.data(), shape.positions.size() * sizeof(std::int32_t));
+    }
+
+    Status make_kernel(const Rotation& rotation) {
+        KernelInfo info{.pairing = rotation.pairing, .rotary_dim = rotation.rotary_dim};
+        const auto width = [&](std::uint32_t heads, std::uint32_t head_dim, std::uint32_t offset) {
+            return heads == 0 ? Width{} : Width{shape.element, shape.element, head_dim, offset};
+        };
+        info.q = width(shape.q_heads, shape.q_head_dim, rotation.q_rotary_offset);
+        info.k = width(shape.k_heads, shape.k_head_dim, rotation.k_rotary_offset);
+        info.angles = shape.angles;
+        info.positions = shape.positions.empty() ? PositionSource::implicit : PositionSource::ids;
+        info.mapping = shape.mapping;
+        const Result<const Kernel*> made = device->impl().kernel_for(info);
+        if (!made) return made.status;
+        kernel = made.value;
+        if (device->ref().enabled & push_descriptor) return {};
+        const Result<DescriptorArena*> sets = create_arena(kernel, 1);
+        arena.reset(sets.value);
+        return sets.status;
+    }
+
+    Call call(Direction direction) const {
+        Call c{.batch = shape.batch, .tokens = shape.tokens};
+        if (q.bytes) c.q_in = q.input(), c.q_out = q.output();
+        if (k.bytes) c.k_in = k.input(), c.k_out = k.output();
+        c.positions.first = shape.first_position;
+        if (!shape.positions.empty()) {
+            c.positions.ids = ids.whole();
+            c.positions.batch_stride = shape.positions.size() == shape.tokens ? 0 : shape.tokens;
+        }
+        c.angles = table.angles();
+        c.direction = direction;
+        return c;
+    }
+};
+
+HostRotation::HostRotation() noexcept = default;
+HostRotation::~HostRotation() = default;
+HostRotation::HostRotation(HostRotation&&) noexcept = default;
+HostRotation& HostRotation::operator=(HostRotation&&) noexcept = default;
+
+Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation, const HostShape& shape) {
+    if (Status s = check(shape); !s) return {s, {}};
+    Result<HostRotation> made;
+    made->impl_ = std::make_unique<Impl>();
+    Impl& impl = *made->impl_;
+    impl.device = &device;
+    impl.shape = shape;
+    if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
+    if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
+    Status& status = made.status;
+    if (status = impl.make_kernel(rotation); !status) return made;
+    if (status = impl.make_tensor(impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
+    if (status = impl.make_tensor(impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
+    if (status = impl.make_ids(); !status) return made;
+    auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
+    status = table.status;
+    impl.table = std::move(table.value);
+    return made;
+}
+
+std::size_t HostRotation::q_bytes() const noexcept { return impl_->q.bytes; }
+std::size_t HostRotation::k_bytes() const noexcept { return impl_->k.bytes; }
+const AnglePlan& HostRotation::angle_plan() const noexcept { return impl_->table.plan(); }
+
+Status HostRotation::upload(const void* q, const void* k) {
+    if (impl_->q.bytes && !q) return error(Code::invalid_argument, "q is null: the shape has %u query heads", impl_->shape.q_heads);
+    if (impl_->k.bytes && !k) return error(Code::invalid_argument, "k is null: the shape has %u key heads", impl_->shape.k_heads);
+    if (impl_->q.bytes) {
+        if (Status s = impl_->q.in.upload(q, impl_->q.bytes); !s) return s;
+    }
+    return impl_->k.bytes ? impl_->k.in.upload(k, impl_->k.bytes) : Status{};
+}
+
+Result<std::optional<double>> HostRotation::run(Direction direction) {
+    reset(impl_->arena.get());
+    return impl_->device->submit(
+        [&](VkCommandBuffer commands) { return record(commands, impl_->kernel, impl_->call(direction), impl_->arena.get()); });
+}
+
+Status HostRotation::download(void* q, void* k) {
+    const auto fetch = [](HostTensor& tensor, void* target, const char* name) {
+        if (tensor.bytes && !target) return error(Code::invalid_argument, "%s is null: the shape has such heads", name);
+        return tensor.bytes ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes) : Status{};
+    };
+    if (Status s = fetch(impl_->q, q, "q"); !s) return s;
+    return fetch(impl_->k, k, "k");
+}
+
+HostRotation::Buffers HostRotation::buffers() const noexcept {
+    Buffers all;
+    if (impl_->q.bytes) all.q_in = impl_->q.input().where, all.q_out = impl_->q.output().where;
+    if (impl_->k.bytes) all.k_in = impl_->k.input().where, all.k_out = impl_->k.output().where;
+    return all;
+}
+
+}  // namespace vkrope

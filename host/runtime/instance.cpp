@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/instance.hpp"
+
+#include <cstring>
+
+#include "runtime/loader.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
+
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* message, void* options) {
+    const auto& callback = static_cast<const DeviceOptions*>(options)->on_message;
+    if (callback) {
+        callback({.error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+                  .id = message->pMessageIdName ? message->pMessageIdName : "",
+                  .text = message->pMessage ? message->pMessage : ""});
+    }
+    return VK_FALSE;
+}
+
+bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
+    for (const VkExtensionProperties& extension : offered) {
+        if (std::strcmp(extension.extensionName, name) == 0) return true;
+    }
+    return false;
+}
+
+std::vector<VkExtensionProperties> extensions_of(PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
+    std::uint32_t count = 0;
+    if (enumerate(layer, &count, nullptr) != VK_SUCCESS) return {};
+    std::vector<VkExtensionProperties> offered(count);
+    if (enumerate(layer, &count, offered.data()) < 0) return {};
+    offered.resize(count);
+    return offered;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::make(const DeviceOptions& options) {
+    std::unique_ptr<Instance> instance(new Instance(options));
+    const Status status = instance->create();
+    if (!status) instance.reset();
+    return {status, std::move(instance)};
+}
+
+Status Instance::create() {
+    get_instance_proc_addr_ = options_.get_instance_proc_addr ? options_.get_instance_proc_addr : find_vulkan_loader();
+    if (!get_instance_proc_addr_) return error(Code::no_device, "no Vulkan loader on this system (libvulkan)");
+    const auto find = [&](const char* name) { return get_instance_proc_addr_(VK_NULL_HANDLE, name); };
+    const auto create_instance = reinterpret_cast<PFN_vkCreateInstance>(find("vkCreateInstance"));
+    const auto enumerate_extensions =
+        reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(find("vkEnumerateInstanceExtensionProperties"));
+    if (!create_instance || !enumerate_extensions) return error(Code::no_device, "the Vulkan loader knows no vkCreateInstance");
+    if (!find("vkEnumerateInstanceVersion")) return error(Code::no_device, "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
+
+    VkApplicationInfo application = {};
+    application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    application.pEngineName = "vkrope";
+    application.apiVersion = VK_API_VERSION_1_1;
+    VkInstanceCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    info.pApplicationInfo = &application;
+
+    std::vector<const char*> extensions;
+    if (has(extensions_of(enumerate_extensions, nullptr), VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+        extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+        info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    }
+
+    // Validation: the layer's own extensions, and what it shall look for.
+    VkDebugUtilsMessengerCreateInfoEXT messenger = {};
+    messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
+    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                            VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+    messenger.pfnUserCallback = on_message;
+    messenger.pUserData = &options_;
+    const VkValidationFeatureEnableEXT enables[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
+    VkValidationFeaturesEXT features = {};
+    features.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
+    features.pNext = &messenger;
+    features.enabledValidationFeatureCount = 2;
+    features.pEnabledValidationFeatures = enables;
+    if (options_.validation) {
+        const auto of_layer = extensions_of(enumerate_extensions, validation_layer);
+        if (!has(of_layer, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME) || !has(of_layer, VK_EXT_DEBUG_UTILS_EXTENSION_NAME)) {
+            return error(Code::not_supported, "validation: %s is not installed", validation_layer);
+        }
+        extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+        extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+        info.enabledLayerCount = 1;
+        info.ppEnabledLayerNames = &validation_layer;
+        info.pNext = &features;
+    }
+    info.enabledExtensionCount = std::uint32_t(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+
+    const VkResult result = create_instance(&info, nullptr, &handle_);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return error(Code::no_device, "no Vulkan driver is installed");
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateInstance");
+    if (Status s = load_functions(); !s) return s;
+    return options_.validation ? create_messenger(messenger) : Status{};
+}
+
+Status Instance::load_functions() {
+#define VKROPE_LOAD(name)                                                                 \
+    name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name));         \
+    if (!name) return error(Code::no_device, "the Vulkan loader knows no " #name);
+    VKROPE_RUNTIME_INSTANCE_FUNCTIONS(VKROPE_LOAD)
+#undef VKROPE_LOAD
+    return {};
+}
+
+Status Instance::create_messenger(const VkDebugUtilsMessengerCreateInfoEXT& info) {
+    const auto create_it =
+        reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get_instance_proc_addr_(handle_, "vkCreateDebugUtilsMessengerEXT"));
+    const VkResult result = create_it ? create_it(handle_, &info, nullptr, &messenger_) : VK_ERROR_EXTENSION_NOT_PRESENT;
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateDebugUtilsMessengerEXT");
+}
+
+Instance::~Instance() {
+    if (messenger_) {
+        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get_instance_proc_addr_(handle_, "vkDestroyDebugUtilsMessengerEXT"))(
+            handle_, messenger_, nullptr);
+    }
+    if (handle_ && vkDestroyInstance) vkDestroyInstance(handle_, nullptr);
+}
+
+Result<std::vector<VkPhysicalDevice>> Instance::physical_devices() const {
+    std::uint32_t count = 0;
+    VkResult result = vkEnumeratePhysicalDevices(handle_, &count, nullptr);
+    std::vector<VkPhysicalDevice> found(result == VK_SUCCESS ? count : 0);
+    if (result == VK_SUCCESS) result = vkEnumeratePhysicalDevices(handle_, &count, found.data());
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumeratePhysicalDevices"), {}};
+    found.resize(count);
+    return {{}, found};
+}
+
+}  // namespace vkrope

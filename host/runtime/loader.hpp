@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+namespace vkrope {
+
+/// vkGetInstanceProcAddr of the system's Vulkan loader, found at run time; null where there is none.
+PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept;
+
+}  // namespace vkrope

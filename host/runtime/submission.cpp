@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// One command buffer at a time: record, submit, wait no longer than agreed, read the time it took.
+#include <cinttypes>
+
+#include "runtime/device_impl.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+// Starts recording; what earlier submissions wrote becomes visible to all that follows.
+Status Device::Impl::begin() {
+    VkResult result = vk.vkResetCommandPool(ref.device, command_pool, 0);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkResetCommandPool");
+    VkCommandBufferBeginInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    result = vk.vkBeginCommandBuffer(commands, &info);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkBeginCommandBuffer");
+    constexpr VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    vk.vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    return {};
+}
+
+Status Device::Impl::wait() {
+    const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
+    pending = result == VK_TIMEOUT;
+    if (pending) return error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkWaitForFences");
+    const VkResult reset = vk.vkResetFences(ref.device, 1, &fence);
+    return reset == VK_SUCCESS ? Status{} : vulkan_error(reset, "vkResetFences");
+}
+
+std::optional<double> Device::Impl::elapsed_ns() const {
+    std::uint64_t ticks[2] = {};
+    if (!timestamps || vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks, ticks, sizeof *ticks,
+                                                VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
+        return {};
+    }
+    const std::uint64_t valid = candidate.timestamp_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
+    return double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod);
+}
+
+Result<std::optional<double>> Device::Impl::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
+    if (!lost) return {lost, {}};
+    if (Status s = begin(); !s) return {s, {}};
+    if (timestamps) {
+        vk.vkCmdResetQueryPool(commands, timestamps, 0, 2);
+        vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps, 0);
+    }
+    if (Status s = record_commands(commands); !s) return {s, {}};
+    if (timestamps) vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, 1);
+    VkResult result = vk.vkEndCommandBuffer(commands);
+    if (result != VK_SUCCESS) return {vulkan_error(result, "vkEndCommandBuffer"), {}};
+
+    VkSubmitInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commands;
+    result = vk.vkQueueSubmit(queue, 1, &info, fence);
+    const Status status = result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit");
+    if (status.code == Code::device_lost || status.code == Code::timeout) lost = status;
+    if (!status) return {status, {}};
+    return {{}, elapsed_ns()};
+}
+
+}  // namespace vkrope

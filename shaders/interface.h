@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What the shaders and the host agree on: bindings, constant ids, enum values, push constants. Read by GLSL and by C++.
+#ifndef VKROPE_INTERFACE_H
+#define VKROPE_INTERFACE_H
+
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+namespace vkrope::shader {
+using uint = std::uint32_t;
+#define VKROPE_CONSTANT inline constexpr uint
+#else
+#define VKROPE_CONSTANT const uint
+#endif
+
+// Bindings of descriptor set 0. "First" is Q, "second" is K. Every number keeps its meaning in every module, present or not; a module
+// declares only what its own code names (shaders/README.md has the table).
+VKROPE_CONSTANT binding_first_in = 0;
+VKROPE_CONSTANT binding_first_out = 1;  // the same buffer as 0 when in place
+VKROPE_CONSTANT binding_second_in = 2;
+VKROPE_CONSTANT binding_second_out = 3;
+VKROPE_CONSTANT binding_index_a = 4;    // position ids
+VKROPE_CONSTANT binding_index_b = 5;    // reserved: destination rows
+VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs
+VKROPE_CONSTANT binding_table_sin = 7;  // reserved: sin of a table in two parts
+VKROPE_CONSTANT binding_status = 8;     // counter of positions outside the table
+VKROPE_CONSTANT binding_uniforms = 9;   // reserved: per-model numbers
+VKROPE_CONSTANT binding_texture = 10;   // angle rows
+
+// Specialisation constants: what changes the code, but neither a descriptor nor a capability.
+VKROPE_CONSTANT constant_workgroup_size = 0;
+VKROPE_CONSTANT constant_pairing = 1;
+VKROPE_CONSTANT constant_rotary_dim = 2;
+VKROPE_CONSTANT constant_positions = 3;
+VKROPE_CONSTANT constant_access = 4;            // access_*
+VKROPE_CONSTANT constant_unit_elements = 5;     // elements of one unit: 8 or 4 (wide), 2 or 1 (word), 1 (narrow)
+VKROPE_CONSTANT constant_heads_batch = 6;       // heads whose loads are issued together: 1 to 4
+VKROPE_CONSTANT constant_heads_owned = 7;       // heads an invocation owns; 0: all heads of the token, Q's and K's
+VKROPE_CONSTANT constant_units_owned = 8;       // units an invocation owns, one after the other in a row
+VKROPE_CONSTANT constant_first_head_dim = 9;    // 0: absent
+VKROPE_CONSTANT constant_first_offset = 10;     // first rotated channel
+VKROPE_CONSTANT constant_first_in = 11;         // element_*
+VKROPE_CONSTANT constant_first_out = 12;
+VKROPE_CONSTANT constant_second_head_dim = 13;
+VKROPE_CONSTANT constant_second_offset = 14;
+VKROPE_CONSTANT constant_second_in = 15;
+VKROPE_CONSTANT constant_second_out = 16;
+VKROPE_CONSTANT constant_count = 17;
+
+VKROPE_CONSTANT pairing_half_split = 0;
+VKROPE_CONSTANT pairing_interleaved = 1;
+
+VKROPE_CONSTANT element_f32 = 0;
+VKROPE_CONSTANT element_f16 = 1;
+VKROPE_CONSTANT element_bf16 = 2;
+
+VKROPE_CONSTANT positions_implicit = 0;
+VKROPE_CONSTANT positions_ids = 1;
+
+// How a buffer is accessed: the widest that the layout of every tensor of a call allows.
+VKROPE_CONSTANT access_wide = 0;    // 16 bytes
+VKROPE_CONSTANT access_word = 1;    // 4 bytes
+VKROPE_CONSTANT access_narrow = 2;  // one element; half words are merged atomically
+
+// Bits of Push::flags.
+VKROPE_CONSTANT flag_inverse = 1;
+VKROPE_CONSTANT flag_first_in_place = 2;
+VKROPE_CONSTANT flag_second_in_place = 4;
+VKROPE_CONSTANT flag_count_uncovered = 8;
+
+// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding.
+struct Side {
+    uint offset, batch, token, head;
+};
+
+// 128 bytes, the least that every device has.
+struct Push {
+    Side first_in, first_out, second_in, second_out;  //  64
+    uint tokens;                                      //  68
+    uint heads;                                       //  72  Q's | K's << 16
+    uint flags;                                       //  76
+    uint first_position;                              //  80  implicit: int32 bits
+    uint index_offset, index_batch;                   //  88  ids: words from the start of the binding; from batch to batch
+    uint index_reserved_a, index_reserved_b;          //  96
+    uint table_offset;                                // 100  buffer: words from the start of the binding
+    uint table_rows;                                  // 104  positions with |position| < table_rows are covered
+    uint table_stride;                                // 108  texture: log2 of the rows of a column; buffer: words a row
+    uint table_texels;                                // 112  texture: texels a row
+    uint status_offset;                               // 116  words from the start of the binding
+    uint reserved_a, reserved_b, reserved_c;          // 128
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, status_offset) == 112);
+}  // namespace vkrope::shader
+#endif
+#endif

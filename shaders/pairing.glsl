@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Which channels form a pair, and the rotation of a pair. Needs interface.h and element.glsl. Declares no binding, push constant
+// or workgroup size.
+//
+// `n` is the number of elements in a unit: 1, 2, 4 or 8. The n pairs from `pair` on lie in two units of the row, A and B.
+#ifndef VKROPE_PAIRING_GLSL
+#define VKROPE_PAIRING_GLSL
+
+// Channels of A and B, from the start of the window, for the pairs [pair, pair + n).
+uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
+    return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2) : uvec2(2 * pair, 2 * pair + n);
+}
+
+// A and B to the first and the second members of the pairs.
+void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit x1) {
+    if (pairing == pairing_half_split) {
+        x0 = A;
+        x1 = B;
+    } else if (n == 8) {
+        x0 = Unit(vec4(A.a.xz, A.b.xz), vec4(B.a.xz, B.b.xz));
+        x1 = Unit(vec4(A.a.yw, A.b.yw), vec4(B.a.yw, B.b.yw));
+    } else if (n == 4) {
+        x0 = Unit(vec4(A.a.xz, B.a.xz), vec4(0));
+        x1 = Unit(vec4(A.a.yw, B.a.yw), vec4(0));
+    } else if (n == 2) {
+        x0 = Unit(vec4(A.a.x, B.a.x, 0, 0), vec4(0));
+        x1 = Unit(vec4(A.a.y, B.a.y, 0, 0), vec4(0));
+    } else {
+        x0 = A;
+        x1 = B;
+    }
+}
+
+// The inverse of vkrope_to_pairs.
+void vkrope_from_pairs(uint pairing, uint n, Unit y0, Unit y1, out Unit A, out Unit B) {
+    if (pairing == pairing_half_split || n == 1) {
+        A = y0;
+        B = y1;
+    } else if (n == 8) {
+        A = Unit(vec4(y0.a.x, y1.a.x, y0.a.y, y1.a.y), vec4(y0.a.z, y1.a.z, y0.a.w, y1.a.w));
+        B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y), vec4(y0.b.z, y1.b.z, y0.b.w, y1.b.w));
+    } else {
+        A = Unit(vec4(y0.a.x, y1.a.x, y0.a.y, y1.a.y), vec4(0));
+        B = n == 4 ? Unit(vec4(y0.a.z, y1.a.z, y0.a.w, y1.a.w), vec4(0)) : Unit(vec4(y0.a.y, y1.a.y, 0, 0), vec4(0));
+    }
+}
+
+// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` inside the function, since it does not cross a call: neither a fused multiply-add
+// nor another order may change a bit.
+void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
+    precise vec4 a0 = x0.a * c.a - x1.a * s.a;
+    precise vec4 a1 = x0.a * s.a + x1.a * c.a;
+    precise vec4 b0 = x0.b * c.b - x1.b * s.b;
+    precise vec4 b1 = x0.b * s.b + x1.b * c.b;
+    y0 = Unit(a0, b0);
+    y1 = Unit(a1, b1);
+}
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Every value against the definition: pairings, element types, windows, layouts, head counts, sources, mappings.
+#include <string>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
+constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
+constexpr Mapping mappings[] = {Mapping::cpu, Mapping::gpu};
+
+std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
+    return std::size_t{shape.batch} * shape.tokens * heads * head_dim;
+}
+
+// Rotates random Q and K and holds both against the contract.
+Rotated check(Device& on, const Rotation& r, const HostShape& shape, Direction direction = Direction::forward) {
+    const Bytes q = random_elements(shape.element, count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
+    const Bytes k = random_elements(shape.element, count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
+    Rotated out = rotate(on, r, shape, q, k, direction);
+    if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
+    if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("pairings, element types, mappings and windows hold the contract") {
+    struct Window {
+        std::uint32_t head_dim, rotary_dim, offset;
+    };
+    // Whole heads; partial ones as of GPT-NeoX and StableLM; at an offset as of MLA; halves that end within a word or a vector.
+    constexpr Window windows[] = {{128, 128, 0}, {64, 64, 0}, {80, 80, 0}, {96, 24, 0}, {80, 20, 0}, {64, 16, 48}, {192, 64, 128},
+                                  {6, 6, 0},     {2, 2, 0},   {10, 4, 3},  {7, 6, 1},   {9, 2, 5},   {34, 30, 2}};
+    for (const Window& window : windows) {
+        for (const Pairing pairing : pairings) {
+            for (const Element element : elements) {
+                if (element != Element::f32 && window.head_dim % 2 != 0) continue;  // rows of half words: in the next case
+                for (const Mapping mapping : mappings) {
+                    CAPTURE(window.head_dim);
+                    CAPTURE(window.rotary_dim);
+                    CAPTURE(window.offset);
+                    CAPTURE(int(pairing));
+                    CAPTURE(int(element));
+                    CAPTURE(int(mapping));
+                    const Rotation r = rotation(pairing, window.head_dim, window.rotary_dim, window.offset, window.offset);
+                    HostShape shape{.batch = 2, .tokens = 5, .q_heads = 6, .k_heads = 2, .element = element, .mapping = mapping};
+                    shape.first_position = 3;
+                    const Rotated apart = check(device(), r, shape);
+                    shape.in_place = true;
+                    const Rotated in_place = check(device(), r, shape);
+                    CHECK(apart.q == in_place.q);
+                    CHECK(apart.k == in_place.k);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("16-bit rows that end in half a word hold the contract, and their neighbours keep their bits") {
+    for (const Element element : {Element::f16, Element::bf16}) {
+        for (const Pairing pairing : pairings) {
+            for (const Mapping mapping : mappings) {
+                for (const bool in_place : {false, true}) {
+                    const Rotation r = rotation(pairing, 7, 6, 1, 0);
+                    const HostShape shape{.batch = 3, .tokens = 4, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mapping, .in_place = in_place};
+                    check(device(), r, shape);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("any number of tokens from 1 to 300") {
+    for (const Element element : {Element::f32, Element::f16}) {
+        for (std::uint32_t tokens = 1; tokens <= 300; ++tokens) {
+            CAPTURE(tokens);
+            const Rotation r = rotation(tokens % 2 ? Pairing::half_split : Pairing::interleaved, 32, 32);
+            const HostShape shape{.tokens = tokens, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mappings[tokens / 2 % 2]};
+            check(device(), r, shape);
+        }
+    }
+}
+
+TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
+    struct Heads {
+        std::uint32_t q, k;
+    };
+    for (const Heads heads : {Heads{8, 8}, {32, 8}, {71, 1}, {5, 0}, {0, 3}, {1, 1}, {4, 4}, {6, 5}}) {
+        for (const Mapping mapping : mappings) {
+            CAPTURE(heads.q);
+            CAPTURE(heads.k);
+            const Rotation r = rotation(Pairing::half_split, 64, 64);
+            check(device(), r, {.tokens = 7, .q_heads = heads.q, .k_heads = heads.k, .element = Element::f16, .mapping = mapping});
+        }
+    }
+}
+
+TEST_CASE("four heads an invocation, where enough invocations remain: same bits as one") {
+    // 2^18 invocations of four heads; the odd head counts leave groups that are not full.
+    const Rotation r = rotation(Pairing::half_split, 64, 32, 16, 16);
+    HostShape shape{.tokens = 16384, .q_heads = 7, .k_heads = 2, .element = Element::f16, .mapping = Mapping::gpu};
+    const Rotated four = check(device(), r, shape);
+    shape.mapping = Mapping::cpu;
+    const Bytes q = random_elements(shape.element, count_of(shape, 7, 64), 1), k = random_elements(shape.element, count_of(shape, 2, 64), 2);
+    const Rotated all = rotate(device(), r, shape, q, k);
+    CHECK(four.q == all.q);
+    CHECK(four.k == all.k);
+}
+
+TEST_CASE("Q and K with their own head_dim and window") {
+    // DeepSeek's MLA: 64 channels of 192 at 128, and 64 of 576 at 512.
+    for (const Pairing pairing : pairings) {
+        for (const Mapping mapping : mappings) {
+            const Rotation r = rotation(pairing, 192, 64, 128, 512);
+            check(device(), r, {.tokens = 9, .q_heads = 16, .k_heads = 1, .k_head_dim = 576, .element = Element::bf16, .mapping = mapping});
+        }
+    }
+}
+
+TEST_CASE("layouts, angle sources and descriptors change nothing but where the rows are") {
+    const Rotation r = rotation(Pairing::half_split, 32, 32);
+    for (const Element element : elements) {
+        HostShape shape{.batch = 3, .tokens = 6, .q_heads = 4, .k_heads = 2, .element = element};
+        const Rotated expected = check(device(), r, shape);
+        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+            for (const bool push : {true, false}) {
+                HostShape same = shape;
+                same.angles = source;
+                const Rotated got = check(device(push), r, same);
+                CHECK(got.q == expected.q);
+                CHECK(got.k == expected.k);
+            }
+        }
+        for (const Layout layout : {Layout::bhsd, Layout::sbhd}) {
+            HostShape other = shape;
+            other.layout = layout;
+            check(device(), r, other);
+        }
+        HostShape packed = shape;
+        packed.batch = 1;
+        packed.layout = Layout::thd;
+        check(device(), r, packed);
+    }
+}
+
+TEST_CASE("positions: implicit, negative, one row for all sequences, one row each; far out; both directions") {
+    const Rotation r = rotation(Pairing::interleaved, 16, 16);
+    HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = Element::f32};
+    for (const Mapping mapping : mappings) {
+        shape.mapping = mapping;
+        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+            shape.angles = source;
+            for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                shape.positions = {};
+                for (const std::int32_t first : {0, 1, -2, -1000, 131068, 1 << 20}) {
+                    shape.first_position = first;
+                    check(device(), r, shape, direction);
+                }
+                shape.positions = {7, 0, -3, 4096};
+                check(device(), r, shape, direction);
+                shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
+                check(device(), r, shape, direction);
+            }
+        }
+    }
+}
+
+TEST_CASE("an attention factor multiplies once") {
+    for (const double factor : {1.01, 1.1386294361119891, 0.5}) {
+        const Rotation r = rotation(Pairing::half_split, 64, 64, 0, 0, factor);
+        for (const Element element : elements) {
+            check(device(), r, {.tokens = 33, .q_heads = 2, .k_heads = 1, .element = element, .first_position = 1000});
+        }
+    }
+}
+
+TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal halves are numbers") {
+    for (const Element element : {Element::f16, Element::bf16, Element::f32}) {
+        const Rotation r = rotation(Pairing::half_split, 16, 16);
+        const HostShape shape{.tokens = 64, .q_heads = 1, .element = element, .first_position = 1};
+        Bytes q(count_of(shape, 1, 16) * element_bytes(element));
+        std::mt19937 generator(7);
+        for (std::size_t i = 0; i < q.size() / element_bytes(element); ++i) {
+            std::uint32_t bits = std::uint32_t(generator());
+            if (element == Element::f32) {
+                const std::uint32_t exponent = (bits >> 23) & 0xff;
+                if (exponent == 0 || exponent > 0xf0) bits ^= 0x40000000;  // subnormals may be flushed; overflow has its own rows below
+                if (i % 97 == 0) bits = 0x7f800000;
+                if (i % 89 == 0) bits = 0x7fc00000;
+            }
+            std::memcpy(q.data() + i * element_bytes(element), &bits, element_bytes(element));
+        }
+        const Rotated out = rotate(device(), r, shape, q, {});
+        check_contract(r, shape, false, q, out.q);
+    }
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+// At most five, each with its reason.
+struct Expected {
+    const char* id;
+    const char* reason;
+};
+constexpr std::array<Expected, 0> expected_messages = {};
+
+std::map<std::string, std::size_t> unexpected;
+
+void on_message(const Message& message) {
+    for (const Expected& expected : expected_messages) {
+        if (std::strcmp(expected.id, message.id) == 0) return;
+    }
+    if (unexpected[message.id]++ == 0) std::fprintf(stderr, "validation: %s\n", message.text);
+}
+
+Device open(bool push_descriptors) {
+    const char* select = std::getenv("VKROPE_DEVICE");
+    DeviceOptions options{.select = select ? select : "", .validation = true, .on_message = on_message, .push_descriptors = push_descriptors};
+    auto opened = Device::open(options);
+    if (!opened) {
+        std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);
+        std::exit(opened.status.code == Code::no_device ? 77 : 1);
+    }
+    return std::move(opened.value);
+}
+
+Device devices[2];
+bool is_open[2] = {};
+
+}  // namespace
+
+Device& device(bool push_descriptors) {
+    if (!is_open[push_descriptors]) devices[push_descriptors] = open(push_descriptors);
+    is_open[push_descriptors] = true;
+    return devices[push_descriptors];
+}
+
+std::size_t unexpected_messages() {
+    std::size_t count = 0;
+    for (const auto& [id, times] : unexpected) count += times;
+    return count;
+}
+
+Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
+    std::mt19937 generator(seed);
+    Bytes bytes(count * element_bytes(element));
+    for (std::size_t i = 0; i < count; ++i) {
+        const long double x = (static_cast<long double>(generator()) / 0x1p32L - 0.5L) * 8;
+        const std::uint32_t bits = reference::narrow(type_of(element), x);
+        std::memcpy(bytes.data() + i * element_bytes(element), &bits, element_bytes(element));
+    }
+    return bytes;
+}
+
+Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset, std::uint32_t k_offset,
+                  double attention_factor) {
+    Rotation r{.pairing = pairing, .head_dim = head_dim, .rotary_dim = rotary_dim, .q_rotary_offset = q_offset, .k_rotary_offset = k_offset};
+    r.inv_freq = must(default_inv_freq(10000.0, rotary_dim));
+    r.attention_factor = attention_factor;
+    return r;
+}
+
+Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q, const Bytes& k, Direction direction) {
+    HostRotation work = must(HostRotation::make(on, rotation, shape));
+    REQUIRE(work.q_bytes() == q.size());
+    REQUIRE(work.k_bytes() == k.size());
+    must(work.upload(q.data(), k.data()));
+    must(work.run(direction));
+    Rotated out{Bytes(q.size()), Bytes(k.size())};
+    must(work.download(out.q.data(), out.k.data()));
+    return out;
+}
+
+void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in, const Bytes& out, Direction direction) {
+    const std::uint64_t heads = key ? shape.k_heads : shape.q_heads, given = key ? shape.k_head_dim : shape.q_head_dim;
+    const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens, B = shape.batch;
+    reference::Tensor tensor{.type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
+    switch (shape.layout) {
+        case Layout::bhsd: tensor.token_stride = D, tensor.head_stride = S * D, tensor.batch_stride = heads * S * D; break;
+        case Layout::sbhd: tensor.token_stride = B * heads * D, tensor.head_stride = D, tensor.batch_stride = heads * D; break;
+        default: tensor.token_stride = heads * D, tensor.head_stride = D, tensor.batch_stride = S * heads * D;
+    }
+    reference::Operation operation;
+    operation.interleaved = rotation.pairing == Pairing::interleaved;
+    operation.inverse = direction == Direction::inverse;
+    operation.rotary_offset = key ? rotation.k_rotary_offset : rotation.q_rotary_offset;
+    operation.inv_freq = rotation.inv_freq;
+    operation.attention_factor = rotation.attention_factor;
+    operation.absolute_allowance = 0x1p-148 + 0x1p-123;  // some of the devices flush subnormals
+    for (std::uint64_t b = 0; b < B; ++b) {
+        for (std::uint64_t s = 0; s < S; ++s) {
+            const std::size_t ids = shape.positions.size();
+            operation.positions.push_back(ids == 0   ? shape.first_position + std::int64_t(s)
+                                          : ids == S ? shape.positions[s]
+                                                     : shape.positions[b * S + s]);
+        }
+    }
+    const reference::Verdict verdict = reference::compare(tensor, operation, in.data(), out.data());
+    INFO(verdict.worst);
+    CHECK(verdict.elements == B * S * heads * D);
+    CHECK_FALSE(verdict.nan_mismatch);
+    CHECK_FALSE(verdict.bits_changed);
+    CHECK(verdict.largest_error_u <= (rotation.attention_factor == 1.0 ? 2.5 : 3.0));
+}
+
+}  // namespace vkrope::test
+
+int main(int argc, char** argv) {
+    std::printf("device: %s\n", vkrope::test::device().info().name.c_str());
+    doctest::Context context(argc, argv);
+    const int failed = context.run();
+    for (vkrope::Device& device : vkrope::test::devices) device = {};  // what is reported at the end counts as well
+    const std::size_t messages = vkrope::test::unexpected_messages();
+    std::printf("validation: %zu unexpected messages\n", messages);
+    return failed != 0 ? failed : messages != 0;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// record() into a command buffer: views into larger buffers, guard zones, positions outside the table, arenas, several calls.
+#include <memory>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+struct DestroyKernel {
+    void operator()(Kernel* kernel) const { destroy(kernel); }
+    void operator()(DescriptorArena* arena) const { destroy(arena); }
+};
+using UniqueKernel = std::unique_ptr<Kernel, DestroyKernel>;
+using UniqueArena = std::unique_ptr<DescriptorArena, DestroyKernel>;
+
+UniqueKernel make_kernel(Device& on, const KernelInfo& info) { return UniqueKernel(must(create(on.ref(), info))); }
+
+Buffer upload(Device& on, const Bytes& bytes) {
+    Buffer buffer = must(Buffer::make(on, bytes.size()));
+    must(buffer.upload(bytes.data(), bytes.size()));
+    return buffer;
+}
+
+Bytes download(Buffer& buffer, std::size_t bytes) {
+    Bytes content(bytes);
+    must(buffer.download(content.data(), bytes));
+    return content;
+}
+
+VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std::size_t bytes) { return {buffer.handle(), offset, bytes}; }
+
+}  // namespace
+
+TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte keeps its bits") {
+    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, from an offset that no device binds at: 3 elements.
+    constexpr std::uint32_t D = 20, tokens = 9, row = 8 * D, lead = 3;
+    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            const std::uint32_t size = element_bytes(element);
+            const std::size_t elements = lead + std::size_t{tokens} * row + 5;
+            const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
+            const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
+            AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
+            const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
+            Buffer buffer = upload(device(), before);
+            const auto at = [&](std::uint32_t head, std::uint32_t heads) {
+                const std::size_t offset = (lead + head * D) * size;
+                return Tensor{.where = part(buffer, offset, before.size() - offset), .heads = heads, .token_stride = row, .head_stride = D};
+            };
+            const Call call{.tokens = tokens, .q_in = at(1, 2), .q_out = at(1, 2), .k_in = at(5, 1), .k_out = at(5, 1), .angles = table.angles()};
+            UniqueArena arena;
+            if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+            must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+            const Bytes after = download(buffer, before.size());
+
+            // The rotated heads, taken out as packed rows, hold the contract; everything else is untouched.
+            Bytes in, out;
+            std::size_t changed_outside = 0;
+            for (std::size_t e = 0; e < before.size() / size; ++e) {
+                const bool inside = e >= lead && e < lead + std::size_t{tokens} * row;
+                const std::size_t head = inside ? (e - lead) % row / D : 0;
+                if (inside && (head == 1 || head == 2 || head == 5)) {
+                    in.insert(in.end(), &before[e * size], &before[e * size] + size);
+                    out.insert(out.end(), &after[e * size], &after[e * size] + size);
+                } else {
+                    changed_outside += stored(element, before, e) != stored(element, after, e);
+                }
+            }
+            CHECK(changed_outside == 0);
+            check_contract(r, {.tokens = tokens, .q_heads = 3, .element = element}, false, in, out);
+            CHECK(in != out);
+        }
+    }
+}
+
+TEST_CASE("a position outside the table leaves its rows unrotated, and counts once for each token") {
+    constexpr std::uint32_t D = 16, tokens = 6;
+    const std::int32_t ids[] = {1, 40, -40, 39, -39, 2147483647};  // the table ends before 40
+    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const bool in_place : {false, true}) {
+            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
+                AngleTable table = must(AngleTable::make(device(), r, source, 40));
+                const Width width{Element::f16, Element::f16, D, 4};
+                const UniqueKernel kernel = make_kernel(device(), {.pairing = Pairing::interleaved, .rotary_dim = 8, .q = width, .k = width,
+                                                                   .angles = source, .positions = PositionSource::ids, .mapping = mapping});
+                const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31), k = random_elements(Element::f16, tokens * D, 32);
+                Buffer q_in = upload(device(), q), k_in = upload(device(), k);
+                Buffer q_apart = upload(device(), Bytes(q.size())), k_apart = upload(device(), Bytes(k.size()));
+                Buffer& q_out = in_place ? q_in : q_apart;
+                Buffer& k_out = in_place ? k_in : k_apart;
+                Bytes id_bytes(sizeof ids);
+                std::memcpy(id_bytes.data(), ids, sizeof ids);
+                Buffer positions = upload(device(), id_bytes);
+                const std::uint32_t start[] = {7, 100};
+                Bytes counter_bytes(sizeof start);
+                std::memcpy(counter_bytes.data(), start, sizeof start);
+                Buffer counter = upload(device(), counter_bytes);
+                const Call call{.tokens = tokens, .q_in = {.where = q_in.whole(), .heads = 5}, .q_out = {.where = q_out.whole(), .heads = 5},
+                                .k_in = {.where = k_in.whole(), .heads = 1}, .k_out = {.where = k_out.whole(), .heads = 1},
+                                .positions = {.ids = positions.whole()}, .angles = table.angles(), .out_of_range = part(counter, 4, 4)};
+                UniqueArena arena;
+                if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+                must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+                const Bytes counts = download(counter, 8);
+                CHECK(stored(Element::f32, counts, 0) == 7);
+                CHECK(stored(Element::f32, counts, 1) == 103);
+                const Bytes q_after = download(q_out, q.size()), k_after = download(k_out, k.size());
+                for (std::uint32_t t = 0; t < tokens; ++t) {
+                    const bool outside = t == 1 || t == 2 || t == 5;
+                    CHECK((std::memcmp(&q[t * 5 * D * 2], &q_after[t * 5 * D * 2], 5 * D * 2) == 0) == outside);
+                    CHECK((std::memcmp(&k[t * D * 2], &k_after[t * D * 2], D * 2) == 0) == outside);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("an input of one type, an output of another") {
+    constexpr std::uint32_t D = 32, tokens = 5, offset = 8;
+    const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
+    AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
+    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
+        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 16, .q = {Element::f32, Element::f32, D, offset},
+                                                           .k = {Element::f32, Element::f16, D, offset}, .mapping = mapping});
+        const Bytes x = random_elements(Element::f32, tokens * D, 41);
+        Buffer q = upload(device(), x), k = upload(device(), x), k_cache = upload(device(), Bytes(tokens * D * 2));
+        const Call call{.tokens = tokens, .q_in = {.where = q.whole(), .heads = 1}, .q_out = {.where = q.whole(), .heads = 1},
+                        .k_in = {.where = k.whole(), .heads = 1}, .k_out = {.where = k_cache.whole(), .heads = 1}, .angles = table.angles()};
+        UniqueArena arena;
+        if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+        must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+        const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
+        check_contract(r, {.tokens = tokens, .q_heads = 1}, false, x, q_after);
+        for (std::uint32_t i = 0; i < tokens * D; ++i) {
+            CHECK(stored(Element::f16, k_after, i) == reference::narrow(reference::Type::f16, static_cast<long double>(value(Element::f32, q_after, i))));
+        }
+    }
+}
+
+TEST_CASE("an arena serves as many calls as it was made for, then says so, and starts again after a reset") {
+    constexpr std::uint32_t D = 8;
+    Device& on = device(false);
+    const Rotation r = rotation(Pairing::half_split, D, D);
+    AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 16));
+    const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    const UniqueArena arena(must(create_arena(kernel.get(), 2)));
+    const Bytes x = random_elements(Element::f32, 4 * D, 51);
+    Buffer a = upload(on, x), b = upload(on, x);
+    const auto call = [&](const Buffer& buffer) {
+        const Tensor tensor{.where = buffer.whole(), .heads = 1};
+        return Call{.tokens = 4, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
+    };
+    for (int round = 0; round < 2; ++round) {
+        Status third;
+        must(on.submit([&](VkCommandBuffer commands) {
+            if (Status s = record(commands, kernel.get(), call(a), arena.get()); !s) return s;
+            if (Status s = record(commands, kernel.get(), call(b), arena.get()); !s) return s;
+            third = record(commands, kernel.get(), call(b), arena.get());
+            return Status{};
+        }));
+        CHECK(third.code == Code::limit_exceeded);
+        reset(arena.get());
+    }
+    CHECK(download(a, x.size()) == download(b, x.size()));
+    CHECK(download(a, x.size()) != x);
+    const Status none = record(VkCommandBuffer(1), kernel.get(), call(a), nullptr);
+    CHECK(none.code == Code::invalid_argument);
+}
+
+TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
+    const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
+    UniqueArena arena;
+    if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+    must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), Call{}, arena.get()); }));
+}
+
+}  // namespace vkrope::test
