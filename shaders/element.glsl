@@ -15,10 +15,6 @@ struct Unit {
     vec4 a, b;
 };
 
-uint vkrope_element_bytes(uint element) {
-    return element == element_f32 ? 4 : 2;
-}
-
 // binary16 bits (in the low half of each component) to the same value in binary32.
 // A subnormal is an integer times 2^-24: both are exact, and no binary32 subnormal appears that a device could flush.
 vec4 vkrope_widen_f16(uvec4 h) {
@@ -53,26 +49,37 @@ uvec4 vkrope_narrow_bf16(vec4 f) {
 }
 
 vec4 vkrope_widen(uint element, uvec4 h) {
-    return element == element_f16 ? vkrope_widen_f16(h) : uintBitsToFloat(h << 16);
+    vec4 f = uintBitsToFloat(h << 16);
+    if (element == element_f16) f = vkrope_widen_f16(h);
+    return f;
 }
 
 uvec4 vkrope_narrow(uint element, vec4 f) {
-    return element == element_f16 ? vkrope_narrow_f16(f) : vkrope_narrow_bf16(f);
+    uvec4 h;
+    if (element == element_f16) h = vkrope_narrow_f16(f);
+    else h = vkrope_narrow_bf16(f);
+    return h;
 }
 
 // The numbers of a stored unit. Words that the unit does not have decode to something that nobody reads.
 Unit vkrope_decode(uint element, Words w) {
-    if (element == element_f32) return Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
-    const vec4 low = vkrope_widen(element, w.a & 0xffffu);
-    const vec4 high = vkrope_widen(element, w.a >> 16);
-    return Unit(vec4(low.x, high.x, low.y, high.y), vec4(low.z, high.z, low.w, high.w));
+    Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
+    if (element != element_f32) {
+        const vec4 low = vkrope_widen(element, w.a & 0xffffu);
+        const vec4 high = vkrope_widen(element, w.a >> 16);
+        u = Unit(vec4(low.x, high.x, low.y, high.y), vec4(low.z, high.z, low.w, high.w));
+    }
+    return u;
 }
 
 Words vkrope_encode(uint element, Unit u) {
-    if (element == element_f32) return Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
-    const uvec4 low = vkrope_narrow(element, vec4(u.a.xz, u.b.xz));
-    const uvec4 high = vkrope_narrow(element, vec4(u.a.yw, u.b.yw));
-    return Words(low | (high << 16), uvec4(0));
+    Words w = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
+    if (element != element_f32) {
+        const uvec4 low = vkrope_narrow(element, vec4(u.a.xz, u.b.xz));
+        const uvec4 high = vkrope_narrow(element, vec4(u.a.yw, u.b.yw));
+        w = Words(low | (high << 16), uvec4(0));
+    }
+    return w;
 }
 
 #endif

@@ -57,7 +57,8 @@ layout(set = 0, binding = binding_table, std430) readonly buffer Table { uint ta
 #endif
 #include "angles.glsl"
 
-// ---- What the specialisation constants imply. `second` is always a literal: the branches on it fold away. ----
+// Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.
+// `second` is always a literal, so that the branches on it fold away.
 
 uint in_element(bool second) { return second ? second_in_element : first_in_element; }
 uint out_element(bool second) { return second ? second_out_element : first_out_element; }
@@ -77,20 +78,29 @@ Side out_side(bool second) {
     return side;
 }
 
-uint runs_of(uint elements) {
-    const uint run = unit_elements * units_owned;
-    return (elements + run - 1) / run;
+// ---- Load and store: a unit that starts at element `at` of a tensor ----
+
+uvec4 load_wide(bool second, uint at) {
+    uvec4 w;
+    if (second) w = second_in_wide[at];
+    else w = first_in_wide[at];
+    return w;
 }
 
-// ---- Load and store: a unit that starts at element `at` of a tensor. ----
+uint load_word(bool second, uint at) {
+    uint w;
+    if (second) w = second_in_word[at];
+    else w = first_in_word[at];
+    return w;
+}
 
-uvec4 load_wide(bool second, uint at) { return second ? second_in_wide[at] : first_in_wide[at]; }
-uint load_word(bool second, uint at) { return second ? second_in_word[at] : first_in_word[at]; }
-
-// A half word next to one that another invocation may be merging: in place, through the binding that is written.
+// A word that holds a neighbour's half, which another invocation may be merging: in place, through the binding that is written.
 uint load_shared(bool second, uint at) {
-    if (!in_place(second)) return load_word(second, at);
-    return second ? atomicOr(second_out_word[at], 0) : atomicOr(first_out_word[at], 0);
+    uint w;
+    if (!in_place(second)) w = load_word(second, at);
+    else if (second) w = atomicOr(second_out_word[at], 0);
+    else w = atomicOr(first_out_word[at], 0);
+    return w;
 }
 
 Words load(bool second, uint at) {
@@ -147,13 +157,7 @@ void store(bool second, uint at, Words w) {
     }
 }
 
-// Unrotated: the same bits, unless the element type changes.
-Words convert(bool second, Words w) {
-    if (in_element(second) == out_element(second)) return w;
-    return vkrope_encode(out_element(second), vkrope_decode(in_element(second), w));
-}
-
-// ---- The rows of one token ----
+// ---- One step: two units of a row, the same in every head ----
 
 struct Token {
     uint index, batch;
@@ -162,78 +166,106 @@ struct Token {
     bool flip;     // the sign of sin
 };
 
-uint row_start(Side side, Token token) {
-    return side.offset + token.batch * side.batch + token.index * side.token;
-}
-
-// Rotates the n pairs from `pair` on in the heads [first, last), `heads_batch` heads at a time: all their loads come before the
-// first store.
-void rotate_heads(bool second, Token token, uint pair, uint first, uint last) {
-    const uint n = unit_elements;
-    const Side from = in_side(second);
-    const Side to = out_side(second);
-    const uvec2 channels = vkrope_pair_channels(pairing, rotary_dim, n, pair) + rotary_offset(second);
+struct Step {
+    uvec2 channels;  // where the two units start
+    bool rotates;    // otherwise they are copied, bit for bit unless the element type changes
     Unit c, s;
+};
+
+uint runs_of(uint steps) { return (steps + units_owned - 1) / units_owned; }
+
+// Steps that rotate, and steps that copy the channels outside the window: only a tensor that changes places has to move them.
+uint rotating_steps() { return rotary_dim / (2 * unit_elements); }
+uint copying_steps(bool second) {
+    return in_place(second) ? 0 : (head_dim(second) - rotary_dim + 2 * unit_elements - 1) / (2 * unit_elements);
+}
+uint runs(bool second, uint heads) {
+    return heads == 0 ? 0 : runs_of(rotating_steps()) + runs_of(copying_steps(second));
+}
+
+// A channel outside the window, counted without it, to its place in the row.
+uint around_window(bool second, uint channel) {
+    return channel < rotary_offset(second) ? channel : channel + rotary_dim;
+}
+
+Step step_of(bool second, Token token, uint run, uint index) {
+    Step step;
+    const uint before = runs_of(rotating_steps());
+    if (run < before) {
+        const uint pair = (run * units_owned + index) * unit_elements;
+        step.rotates = token.covered;
+        step.channels = vkrope_pair_channels(pairing, rotary_dim, unit_elements, pair) + rotary_offset(second);
+        // A row outside the table is not read.
+        const uint row = token.covered ? token.row : 0;
 #ifdef VKROPE_ANGLE_TEXTURE
-    vkrope_angles(token.row, pair, n, push.table_stride, push.table_texels, c, s);
+        vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, step.c, step.s);
 #else
-    vkrope_angles(push.table_offset + token.row * push.table_stride, pair, n, c, s);
+        vkrope_angles(push.table_offset + row * push.table_stride, pair, unit_elements, step.c, step.s);
 #endif
-    s = vkrope_flip(s, token.flip);
-    for (uint head = first; head < last; head += heads_batch) {
-        Words A[4], B[4];
-        for (uint i = 0; i < heads_batch; ++i) {
-            const uint row = row_start(from, token) + min(head + i, last - 1) * from.head;
-            A[i] = load(second, row + channels.x);
-            B[i] = load(second, row + channels.y);
-        }
-        for (uint i = 0; i < heads_batch; ++i) {
-            if (head + i >= last) break;
-            Unit x0, x1, y0, y1;
-            vkrope_to_pairs(pairing, n, vkrope_decode(in_element(second), A[i]), vkrope_decode(in_element(second), B[i]), x0, x1);
-            vkrope_rotate(x0, x1, c, s, y0, y1);
-            Unit a, b;
-            vkrope_from_pairs(pairing, n, y0, y1, a, b);
-            const uint row = row_start(to, token) + (head + i) * to.head;
-            store(second, row + channels.x, vkrope_encode(out_element(second), a));
-            store(second, row + channels.y, vkrope_encode(out_element(second), b));
-        }
+        step.s = vkrope_flip(step.s, token.flip);
+    } else {
+        // Two units side by side; at the end of an odd number of units, the last one twice.
+        const uint channel = ((run - before) * units_owned + index) * 2 * unit_elements;
+        const bool last = channel + unit_elements >= head_dim(second) - rotary_dim;
+        step.rotates = false;
+        step.channels = uvec2(around_window(second, channel), around_window(second, last ? channel : channel + unit_elements));
+        step.c = step.s = Unit(vec4(0), vec4(0));
     }
+    return step;
 }
 
-// Copies the unit at `channel` of the heads [first, last).
-void copy_heads(bool second, Token token, uint channel, uint first, uint last) {
-    const Side from = in_side(second);
-    const Side to = out_side(second);
-    for (uint head = first; head < last; ++head) {
-        const Words w = load(second, row_start(from, token) + head * from.head + channel);
-        store(second, row_start(to, token) + head * to.head + channel, convert(second, w));
+void finish(bool second, Step step, uint row, Words A, Words B) {
+    const uint from = in_element(second), to = out_element(second);
+    const Unit a = vkrope_decode(from, A), b = vkrope_decode(from, B);
+    Unit x0, x1, y0, y1, p, q;
+    vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
+    vkrope_rotate(x0, x1, step.c, step.s, y0, y1);
+    vkrope_from_pairs(pairing, unit_elements, y0, y1, p, q);
+    if (from == to) {
+        if (step.rotates) {
+            A = vkrope_encode(to, p);
+            B = vkrope_encode(to, q);
+        }
+    } else {
+        if (!step.rotates) {
+            p = a;
+            q = b;
+        }
+        A = vkrope_encode(to, p);
+        B = vkrope_encode(to, q);
     }
+    store(second, row + step.channels.x, A);
+    store(second, row + step.channels.y, B);
 }
 
-// The run of pairs `run` in the heads [first, last).
-void rotate_run(bool second, Token token, uint run, uint first, uint last) {
-    const uint n = unit_elements;
-    if (!token.covered && in_place(second)) return;
-    for (uint unit = 0; unit < units_owned; ++unit) {
-        const uint pair = (run * units_owned + unit) * n;
-        if (pair >= rotary_dim / 2) break;
-        if (token.covered) {
-            rotate_heads(second, token, pair, first, last);
+// The run `run` of the heads [first, last) of one token.
+void process(bool second, Token token, uint run, uint first, uint last) {
+    const Side in_rows = in_side(second), out_rows = out_side(second);
+    const uint from = in_rows.offset + token.batch * in_rows.batch + token.index * in_rows.token;
+    const uint to = out_rows.offset + token.batch * out_rows.batch + token.index * out_rows.token;
+    const uint before = runs_of(rotating_steps());
+    const uint steps_left = run < before ? rotating_steps() - run * units_owned : copying_steps(second) - (run - before) * units_owned;
+    const uint steps = first < last ? min(steps_left, units_owned) : 0;
+    for (uint i = 0; i < steps; ++i) {
+        const Step step = step_of(second, token, run, i);
+        if (heads_batch == 1) {
+            for (uint head = first; head < last; ++head) {
+                const uvec2 at = from + head * in_rows.head + step.channels;
+                const Words A = load(second, at.x), B = load(second, at.y);
+                finish(second, step, to + head * out_rows.head, A, B);
+            }
         } else {
-            const uvec2 channels = vkrope_pair_channels(pairing, rotary_dim, n, pair) + rotary_offset(second);
-            copy_heads(second, token, channels.x, first, last);
-            copy_heads(second, token, channels.y, first, last);
+            // All loads come before the first store; a group that is not full loads its last head again.
+            Words A[4], B[4];
+            for (uint h = 0; h < 4; ++h) {
+                const uvec2 at = from + min(first + h, last - 1) * in_rows.head + step.channels;
+                A[h] = load(second, at.x);
+                B[h] = load(second, at.y);
+            }
+            for (uint h = 0; h < 4; ++h) {
+                if (first + h < last) finish(second, step, to + (first + h) * out_rows.head, A[h], B[h]);
+            }
         }
-    }
-}
-
-// The run `run` of the channels outside the window, those before it first.
-void copy_run(bool second, Token token, uint run, uint first, uint last) {
-    for (uint unit = 0; unit < units_owned; ++unit) {
-        const uint channel = (run * units_owned + unit) * unit_elements;
-        if (channel >= head_dim(second) - rotary_dim) break;
-        copy_heads(second, token, channel < rotary_offset(second) ? channel : channel + rotary_dim, first, last);
     }
 }
 
@@ -241,8 +273,8 @@ Token token_of(uint index, uint batch) {
     Token token;
     token.index = index;
     token.batch = batch;
-    const int position = positions == positions_ids ? int(ids[push.index_offset + batch * push.index_batch + index])
-                                                    : int(push.first_position + index);
+    int position = int(push.first_position + index);
+    if (positions == positions_ids) position = int(ids[push.index_offset + batch * push.index_batch + index]);
     token.row = vkrope_magnitude(position);
     token.covered = token.row < push.table_rows;
     token.flip = (position < 0) != ((push.flags & flag_inverse) != 0);
@@ -250,48 +282,30 @@ Token token_of(uint index, uint batch) {
 }
 
 void main() {
-    const uint first_heads = push.heads & 0xffffu;
-    const uint second_heads = push.heads >> 16;
-    // Groups of heads: Q's, then K's. An invocation that owns all heads owns both.
-    const uint owned = heads_owned == 0 ? 1 : heads_owned;
-    const uint first_groups = heads_owned == 0 ? 1 : (first_heads + owned - 1) / owned;
-    const uint second_groups = heads_owned == 0 ? 0 : (second_heads + owned - 1) / owned;
-
-    // Runs of a row: the pairs, then the channels outside the window, which only a tensor that changes places has to move.
-    const uint pair_runs = runs_of(rotary_dim / 2);
-    const uint first_copies = first_heads == 0 || in_place(false) ? 0 : runs_of(first_head_dim - rotary_dim);
-    const uint second_copies = second_heads == 0 || in_place(true) ? 0 : runs_of(second_head_dim - rotary_dim);
-    const uint second_copy_groups = heads_owned == 0 ? 1 : second_groups;
-
-    const uint pair_items = pair_runs * (first_groups + second_groups);
-    const uint first_copy_items = first_copies * first_groups;
-    const uint items = pair_items + first_copy_items + second_copies * second_copy_groups;
+    const uint first_heads = push.heads & 0xffffu, second_heads = push.heads >> 16;
+    const uint first_runs = runs(false, first_heads), second_runs = runs(true, second_heads);
+    const bool owns_all = heads_owned == 0;
+    const uint owned = owns_all ? 1 : heads_owned;
+    // What a token consists of: runs, for an invocation that owns all heads; else runs times groups of heads, Q's and then K's.
+    const uint first_items = first_runs * ((first_heads + owned - 1) / owned);
+    const uint second_items = second_runs * ((second_heads + owned - 1) / owned);
+    const uint items = owns_all ? max(first_runs, second_runs) : first_items + second_items;
 
     const uint invocation = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    if (invocation / items >= push.tokens) return;
-    const Token token = token_of(invocation / items, gl_WorkGroupID.z);
-    uint item = invocation % items;
-
-    if (item == 0 && !token.covered && (push.flags & flag_count_uncovered) != 0) atomicAdd(status[push.status_offset], 1);
-
-    if (item < pair_items) {
-        const uint run = item % pair_runs;
-        const uint group = item / pair_runs;
-        if (heads_owned == 0) {
-            rotate_run(false, token, run, 0, first_heads);
-            rotate_run(true, token, run, 0, second_heads);
-        } else if (group < first_groups) {
-            rotate_run(false, token, run, group * owned, min(group * owned + owned, first_heads));
-        } else {
-            rotate_run(true, token, run, (group - first_groups) * owned, min((group - first_groups) * owned + owned, second_heads));
+    const uint index = invocation / items, item = invocation % items;
+    if (index < push.tokens) {
+        const Token token = token_of(index, gl_WorkGroupID.z);
+        if (item == 0 && !token.covered && (push.flags & flag_count_uncovered) != 0) atomicAdd(status[push.status_offset], 1);
+        uvec3 q = uvec3(item, 0, item < first_runs ? first_heads : 0);  // run, first head, one past the last head
+        uvec3 k = uvec3(item, 0, item < second_runs ? second_heads : 0);
+        if (!owns_all) {
+            const uint k_item = item - first_items;  // wraps where the item is Q's, and is not used then
+            const uint q_first = item / max(first_runs, 1) * owned, k_first = k_item / max(second_runs, 1) * owned;
+            const bool is_q = item < first_items;
+            q = uvec3(item % max(first_runs, 1), q_first, is_q ? min(q_first + owned, first_heads) : 0);
+            k = uvec3(k_item % max(second_runs, 1), k_first, is_q ? 0 : min(k_first + owned, second_heads));
         }
-    } else if (item - pair_items < first_copy_items) {
-        item -= pair_items;
-        const uint first = item / first_copies * owned;
-        copy_run(false, token, item % first_copies, first, heads_owned == 0 ? first_heads : min(first + owned, first_heads));
-    } else {
-        item -= pair_items + first_copy_items;
-        const uint first = item / second_copies * owned;
-        copy_run(true, token, item % second_copies, first, heads_owned == 0 ? second_heads : min(first + owned, second_heads));
+        process(false, token, q.x, q.y, q.z);
+        process(true, token, k.x, k.y, k.z);
     }
 }

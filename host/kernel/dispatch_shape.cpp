@@ -55,15 +55,14 @@ Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool
 }
 
 std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, const Work& work) noexcept {
-    const std::uint64_t run = std::uint64_t{variant.unit_elements} * variant.units_owned;
-    const bool owns_all = variant.heads_owned == 0;
-    const auto groups = [&](std::uint32_t heads) { return owns_all ? 1 : divide_up(heads, variant.heads_owned); };
-    const auto copies = [&](const Width& width, std::uint32_t heads, bool in_place) {
-        return heads == 0 || in_place ? 0 : divide_up(width.head_dim - info.rotary_dim, run) * groups(heads);
+    const std::uint64_t step = 2 * std::uint64_t{variant.unit_elements};  // elements of one row that one step moves
+    const auto runs = [&](const Width& width, std::uint32_t heads, bool in_place) {
+        const std::uint64_t copied = in_place ? 0 : width.head_dim - info.rotary_dim;
+        return heads == 0 ? 0 : divide_up(info.rotary_dim / step, variant.units_owned) + divide_up(divide_up(copied, step), variant.units_owned);
     };
-    const std::uint64_t pair_groups = owns_all ? 1 : groups(work.q_heads) + groups(work.k_heads);
-    return divide_up(info.rotary_dim / 2, run) * pair_groups + copies(info.q, work.q_heads, work.q_in_place) +
-           copies(info.k, work.k_heads, work.k_in_place);
+    const std::uint64_t q_runs = runs(info.q, work.q_heads, work.q_in_place), k_runs = runs(info.k, work.k_heads, work.k_in_place);
+    if (variant.heads_owned == 0) return q_runs > k_runs ? q_runs : k_runs;
+    return q_runs * divide_up(work.q_heads, variant.heads_owned) + k_runs * divide_up(work.k_heads, variant.heads_owned);
 }
 
 Result<DispatchShape> dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,

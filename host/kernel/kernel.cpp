@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/kernel_object.hpp"
+#include "kernel/specialize.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -48,13 +49,12 @@ Status create_layouts(Kernel& kernel) {
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreatePipelineLayout");
 }
 
-struct Specialization {
-    std::uint32_t values[shader::constant_count] = {};
-    VkSpecializationMapEntry entries[shader::constant_count] = {};
-    VkSpecializationInfo info = {};
+struct Constants {
+    std::uint32_t values[shader::constant_count];
 };
 
-void specialize(const KernelInfo& info, const Variant& variant, Specialization& constants) {
+Constants constants_of(const KernelInfo& info, const Variant& variant) {
+    Constants constants = {};
     std::uint32_t* value = constants.values;
     value[shader::constant_workgroup_size] = variant.workgroup_size;
     value[shader::constant_pairing] = std::uint32_t(info.pairing);
@@ -75,8 +75,7 @@ void specialize(const KernelInfo& info, const Variant& variant, Specialization& 
     static_assert(shader::constant_second_out == shader::constant_second_head_dim + 3);
     width(shader::constant_first_head_dim, info.q);
     width(shader::constant_second_head_dim, info.k);
-    for (std::uint32_t i = 0; i < shader::constant_count; ++i) constants.entries[i] = {i, std::uint32_t(i * sizeof *value), sizeof *value};
-    constants.info = {shader::constant_count, constants.entries, sizeof constants.values, constants.values};
+    return constants;
 }
 
 // The variants that record() may want: each kind of access that the widths allow, with four heads and with one.
@@ -92,34 +91,37 @@ void choose_variants(Kernel& kernel, bool cpu) {
     }
 }
 
-Status create_pipelines(Kernel& kernel) {
-    VkShaderModuleCreateInfo module_info = {};
-    module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module_info.codeSize = kernel.module->bytes;
-    module_info.pCode = kernel.module->words;
-    VkShaderModule module = VK_NULL_HANDLE;
-    VkResult result = kernel.vk.vkCreateShaderModule(kernel.device.device, &module_info, kernel.device.allocator, &module);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateShaderModule");
+Status create_module(const Kernel& kernel, const Variant& variant, VkShaderModule& module) {
+    const Constants constants = constants_of(kernel.info, variant);
+    const Result<Spirv> spirv =
+        specialize(kernel.module->words, kernel.module->bytes / sizeof(std::uint32_t), constants.values, shader::constant_count);
+    if (!spirv) return spirv.status;
+    VkShaderModuleCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = spirv->count * sizeof(std::uint32_t);
+    info.pCode = spirv->words.get();
+    const VkResult result = kernel.vk.vkCreateShaderModule(kernel.device.device, &info, kernel.device.allocator, &module);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
+}
 
-    Specialization constants[max_pipelines];
-    VkComputePipelineCreateInfo infos[max_pipelines] = {};
-    VkPipeline handles[max_pipelines] = {};
-    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
-        specialize(kernel.info, kernel.pipelines[i].variant, constants[i]);
-        infos[i].sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-        infos[i].stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-        infos[i].stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-        infos[i].stage.module = module;
-        infos[i].stage.pName = "main";
-        infos[i].stage.pSpecializationInfo = &constants[i].info;
-        infos[i].layout = kernel.layout;
+Status create_pipelines(Kernel& kernel) {
+    Status status;
+    for (std::uint32_t i = 0; i < kernel.pipeline_count && status; ++i) {
+        VkShaderModule module = VK_NULL_HANDLE;
+        if (status = create_module(kernel, kernel.pipelines[i].variant, module); !status) break;
+        VkComputePipelineCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+        info.stage.module = module;
+        info.stage.pName = "main";
+        info.layout = kernel.layout;
+        const VkResult result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, 1, &info,
+                                                                   kernel.device.allocator, &kernel.pipelines[i].handle);
+        if (result != VK_SUCCESS) status = vulkan_error(result, "vkCreateComputePipelines");
+        kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
     }
-    result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, kernel.pipeline_count, infos,
-                                                kernel.device.allocator, handles);
-    // On failure, those that could be made have been made, and are destroyed with the kernel.
-    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) kernel.pipelines[i].handle = handles[i];
-    kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateComputePipelines");
+    return status;
 }
 
 Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// The shape of an angle table and its content.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "frequencies/limits.hpp"
+#include "frequencies/table_entry.hpp"
+#include "status.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+namespace {
+
+constexpr std::uint64_t max_buffer_bytes = 0xffffffff;  // VkPhysicalDeviceLimits::maxStorageBufferRange is a uint32_t
+constexpr std::uint64_t texel_bytes = 4 * sizeof(float);
+constexpr std::uint64_t pair_bytes = 2 * sizeof(float);
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+Status check(const Rotation& rotation) noexcept {
+    if (!rotation.rotates) {
+        return error(Code::invalid_argument, "rotation.rotates is false: a layer without RoPE has no angle table");
+    }
+    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim || rotation.rotary_dim % 2 != 0) {
+        return error(Code::invalid_argument, "rotation.rotary_dim is %u: must be even, 2 to %u", rotation.rotary_dim,
+                     max_rotary_dim);
+    }
+    if (rotation.inv_freq.size() != rotation.rotary_dim / 2) {
+        return error(Code::invalid_argument, "rotation.inv_freq has %llu elements: must be rotary_dim / 2 = %u",
+                     ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
+    }
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
+            return error(Code::invalid_argument, "rotation.inv_freq[%llu] is %g: must be finite, of magnitude below 2048", ull{j},
+                         rotation.inv_freq[j]);
+        }
+    }
+    if (!(rotation.attention_factor > 0 && rotation.attention_factor <= double(std::numeric_limits<float>::max()))) {
+        return error(Code::invalid_argument, "rotation.attention_factor is %g: must be above 0 and finite as a float",
+                     rotation.attention_factor);
+    }
+    return {};
+}
+
+struct TextureShape {
+    std::uint64_t width = 0;
+    std::uint32_t height = 0;
+
+    std::uint64_t bytes() const noexcept { return width * height * texel_bytes; }
+};
+
+/// Rows run down; past 2^fold_log2 of them they continue in the next column.
+TextureShape texture_shape(const AnglePlan& plan) noexcept {
+    const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
+    const std::uint64_t columns = (plan.rows + rows_per_column - 1) >> plan.fold_log2;
+    return {columns * plan.row_texels, columns == 1 ? plan.rows : std::uint32_t(rows_per_column)};
+}
+
+Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+    if (max_image_side == 0) {
+        return error(Code::invalid_argument, "max_image_side is 0: must be the device's maxImageDimension2D");
+    }
+    const std::uint64_t rows_per_column = std::min<std::uint64_t>(std::bit_floor(max_image_side), std::bit_ceil(plan.rows));
+    plan.fold_log2 = std::uint32_t(std::countr_zero(rows_per_column));
+    plan.row_texels = (plan.pairs + 1) / 2;
+    const TextureShape shape = texture_shape(plan);
+    if (shape.width > max_image_side) {
+        return error(Code::limit_exceeded, "max_position is %u: %u pairs need a texture %llu texels wide, the device allows %u",
+                     plan.rows, plan.pairs, ull{shape.width}, max_image_side);
+    }
+    plan.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+    plan.extent = {std::uint32_t(shape.width), shape.height};
+    plan.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
+    plan.bytes = std::size_t(shape.bytes());
+    if (plan.bytes != shape.bytes()) {
+        return error(Code::limit_exceeded, "max_position is %u: the texture has %llu bytes, size_t holds %llu", plan.rows,
+                     ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
+    }
+    return {};
+}
+
+std::uint64_t buffer_bytes(const AnglePlan& plan) noexcept {
+    return std::uint64_t{plan.rows} * plan.pairs * pair_bytes;
+}
+
+Status plan_buffer(AnglePlan& plan) noexcept {
+    const std::uint64_t bytes = buffer_bytes(plan);
+    if (bytes > max_buffer_bytes) {
+        return error(Code::limit_exceeded, "max_position is %u: %u pairs need %llu bytes, a storage buffer has at most %llu",
+                     plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
+    }
+    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    plan.bytes = std::size_t(bytes);
+    return {};
+}
+
+/// Whether the numbers of a plan agree with each other, so that following it stays inside plan.bytes.
+bool consistent(const AnglePlan& plan) noexcept {
+    if (plan.rows == 0 || plan.rows > max_positions) {
+        return false;
+    }
+    if (plan.source == AngleSource::direct_buffer) {
+        return plan.bytes == buffer_bytes(plan);
+    }
+    if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
+        return false;
+    }
+    const TextureShape shape = texture_shape(plan);
+    return plan.extent.width == shape.width && plan.extent.height == shape.height && plan.bytes == shape.bytes();
+}
+
+/// Writes table rows one after another; never reads what it wrote.
+class RowWriter {
+   public:
+    RowWriter(const Rotation& rotation, void* memory) noexcept : rotation_(rotation), next_(static_cast<float*>(memory)) {
+        for (std::size_t j = 0; j < std::min(rotation.inv_freq.size(), fractions_.size()); ++j) {
+            fractions_[j] = turn_fraction(rotation.inv_freq[j]);
+        }
+    }
+
+    void row(std::uint64_t position) noexcept {
+        for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
+            const CosSin entry = table_entry(position * fraction(j), rotation_.attention_factor);
+            *next_++ = entry.cos;
+            *next_++ = entry.sin;
+        }
+    }
+
+    void zeros(std::size_t floats) noexcept { next_ = std::fill_n(next_, floats, 0.0f); }
+
+   private:
+    std::uint64_t fraction(std::size_t j) const noexcept {
+        return j < fractions_.size() ? fractions_[j] : turn_fraction(rotation_.inv_freq[j]);
+    }
+
+    const Rotation& rotation_;
+    float* next_;
+    std::array<std::uint64_t, 256> fractions_ = {};  // of the first pairs: enough for head_dim 512, small enough for any stack
+};
+
+void fill_texture(const AnglePlan& plan, RowWriter& writer) noexcept {
+    const std::size_t row_floats = std::size_t{plan.row_texels} * 4;
+    const std::size_t padding = row_floats - std::size_t{plan.pairs} * 2;
+    const std::uint32_t columns = plan.extent.width / plan.row_texels;
+    for (std::uint32_t line = 0; line < plan.extent.height; ++line) {
+        for (std::uint64_t column = 0; column < columns; ++column) {
+            const std::uint64_t position = (column << plan.fold_log2) + line;
+            if (position < plan.rows) {
+                writer.row(position);
+                writer.zeros(padding);
+            } else {
+                writer.zeros(row_floats);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
+                              std::uint32_t max_image_side) {
+    if (Status status = check(rotation); !status) {
+        return {status, {}};
+    }
+    if (max_position == 0 || max_position > max_positions) {
+        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu", ull{max_position}, ull{max_positions}),
+                {}};
+    }
+    AnglePlan plan;
+    plan.source = source;
+    plan.pairs = rotation.rotary_dim / 2;
+    plan.rows = std::uint32_t(max_position);
+    Status status;
+    switch (source) {
+        case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
+        case AngleSource::direct_buffer: status = plan_buffer(plan); break;
+        default: status = error(Code::invalid_argument, "source is %u: must be an AngleSource", unsigned(source)); break;
+    }
+    if (!status) {
+        return {status, {}};
+    }
+    return {{}, plan};
+}
+
+Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes) {
+    if (Status status = check(rotation); !status) {
+        return status;
+    }
+    if (plan.source != AngleSource::direct_texture && plan.source != AngleSource::direct_buffer) {
+        return error(Code::invalid_argument, "plan.source is %u: must be an AngleSource", unsigned(plan.source));
+    }
+    if (plan.pairs != rotation.rotary_dim / 2) {
+        return error(Code::invalid_argument, "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u", plan.pairs,
+                     rotation.rotary_dim / 2);
+    }
+    if (!consistent(plan)) {
+        return error(Code::invalid_argument, "plan.bytes is %llu: must be as plan_angles gave it for %u positions", ull{plan.bytes},
+                     plan.rows);
+    }
+    if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
+        return error(Code::invalid_argument, "memory is %p: must not be null and be aligned to 4", memory);
+    }
+    if (bytes < plan.bytes) {
+        return error(Code::invalid_argument, "bytes is %llu: must be at least plan.bytes, %llu", ull{bytes}, ull{plan.bytes});
+    }
+    RowWriter writer(rotation, memory);
+    if (plan.source == AngleSource::direct_texture) {
+        fill_texture(plan, writer);
+    } else {
+        for (std::uint64_t position = 0; position < plan.rows; ++position) {
+            writer.row(position);
+        }
+    }
+    return {};
+}
+
+}  // namespace vkrope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// One entry of an angle table. In a header because fill_angles calls it for every pair of every position.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace vkrope {
+
+struct CosSin {
+    float cos = 0;
+    float sin = 0;
+};
+
+/// attention_factor * cos and sin of the angle, each rounded once.
+///
+/// phase  the angle in units of 2^-64 turn
+inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept {
+    constexpr double radians_per_unit = 0x1.921fb54442d18p-62;  // 2 pi / 2^64
+    // The nearest quarter turn comes off in integers; what is left lies within an eighth of a turn of it.
+    const std::uint64_t quadrant = (phase + (std::uint64_t{1} << 61)) >> 62;
+    const auto remainder = std::int64_t(phase - (quadrant << 62));
+    const double angle = double(remainder) * radians_per_unit;
+    const double cos = attention_factor * std::cos(angle);
+    const double sin = attention_factor * std::sin(angle);
+    switch (quadrant) {
+        case 0: return {float(cos), float(sin)};
+        case 1: return {float(-sin), float(cos)};
+        case 2: return {float(-cos), float(-sin)};
+        default: return {float(sin), float(-cos)};
+    }
+}
+
+}  // namespace vkrope

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/specialize.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// SPIR-V 1.3, sections 3.20 (decorations) and 3.32 (instructions).
+enum Op : std::uint32_t {
+    op_type_bool = 20,
+    op_constant_true = 41,
+    op_constant_false = 42,
+    op_constant = 43,
+    op_constant_composite = 44,
+    op_spec_constant_true = 48,
+    op_spec_constant_false = 49,
+    op_spec_constant = 50,
+    op_spec_constant_composite = 51,
+    op_spec_constant_op = 52,
+    op_decorate = 71,
+    op_i_add = 128,
+    op_i_sub = 130,
+    op_i_mul = 132,
+    op_u_div = 134,
+    op_u_mod = 137,
+    op_logical_equal = 164,
+    op_logical_not_equal = 165,
+    op_logical_or = 166,
+    op_logical_and = 167,
+    op_logical_not = 168,
+    op_select = 169,
+    op_i_equal = 170,
+    op_i_not_equal = 171,
+    op_u_greater_than = 172,
+    op_u_greater_than_equal = 174,
+    op_u_less_than = 176,
+    op_u_less_than_equal = 178,
+};
+constexpr std::uint32_t decoration_spec_id = 1;
+constexpr std::size_t header_words = 5;
+
+struct Scalar {
+    bool known = false;
+    std::uint32_t value = 0;
+};
+
+// One operation on scalars that are known; not known where it is not in the list, or divides by zero.
+Scalar evaluate(std::uint32_t op, const Scalar (&operand)[3]) noexcept {
+    const std::uint32_t a = operand[0].value, b = operand[1].value, c = operand[2].value;
+    switch (op) {
+        case op_i_add: return {true, a + b};
+        case op_i_sub: return {true, a - b};
+        case op_i_mul: return {true, a * b};
+        case op_u_div: return {b != 0, b != 0 ? a / b : 0};
+        case op_u_mod: return {b != 0, b != 0 ? a % b : 0};
+        case op_logical_equal:
+        case op_i_equal: return {true, a == b};
+        case op_logical_not_equal:
+        case op_i_not_equal: return {true, a != b};
+        case op_logical_or: return {true, a | b};
+        case op_logical_and: return {true, a & b};
+        case op_logical_not: return {true, !a};
+        case op_select: return {true, a ? b : c};
+        case op_u_greater_than: return {true, a > b};
+        case op_u_greater_than_equal: return {true, a >= b};
+        case op_u_less_than: return {true, a < b};
+        case op_u_less_than_equal: return {true, a <= b};
+        default: return {};
+    }
+}
+
+// One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
+class Specializer {
+   public:
+    Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values, std::uint32_t value_count, std::uint32_t* out) noexcept
+        : of_id_(of_id), spec_id_(spec_id), values_(values), value_count_(value_count), out_(out) {}
+
+    void instruction(const std::uint32_t* words, std::uint32_t length) noexcept {
+        const std::uint32_t op = words[0] & 0xffff;
+        switch (op) {
+            case op_type_bool: bool_type_ = words[1]; break;
+            case op_decorate:
+                if (words[2] != decoration_spec_id) break;
+                spec_id_[words[1]] = words[3] + 1;
+                return;  // a plain constant has no SpecId
+            case op_constant: of_id_[words[2]] = {true, words[3]}; break;
+            case op_constant_true: of_id_[words[2]] = {true, 1}; break;
+            case op_constant_false: of_id_[words[2]] = {true, 0}; break;
+            case op_spec_constant: return constant(words[1], words[2], given(words[2], words[3]));
+            case op_spec_constant_true: return constant(words[1], words[2], given(words[2], 1));
+            case op_spec_constant_false: return constant(words[1], words[2], given(words[2], 0));
+            case op_spec_constant_composite: return copy(words, length, op_constant_composite);
+            case op_spec_constant_op: {
+                const Scalar result = operation(words, length);
+                if (result.known) return constant(words[1], words[2], result.value);
+                break;
+            }
+            default: break;
+        }
+        copy(words, length, op);
+    }
+
+    std::size_t written() const noexcept { return count_; }
+
+   private:
+    std::uint32_t given(std::uint32_t id, std::uint32_t otherwise) const noexcept {
+        const std::uint32_t number = spec_id_[id];
+        return number != 0 && number <= value_count_ ? values_[number - 1] : otherwise;
+    }
+
+    Scalar operation(const std::uint32_t* words, std::uint32_t length) const noexcept {
+        Scalar operands[3];
+        if (length < 5 || length > 7) return {};
+        for (std::uint32_t i = 4; i < length; ++i) {
+            operands[i - 4] = of_id_[words[i]];
+            if (!operands[i - 4].known) return {};
+        }
+        return evaluate(words[3], operands);
+    }
+
+    void constant(std::uint32_t type, std::uint32_t id, std::uint32_t value) noexcept {
+        of_id_[id] = {true, value};
+        const std::uint32_t scalar[] = {0, type, id, value};
+        if (type == bool_type_) return copy(scalar, 3, value ? op_constant_true : op_constant_false);
+        copy(scalar, 4, op_constant);
+    }
+
+    void copy(const std::uint32_t* words, std::uint32_t length, std::uint32_t op) noexcept {
+        std::memcpy(out_ + count_, words, length * sizeof *words);
+        out_[count_] = length << 16 | op;
+        count_ += length;
+    }
+
+    Scalar* of_id_;
+    std::uint32_t* spec_id_;  // by id: 1 + SpecId
+    const std::uint32_t* values_;
+    std::uint32_t value_count_;
+    std::uint32_t* out_;
+    std::size_t count_ = 0;
+    std::uint32_t bool_type_ = 0;
+};
+
+}  // namespace
+
+Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values, std::uint32_t value_count) noexcept {
+    Result<Spirv> result;
+    const std::uint32_t id_bound = words[3];
+    const std::unique_ptr<Scalar[]> of_id(new (std::nothrow) Scalar[id_bound]);
+    const std::unique_ptr<std::uint32_t[]> spec_id(new (std::nothrow) std::uint32_t[id_bound]());
+    result->words.reset(new (std::nothrow) std::uint32_t[count]);  // no instruction gets longer
+    if (!of_id || !spec_id || !result->words) {
+        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", count);
+        return result;
+    }
+    std::memcpy(result->words.get(), words, header_words * sizeof *words);
+    Specializer specializer(of_id.get(), spec_id.get(), values, value_count, result->words.get() + header_words);
+    for (std::size_t at = header_words; at < count; at += words[at] >> 16) specializer.instruction(words + at, words[at] >> 16);
+    result->count = header_words + specializer.written();
+    return result;
+}
+
+}  // namespace vkrope

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Reading one field of a configuration: under any of its names, from any of the objects that may hold it, checked.
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace vkrope {
+
+/// An object of the configuration and how messages call it: "" for the top level, "rope_scaling." below it.
+struct Scope {
+    const nlohmann::json* object = nullptr;
+    std::string prefix;
+};
+
+using Scopes = std::vector<Scope>;
+
+/// A value that is there and not null, with the name under which it was found.
+struct Field {
+    std::string name;
+    const nlohmann::json* value = nullptr;
+
+    explicit operator bool() const { return value != nullptr; }
+};
+
+/// The field with one of `names` in one of `scopes`; empty where there is none. Found more than once with different values,
+/// it is an error: which of them the model means is a guess.
+Field find(const Scopes& scopes, std::initializer_list<const char*> names);
+
+/// As find(); of several the first counts, whatever the others say.
+Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
+
+/// A finite number above 0.
+double positive_number(const Field& field);
+
+/// A whole number in [low, high]; 8.0 is one.
+std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high);
+
+/// true or false.
+bool truth(const Field& field);
+
+std::string text(const Field& field);
+
+}  // namespace vkrope

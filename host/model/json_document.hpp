@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// JSON text to a document, stricter than the parser beneath it: a key given twice is an error, and nesting is bounded.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace vkrope {
+
+inline constexpr std::size_t max_json_depth = 64;
+
+/// Throws ImportError (invalid_data).
+nlohmann::json parse_json(std::string_view text);
+
+/// A value, and a key, as messages show them: printable ASCII, shortened, so that a hostile file cannot write to the reader's
+/// terminal.
+std::string shown(const nlohmann::json& value);
+std::string shown_key(const std::string& key);
+
+}  // namespace vkrope

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// What plan_angles and fill_angles refuse, and that they say why.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "vkrope/frequencies.hpp"
+
+using namespace vkrope;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Rotation two_pairs() {
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = 4;
+    rotation.inv_freq = {1.0, 0.01};
+    return rotation;
+}
+
+void check_refused(const Status& status, Code code, const std::vector<const char*>& texts) {
+    CHECK(status.code == code);
+    for (const char* text : texts) {
+        CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ", text);
+    }
+}
+
+void check_plan_refused(const Rotation& rotation, const std::vector<const char*>& texts) {
+    const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::direct_texture, 8, 4096);
+    check_refused(plan.status, Code::invalid_argument, texts);
+    CHECK(plan.value.bytes == 0);
+    float memory[64] = {};
+    check_refused(fill_angles(rotation, {}, memory, sizeof memory), Code::invalid_argument, texts);
+}
+
+}  // namespace
+
+TEST_CASE("a rotation that has no table is refused") {
+    Rotation rotation = two_pairs();
+    SUBCASE("no RoPE") {
+        rotation.rotates = false;
+        check_plan_refused(rotation, {"rotates is false"});
+    }
+    SUBCASE("no width") {
+        rotation.rotary_dim = 0;
+        rotation.inv_freq.clear();
+        check_plan_refused(rotation, {"rotary_dim is 0", "even, 2 to 65534"});
+    }
+    SUBCASE("odd width") {
+        rotation.rotary_dim = 5;
+        check_plan_refused(rotation, {"rotary_dim is 5"});
+    }
+    SUBCASE("too wide") {
+        rotation.rotary_dim = 65536;
+        rotation.inv_freq.assign(32768, 1.0);
+        check_plan_refused(rotation, {"rotary_dim is 65536"});
+    }
+    SUBCASE("frequencies missing") {
+        rotation.inv_freq.pop_back();
+        check_plan_refused(rotation, {"inv_freq has 1", "= 2"});
+    }
+    SUBCASE("frequencies out of range") {
+        for (const double bad : {2048.0, -2048.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+            rotation.inv_freq[1] = bad;
+            check_plan_refused(rotation, {"inv_freq[1] is ", "below 2048"});
+        }
+    }
+    SUBCASE("attention factor out of range") {
+        for (const double bad : {0.0, -1.0, infinity, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
+            rotation.attention_factor = bad;
+            check_plan_refused(rotation, {"attention_factor is "});
+        }
+    }
+}
+
+TEST_CASE("max_position is 1 to 2^31") {
+    for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 1, ~std::uint64_t{0}}) {
+        const auto plan = plan_angles(two_pairs(), AngleSource::direct_buffer, bad, 4096);
+        check_refused(plan.status, Code::invalid_argument, {"max_position is ", std::to_string(bad).c_str(), "2147483648"});
+    }
+}
+
+TEST_CASE("other arguments of plan_angles") {
+    check_refused(plan_angles(two_pairs(), AngleSource::direct_texture, 8, 0).status, Code::invalid_argument,
+                  {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument, {"source is 99"});
+}
+
+TEST_CASE("a table beyond the device's limits says both numbers") {
+    Rotation rotation = two_pairs();
+    rotation.rotary_dim = rotation.head_dim = 8;
+    rotation.inv_freq = {1, 0.1, 0.01, 0.001};
+    // 8 columns of 2 texels fit into 16; a ninth does not.
+    CHECK(plan_angles(rotation, AngleSource::direct_texture, 128, 16));
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, 129, 16).status, Code::limit_exceeded,
+                  {"129", "18 texels", "16"});
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, max_positions, 16384).status, Code::limit_exceeded,
+                  {"2147483648", "262144 texels", "16384"});
+    // A row alone that is wider than the device's largest image.
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status, Code::limit_exceeded, {"2 texels"});
+
+    CHECK(plan_angles(rotation, AngleSource::direct_buffer, (1u << 27) - 1, 0).value.bytes == 0xffffffe0);
+    check_refused(plan_angles(rotation, AngleSource::direct_buffer, 1u << 27, 0).status, Code::limit_exceeded,
+                  {"134217728", "4294967296", "4294967295"});
+    check_refused(plan_angles(rotation, AngleSource::direct_buffer, max_positions, 0).status, Code::limit_exceeded,
+                  {"68719476736 bytes", "4294967295"});
+}
+
+TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
+    const Rotation rotation = two_pairs();
+    std::vector<float> memory(4096, 7.0f);
+    const std::size_t bytes = memory.size() * 4;
+    const auto untouched = [&] { return memory == std::vector<float>(4096, 7.0f); };
+    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
+        REQUIRE(good.bytes > 0);
+        const auto refused = [&](const AnglePlan& plan, const char* text) {
+            check_refused(fill_angles(rotation, plan, memory.data(), bytes), Code::invalid_argument, {text});
+            CHECK(untouched());
+        };
+        AnglePlan plan = good;
+        plan.pairs = 3;
+        refused(plan, "plan.pairs is 3");
+        plan = good;
+        plan.bytes -= 4;
+        refused(plan, "plan.bytes is ");
+        plan = good;
+        plan.rows = 4000;
+        refused(plan, "plan.bytes is ");
+        plan = good;
+        plan.rows = 0;
+        refused(plan, "plan.bytes is ");
+        plan = good;
+        plan.source = AngleSource(7);
+        refused(plan, "plan.source is 7");
+        if (source == AngleSource::direct_texture) {
+            plan = good;
+            plan.fold_log2 = 3;
+            refused(plan, "plan.bytes is ");
+            plan = good;
+            plan.fold_log2 += 64;  // what a shift by it would make of it is anything
+            refused(plan, "plan.bytes is ");
+            plan = good;
+            plan.row_texels = 2;
+            refused(plan, "plan.bytes is ");
+            plan = good;
+            std::swap(plan.extent.width, plan.extent.height);
+            refused(plan, "plan.bytes is ");
+        }
+        check_refused(fill_angles(rotation, good, memory.data(), good.bytes - 1), Code::invalid_argument, {"bytes is "});
+        check_refused(fill_angles(rotation, good, nullptr, bytes), Code::invalid_argument, {"memory is "});
+        check_refused(fill_angles(rotation, good, reinterpret_cast<char*>(memory.data()) + 2, bytes - 4), Code::invalid_argument,
+                      {"memory is ", "aligned to 4"});
+        CHECK(untouched());
+    }
+}
