@@ -3,7 +3,14 @@
 include(CMakePackageConfigHelpers)
 get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
 install(TARGETS ${tiers} EXPORT vkropeTargets)
-install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(headers types frequencies kernel)
+foreach(tier model runtime)
+    if(TARGET vkrope_${tier})
+        list(APPEND headers ${tier})
+    endif()
+endforeach()
+list(TRANSFORM headers REPLACE "(.+)" "include/vkrope/\\1.hpp")
+install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkrope)
 install(FILES ${PROJECT_SOURCE_DIR}/shaders/interface.h ${PROJECT_SOURCE_DIR}/shaders/element.glsl ${PROJECT_SOURCE_DIR}/shaders/pairing.glsl
               ${PROJECT_SOURCE_DIR}/shaders/angles.glsl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders)

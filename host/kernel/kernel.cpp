@@ -2,6 +2,7 @@
 // requirements() and create(): everything that happens before the first call is recorded.
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "kernel/kernel_object.hpp"
 #include "kernel/specialize.hpp"

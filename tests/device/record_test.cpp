@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // record() into a command buffer: views into larger buffers, guard zones, positions outside the table, arenas, several calls.
 #include <memory>
+#include <string>
 
 #include "test_device.hpp"
 
@@ -169,6 +170,39 @@ TEST_CASE("an arena serves as many calls as it was made for, then says so, and s
     CHECK(download(a, x.size()) != x);
     const Status none = record(VkCommandBuffer(1), kernel.get(), call(a), nullptr);
     CHECK(none.code == Code::invalid_argument);
+}
+
+TEST_CASE("the validation layer is on: a copy that does not wait for a rotation is reported") {
+    constexpr std::uint32_t D = 64;
+    std::size_t reports = 0;
+    DeviceOptions options{.select = device().info().uuid, .validation = true};
+    options.on_message = [&](const Message& message) { reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos; };
+    Device on = must(Device::open(options));
+    const Rotation r = rotation(Pairing::half_split, D, D);
+    AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 16));
+    const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    UniqueArena arena;
+    if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+    Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
+    const auto get = [&](const char* name) { return on.ref().get_instance_proc_addr(on.ref().instance, name); };
+    const auto copy = reinterpret_cast<PFN_vkCmdCopyBuffer>(get("vkCmdCopyBuffer"));
+    const auto barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(get("vkCmdPipelineBarrier"));
+    for (const bool waits : {true, false}) {
+        must(on.submit([&](VkCommandBuffer commands) {
+            reset(arena.get());
+            const Tensor tensor{.where = from.whole(), .heads = 1};
+            if (Status s = record(commands, kernel.get(), {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()}, arena.get()); !s) return s;
+            VkMemoryBarrier memory = {};
+            memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+            memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+            memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
+            if (waits) barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr, 0, nullptr);
+            const VkBufferCopy region = {0, 0, 16 * D * 4};
+            copy(commands, from.handle(), to.handle(), 1, &region);
+            return Status{};
+        }));
+        CHECK((reports != 0) == !waits);
+    }
 }
 
 TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {

@@ -55,20 +55,6 @@ Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling)
 /// The largest `max_position` that any angle source covers: positions are int32.
 inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 
-/// What an angle table needs: the caller makes the image or the buffer, `fill_angles` its content.
-struct AnglePlan {
-    AngleSource source = AngleSource::direct_texture;
-    VkFormat format = VK_FORMAT_UNDEFINED;  ///< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory order is row major
-    VkExtent2D extent = {0, 0};             ///< textures: texels
-    VkFlags usage = 0;      ///< VkImageUsageFlags for a texture, VkBufferUsageFlags for a buffer, without transfer bits
-    std::size_t bytes = 0;  ///< size of the content
-    std::uint32_t pairs = 0;  ///< rotary_dim / 2
-    std::uint32_t rows = 0;   ///< positions with |position| < rows are covered
-    /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
-    std::uint32_t fold_log2 = 0;
-    std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
-};
-
 /// Plans a table for every position with |position| < max_position.
 ///
 /// source          which kind of table

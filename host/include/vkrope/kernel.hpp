@@ -5,7 +5,7 @@
 // shared between threads; a command buffer and its DescriptorArena belong to one thread at a time. No global state.
 #pragma once
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/types.hpp"
 
 namespace vkrope {
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "vkrope/frequencies.hpp"
 #include "vkrope/kernel.hpp"
 
 namespace vkrope {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words that all tiers share: status, element types, pairings, angle sources.
+// The words that all tiers share: status, element types, pairings, angle sources and the shape of their tables.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -77,6 +77,20 @@ enum class PositionSource : std::uint32_t {
 enum class Direction : std::uint32_t {
     forward = 0,  ///< y0 = x0 c - x1 s, y1 = x0 s + x1 c
     inverse = 1,  ///< s -> -s: the gradient, and the un-rotation where the attention factor is 1
+};
+
+/// What an angle table needs: the caller makes the image or the buffer, fill_angles (frequencies.hpp) its content.
+struct AnglePlan {
+    AngleSource source = AngleSource::direct_texture;
+    VkFormat format = VK_FORMAT_UNDEFINED;  ///< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory order is row major
+    VkExtent2D extent = {0, 0};             ///< textures: texels
+    VkFlags usage = 0;      ///< VkImageUsageFlags for a texture, VkBufferUsageFlags for a buffer, without transfer bits
+    std::size_t bytes = 0;  ///< size of the content
+    std::uint32_t pairs = 0;  ///< rotary_dim / 2
+    std::uint32_t rows = 0;   ///< positions with |position| < rows are covered
+    /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
+    std::uint32_t fold_log2 = 0;
+    std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
 };
 
 }  // namespace vkrope

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Just enough of a SPIR-V disassembler for the tests: instructions one after the other.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace vkrope::test {
+
+struct Instruction {
+    std::uint32_t op = 0;
+    std::vector<std::uint32_t> operands;
+};
+
+inline std::vector<std::uint32_t> read_words(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    std::vector<std::uint32_t> words;
+    for (std::size_t i = 0; i + 3 < bytes.size(); i += 4) {
+        std::uint32_t word = 0;
+        for (std::size_t b = 0; b < 4; ++b) word |= std::uint32_t(std::uint8_t(bytes[i + b])) << (8 * b);
+        words.push_back(word);
+    }
+    return words;
+}
+
+inline std::vector<Instruction> instructions(const std::vector<std::uint32_t>& words) {
+    std::vector<Instruction> all;
+    for (std::size_t at = 5; at < words.size() && (words[at] >> 16) != 0; at += words[at] >> 16) {
+        all.push_back({words[at] & 0xffff, {words.begin() + std::ptrdiff_t(at) + 1, words.begin() + std::ptrdiff_t(at + (words[at] >> 16))}});
+    }
+    return all;
+}
+
+}  // namespace vkrope::test

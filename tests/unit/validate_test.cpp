@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Every rule that an argument of create() or record() can break: the code, and that the sentence names the field.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "kernel/validate.hpp"
+
+namespace vkrope {
+
+namespace {
+
+template <class Handle>
+Handle fake(std::uintptr_t number) {
+    return reinterpret_cast<Handle>(number);
+}
+
+const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2), other_buffer = fake<VkBuffer>(3);
+constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
+
+KernelInfo info() {
+    return {.rotary_dim = 16, .q = {Element::f16, Element::f16, 16, 0}, .k = {Element::f16, Element::f16, 16, 0}, .positions = PositionSource::ids};
+}
+
+DeviceRef device() {
+    return {.instance = fake<VkInstance>(1), .physical = fake<VkPhysicalDevice>(2), .device = fake<VkDevice>(3),
+            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction { return nullptr; }};
+}
+
+AnglePlan plan() {
+    AnglePlan p;
+    p.pairs = 8;
+    p.rows = 100;
+    p.bytes = 100 * 8 * 8;
+    return p;
+}
+const AnglePlan the_plan = plan();
+
+Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset = 0, VkDeviceSize range = 4096) {
+    return {.where = {buffer, offset, range}, .heads = heads};
+}
+
+// Valid: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place.
+Call call() {
+    Call c{.batch = 2, .tokens = 4};
+    c.q_in = c.q_out = tensor(q_buffer, 4);
+    c.k_in = c.k_out = tensor(k_buffer, 2);
+    c.positions.ids = {other_buffer, 0, 64};
+    c.angles = {.plan = &the_plan, .view = fake<VkImageView>(9)};
+    return c;
+}
+
+void expect(const Status& status, Code code, const char* names) {
+    INFO(status.what);
+    CHECK(status.code == code);
+    CHECK(std::string(status.what).find(names) != std::string::npos);
+}
+
+template <class Change>
+void breaks_create(Change change, const char* names, Code code = Code::invalid_argument) {
+    DeviceRef d = device();
+    KernelInfo i = info();
+    change(d, i);
+    expect(validate(d, i), code, names);
+}
+
+template <class Change>
+void breaks_record(Change change, const char* names, Code code = Code::invalid_argument) {
+    KernelInfo i = info();
+    Call c = call();
+    change(i, c);
+    expect(validate(i, limits, c).status, code, names);
+}
+
+}  // namespace
+
+TEST_CASE("a valid kernel and a valid call pass") {
+    CHECK(validate(device(), info()));
+    const auto resolved = validate(info(), limits, call());
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->work.q_in_place);
+    CHECK(resolved->work.k_in_place);
+    CHECK(resolved->q_in.strides.head == 16);
+    CHECK(resolved->q_in.strides.token == 64);
+    CHECK(resolved->q_in.strides.batch == 256);
+    CHECK(resolved->k_in.strides.token == 32);
+    CHECK(resolved->q_in.bound.range == 2 * 4 * 4 * 16 * 2);
+}
+
+TEST_CASE("create: each broken rule is named") {
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.instance = nullptr; }, "device.instance");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.physical = nullptr; }, "device.physical");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.device = nullptr; }, "device.device");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.get_instance_proc_addr = nullptr; }, "get_instance_proc_addr");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.enabled = 64; }, "device.enabled is 0x40");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 0; }, "rotary_dim is 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 15; }, "rotary_dim is 15");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}; }, "head_dim");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.head_dim = 1; }, "q.head_dim is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.head_dim = 65535; }, "k.head_dim is 65535");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.rotary_offset = 1; }, "k.rotary_offset is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; }, "q.rotary_offset");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.in = Element(7); }, "q.in is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); }, "positions is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
+}
+
+TEST_CASE("record: each broken rule of a tensor is named") {
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads is 3");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads = c.q_out.heads = 65536; }, "q_in.heads is 65536");
+    breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; }, "k_in.where.buffer");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; }, "q_in.where.range is VK_WHOLE_SIZE");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset is 1");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 2; }, "q_in.where ends at byte 4098");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; }, "q_in.where.range is 1020 bytes: its rows reach 1024");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; }, "q_in.token_stride is -1");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = INT64_MAX / 2; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; }, "q_out.batch_stride is 8");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; }, "q_out and k_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in and q_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; }, "q_in and q_out overlap");
+    breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096); c.q_in.where.range = c.q_out.where.range = 8192;
+                      c.q_in.token_stride = c.q_out.token_stride = 512; }, "overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.batch_stride = c.q_out.batch_stride = 1 << 20;
+            c.q_in.where.range = c.q_out.where.range = 1u << 22;
+        },
+        "maxStorageBufferRange", Code::limit_exceeded);
+}
+
+TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
+    breaks_record([](KernelInfo&, Call& c) { c.direction = Direction(7); }, "direction is 7");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {}; }, "positions.ids.buffer");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.offset = 2; }, "positions.ids.offset is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 12; }, "positions.ids.range is 12");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = 16; }, "positions.ids.range is 64");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = -1; }, "positions.batch_stride is -1");
+    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit; c.positions.first = 2147483645; }, "positions.first is 2147483645");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan is null");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view is null");
+    breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; }, "angles.plan->source");
+    breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs is 8");
+    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 2, 4}; }, "out_of_range.offset is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 0, 2}; }, "out_of_range.range is 2");
+}
+
+TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where the device can bind") {
+    // [tokens, 4 + 2 + 2 heads, 16]: Q, K and V of one buffer.
+    Call c = call();
+    c.batch = 1;
+    c.tokens = 10;
+    const VkDeviceSize bytes = 10 * 8 * 16 * 2, lead = 6;
+    const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
+        Tensor t = tensor(q_buffer, heads, lead + first * 32, bytes + 2 - first * 32);
+        t.token_stride = 8 * 16;
+        return t;
+    };
+    c.q_in = c.q_out = plane(0, 4);
+    c.k_in = c.k_out = plane(4, 2);
+    const auto resolved = validate(info(), limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->work.q_in_place);
+    CHECK(resolved->q_in.bound.offset == 0);
+    CHECK(resolved->q_in.strides.offset == 3);
+    CHECK(resolved->k_in.bound.offset == 128);
+    CHECK(resolved->k_in.strides.offset == 3);
+    // One head more, and Q reaches into K.
+    c.q_in.heads = c.q_out.heads = 5;
+    expect(validate(info(), limits, c).status, Code::invalid_argument, "overlap");
+}
+
+TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
+    for (const Call& c : {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
+        const auto resolved = validate(info(), limits, c);
+        CHECK(resolved);
+        CHECK(resolved->work.tokens == 0);
+    }
+}
+
+}  // namespace vkrope
