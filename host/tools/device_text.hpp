@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// How the commands name a device.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::tools {
+
+/// "discrete", "integrated", "virtual", "cpu" or "other".
+const char* type_word(VkPhysicalDeviceType type) noexcept;
+
+/// "1.3.230"
+std::string version_text(std::uint32_t version);
+
+/// What every JSON report says of a device: name, type, driver, uuid and api_version.
+nlohmann::ordered_json device_json(const DeviceInfo& device);
+
+/// For DeviceOptions::on_message: what the loader, a layer or a driver says goes to stderr.
+void print_message(const Message& message);
+
+}  // namespace vkrope::tools

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "model_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "failure.hpp"
+#include "options.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr std::size_t max_model_bytes = std::size_t{64} << 20;  // a config.json has a few KiB
+
+std::string read_text(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+        fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
+    }
+    std::string text;
+    for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
+        text.append(piece, static_cast<std::size_t>(file.gcount()));
+        if (text.size() > max_model_bytes) {
+            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json", path, max_model_bytes);
+        }
+    }
+    if (file.bad()) {
+        fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
+    }
+    return text;
+}
+
+HeadCounts head_counts(const std::string& json_text) {
+    const auto json = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+    const auto count = [&json](const char* key) -> std::optional<std::uint64_t> {
+        const auto found = json.is_object() ? json.find(key) : json.end();
+        return found != json.end() && found->is_number_unsigned() ? std::optional(found->get<std::uint64_t>()) : std::nullopt;
+    };
+    const auto q = count("num_attention_heads"), k = count("num_key_value_heads");
+    return {.q = q, .k = k ? k : q};  // without the second key every query head has its own key head
+}
+
+void refuse_layer_types(const ModelOptions& options) {
+    if (!options.layer_type.empty()) {
+        fail(ExitCode::usage, "--layer-type: '{}': the model has no layer types", options.layer_type);
+    }
+    if (options.layer) {
+        fail(ExitCode::usage, "--layer: {}: the model has no layer types", *options.layer);
+    }
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+    command.add_option("--model", options.path, "The model's config.json (Hugging Face).")->required()->type_name("FILE");
+    add_integer(command, "--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
+                "Length of the sequence, for scalings that depend on it.");
+    command.add_option("--layer-type", options.layer_type, "Which of the model's layer types, where it has several.")
+        ->type_name("NAME");
+}
+
+Model load_model(const ModelOptions& options) {
+    const std::string text = read_text(options.path);
+    Model model = {.rotation = value_of(from_hf_config(text), Subject::model_file, fmt::format("--model: '{}': ", options.path)),
+                   .heads = head_counts(text)};
+    refuse_layer_types(options);
+    for (const std::string& warning : model.rotation.warnings) {
+        print_warning(fmt::format("{}: {}", options.path, warning));
+    }
+    return model;
+}
+
+}  // namespace vkrope::tools

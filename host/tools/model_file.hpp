@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The model that a command line names, as `vkrope frequencies` and `vkrope rotate` read it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "vkrope/model.hpp"
+
+namespace vkrope::tools {
+
+struct ModelOptions {
+    std::string path;
+    std::optional<std::uint64_t> sequence_length;
+    std::string layer_type;
+    std::optional<std::uint32_t> layer;
+};
+
+/// --model, --seq-len and --layer-type.
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+/// How many heads the model says that it has; nothing where it says nothing.
+struct HeadCounts {
+    std::optional<std::uint64_t> q, k;
+};
+
+struct Model {
+    Rotation rotation;
+    HeadCounts heads;
+};
+
+/// Reads the file, or throws Failure. Warnings of the reader go to stderr.
+Model load_model(const ModelOptions& options);
+
+}  // namespace vkrope::tools

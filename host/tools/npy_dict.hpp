@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The text in a .npy header: a Python dict literal with three keys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vkrope::npy {
+
+/// What is wrong with a .npy file, in one sentence that does not name the file.
+struct Error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline constexpr std::size_t max_rank = 8;
+
+struct Dict {
+    std::string descr;
+    bool fortran_order = false;
+    std::vector<std::uint64_t> shape;
+};
+
+/// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order, spaces between any two tokens, an
+/// optional comma at the end, and nothing but white space after it. Everything else is an Error.
+Dict parse_dict(std::string_view text);
+
+}  // namespace vkrope::npy

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Files that appear whole, and together, or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vkrope::tools {
+
+/// A file that is being written under a temporary name next to its final one. Destroying it removes what is not published.
+class OutputFile {
+   public:
+    /// Checks the path, makes the temporary file and reserves its space: all that can fail early fails here.
+    ///
+    /// option  what the command line calls it, for errors
+    /// bytes   that will be written, above 0
+    OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes);
+    ~OutputFile();
+    OutputFile(OutputFile&& other) noexcept;
+    OutputFile& operator=(OutputFile&&) = delete;
+
+    void write(std::span<const std::byte> bytes);
+    void write(const std::string& text) { write(std::as_bytes(std::span(text))); }
+
+    const std::string& option() const noexcept { return option_; }
+
+    /// The final path, absolute and without symbolic links.
+    const std::filesystem::path& target() const noexcept { return target_; }
+
+    /// Flushes all files to disk, then gives them their final names. If one of them fails, none of them is left.
+    static void publish(std::vector<OutputFile>& files);
+
+   private:
+    OutputFile(std::string option, const std::string& path, std::filesystem::path target);
+    void make_temporary();
+    void reserve(std::uint64_t bytes);
+    void close_flushed();
+    [[noreturn]] void fail_with(int error) const;
+
+    std::string option_;
+    std::string path_;
+    std::filesystem::path target_;
+    std::uint64_t unwritten_ = 0;
+    int file_ = -1;
+    int slot_ = -1;  // in the list of temporary files that a signal handler removes; -1: none is left
+};
+
+/// Removes all temporary files; for signal handlers.
+void remove_temporaries() noexcept;
+
+}  // namespace vkrope::tools

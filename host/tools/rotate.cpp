@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// The command line of vkrope rotate, and the order of its steps.
+#include "rotate.hpp"
+
+#include <memory>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "output_file.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+void check_usage(const RotateOptions& options) {
+    if (options.q.empty() && options.k.empty()) {
+        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
+    }
+    const auto check_pair = [](const char* input, const std::string& in, const char* output, const std::string& out) {
+        if (in.empty() != out.empty()) {
+            fail(ExitCode::usage, "{}: missing; {} needs it", in.empty() ? input : output, in.empty() ? output : input);
+        }
+    };
+    check_pair("--q", options.q, "--out-q", options.out_q);
+    check_pair("--k", options.k, "--out-k", options.out_k);
+}
+
+/// An output that replaces an input, or the other output, is a mistake: the run could not be repeated.
+void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
+    const std::pair<const char*, const std::string&> inputs[] = {
+        {"--model", options.model.path}, {"--q", options.q}, {"--k", options.k}, {"--positions", options.positions}};
+    for (const OutputFile& output : outputs) {
+        for (const auto& [option, path] : inputs) {
+            std::error_code not_there_yet;
+            if (!path.empty() && std::filesystem::equivalent(path, output.target(), not_there_yet)) {
+                fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", output.option(),
+                     output.target().string(), option);
+            }
+        }
+    }
+    std::error_code not_there_yet;
+    if (outputs.size() == 2 && (outputs[0].target() == outputs[1].target() ||
+                                std::filesystem::equivalent(outputs[0].target(), outputs[1].target(), not_there_yet))) {
+        fail(ExitCode::usage, "--out-k: '{}' is the file of --out-q; the outputs must be two files", outputs[1].target().string());
+    }
+}
+
+std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs) {
+    std::vector<OutputFile> outputs;
+    const auto open = [&outputs](const char* option, const std::string& path, const std::optional<TensorFile>& tensor) {
+        if (tensor) {
+            const npy::Header& header = tensor->array.header;
+            const std::string start = npy::make_header(header.type, header.shape);
+            outputs.emplace_back(option, path, start.size() + header.data_bytes);
+            outputs.back().write(start);
+        }
+    };
+    open("--out-q", options.out_q, inputs.q);
+    open("--out-k", options.out_k, inputs.k);
+    check_distinct(options, outputs);
+    return outputs;
+}
+
+ExitCode rotate(const RotateOptions& options) {
+    check_usage(options);
+    const RotateInputs inputs = read_inputs(options);
+    std::vector<OutputFile> outputs = open_outputs(options, inputs);
+    const Measured measured = rotate_on_device(options, inputs);
+    const Verification verification = verify(options, inputs, measured);
+    if (verification.asked_for && !verification.passed) {
+        report(options, inputs, measured, verification);
+        fail(ExitCode::verification_failed, "verification failed, no output was written: {}", verification.failure);
+    }
+    if (inputs.q) {
+        outputs.front().write(measured.q);
+    }
+    if (inputs.k) {
+        outputs.back().write(measured.k);
+    }
+    OutputFile::publish(outputs);
+    report(options, inputs, measured, verification);
+    return ExitCode::success;
+}
+
+void add_files(CLI::App& command, RotateOptions& options) {
+    add_model_options(command, options.model);
+    command.add_option("--q", options.q, "The query tensor, .npy.")->type_name("FILE");
+    command.add_option("--k", options.k, "The key tensor, .npy.")->type_name("FILE");
+    command.add_option("--out-q", options.out_q, "Where the rotated query tensor goes.")->type_name("FILE");
+    command.add_option("--out-k", options.out_k, "Where the rotated key tensor goes.")->type_name("FILE");
+    CLI::Option* positions =
+        command.add_option("--positions", options.positions, "Positions, .npy: int32 or int64, [tokens] or [batch, tokens].")
+            ->type_name("FILE");
+    add_integer(command, "--first-position", options.first_position, INT32_MIN, INT32_MAX,
+                "Position of the first token of every sequence (0).")
+        ->excludes(positions);
+}
+
+void add_operation(CLI::App& command, RotateOptions& options) {
+    add_choice(command, "--layout", options.layout, layouts,
+               "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+    add_choice(command, "--dtype", options.dtype, elements, "What the tensors must be (as their files say; <u2 is bf16).");
+    command.add_flag("--inverse", options.inverse, "Rotate back.");
+    add_choice(command, "--gain", options.gain, gains, "What happens to the model's attention factor (apply).");
+    add_choice(command, "--angles", options.angles, angle_sources, "Where the shader takes cos and sin from (direct_texture).");
+    add_choice(command, "--pairing", options.pairing, pairings, "Which channels form a pair, instead of the model's.");
+    add_integer(command, "--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
+                "Channels of a head, instead of the model's.");
+    add_integer(command, "--rotary-offset", options.rotary_offset, std::uint32_t{0}, std::uint32_t{65532},
+                "First rotated channel, instead of the model's.");
+}
+
+void add_run(CLI::App& command, RotateOptions& options) {
+    command.add_option("--device", options.device, "Index, UUID or part of the name of the device (the best one).")
+        ->envname("VKROPE_DEVICE")
+        ->type_name("DEVICE");
+    command.add_flag("--verify", options.verify, "Compare every value with the definition; write no output if one is wrong.");
+    add_integer(command, "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
+                "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
+    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
+    command.add_flag("--json", options.json, "Write JSON.");
+}
+
+}  // namespace
+
+Command add_rotate(CLI::App& vkrope) {
+    CLI::App* command = vkrope.add_subcommand("rotate", "Rotate query and key tensors of a model.");
+    const auto options = std::make_shared<RotateOptions>();
+    add_files(*command, *options);
+    add_operation(*command, *options);
+    add_run(*command, *options);
+    return {.options = command, .run = [options] { return rotate(*options); }};
+}
+
+}  // namespace vkrope::tools

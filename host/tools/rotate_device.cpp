@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// The second step of vkrope rotate: upload, rotate and time, download.
+#include <algorithm>
+
+#include "copy_roof.hpp"
+#include "device_text.hpp"
+#include "failure.hpp"
+#include "rotate.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// An empty tensor of a pair counts as absent: there is nothing to bind.
+std::uint32_t heads_of(const std::optional<TensorFile>& tensor) {
+    return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads) : 0;
+}
+
+HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
+    HostShape shape;
+    shape.batch = inputs.batch;
+    shape.tokens = inputs.tokens;
+    shape.q_heads = heads_of(inputs.q);
+    shape.k_heads = heads_of(inputs.k);
+    shape.element = inputs.element;
+    shape.layout = options.layout;
+    shape.positions = inputs.positions.ids;
+    shape.first_position = inputs.positions.first;
+    shape.angles = options.angles;
+    return shape;
+}
+
+/// Found here rather than by HostRotation::make, because the other source may help.
+void check_table_fits(const RotateOptions& options, const RotateInputs& inputs, const VkPhysicalDeviceLimits& limits) {
+    const auto plan =
+        plan_angles(inputs.rotation, options.angles, largest_distance(inputs.positions) + 1, limits.maxImageDimension2D);
+    std::string problem = static_cast<const char*>(plan.status.what);
+    if (plan && options.angles == AngleSource::direct_buffer && plan->bytes > limits.maxStorageBufferRange) {
+        problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes, limits.maxStorageBufferRange);
+    }
+    if (!problem.empty()) {
+        const AngleSource other =
+            options.angles == AngleSource::direct_buffer ? AngleSource::direct_texture : AngleSource::direct_buffer;
+        fail(ExitCode::usage, "--angles: {} does not reach from position {} to {} ({} may): {}",
+             word_for(angle_sources, options.angles), inputs.positions.lowest, inputs.positions.highest,
+             word_for(angle_sources, other), problem);
+    }
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device, const HostRotation& rotation) {
+    if (!options.roof) {
+        return std::nullopt;
+    }
+    return value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device, "--roof: ");
+}
+
+void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation, Measured& measured) {
+    std::optional<bench::CopyRoof> roof = make_roof(options, device, rotation);
+    const Direction direction = options.inverse ? Direction::inverse : Direction::forward;
+    std::vector<double> nanoseconds;
+    ProgressLine progress("rotating");
+    if (warms_up(options)) {
+        value_of(rotation.run(direction), Subject::device);
+    }
+    for (std::uint32_t repetition = 0; repetition < options.repetitions; ++repetition) {
+        progress.update(double(repetition) / options.repetitions);
+        if (roof) {
+            // The copy comes first: what is downloaded in the end is the rotation's output.
+            const Status status = roof->round();
+            if (status.code == Code::not_supported) {
+                roof.reset();
+            } else {
+                check(status, Subject::device, "--roof: ");
+            }
+        }
+        const auto time = value_of(rotation.run(direction), Subject::device);
+        if (time && *time > 0) {
+            nanoseconds.push_back(*time);
+        }
+    }
+    if (!nanoseconds.empty()) {
+        measured.nanoseconds = median(nanoseconds);
+    }
+    if (roof) {
+        measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
+    }
+}
+
+void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device, Measured& measured) {
+    HostRotation rotation = value_of(HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
+    if (rotation.q_bytes() != measured.q.size() || rotation.k_bytes() != measured.k.size()) {
+        fail(ExitCode::device_failed, "the library expects {} and {} bytes of Q and K, the files have {} and {}",
+             rotation.q_bytes(), rotation.k_bytes(), measured.q.size(), measured.k.size());
+    }
+    const auto input = [](const std::optional<TensorFile>& tensor) -> const void* {
+        return heads_of(tensor) > 0 ? tensor->array.data.data() : nullptr;
+    };
+    const auto output = [](std::vector<std::byte>& bytes) -> void* { return bytes.empty() ? nullptr : bytes.data(); };
+    check(rotation.upload(input(inputs.q), input(inputs.k)), Subject::device);
+    time_rotations(options, device, rotation, measured);
+    check(rotation.download(output(measured.q), output(measured.k)), Subject::device);
+    measured.angles = rotation.angle_plan();
+}
+
+}  // namespace
+
+Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs) {
+    DeviceOptions device_options;
+    device_options.select = options.device;
+    device_options.on_message = print_message;
+    Device device = value_of(Device::open(device_options), Subject::device);
+    Measured measured;
+    measured.device = device.info();
+    measured.q.resize(inputs.q ? inputs.q->array.data.size() : 0);
+    measured.k.resize(inputs.k ? inputs.k->array.data.size() : 0);
+    measured.bytes = 2 * (std::uint64_t{measured.q.size()} + measured.k.size());
+    if (measured.bytes > 0) {
+        check_table_fits(options, inputs, measured.device.limits);
+        rotate_tensors(options, inputs, device, measured);
+    }
+    if (options.roof && !measured.copy) {
+        print_note("--roof: there is nothing to compare: the device has no timestamps, or the tensors are empty");
+    }
+    return measured;
+}
+
+}  // namespace vkrope::tools

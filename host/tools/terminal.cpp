@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "terminal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "failure.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
+    const bool coloured = colour_allowed(stderr);
+    std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind, coloured ? "\033[0m" : "");
+    for (const char c : sentence) {
+        const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+        std::fputc(control ? '?' : c, stderr);
+    }
+    std::fputc('\n', stderr);
+}
+
+}  // namespace
+
+bool open_standard_streams() noexcept {
+    bool stdout_was_open = true;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+        if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
+            stdout_was_open = stdout_was_open && stream != STDOUT_FILENO;
+            // The lowest free number, which is `stream`: those below are open by now.
+            if (::open("/dev/null", O_RDWR) != stream) {
+                return false;
+            }
+        }
+    }
+    return stdout_was_open;
+}
+
+void print_error(std::string_view sentence) noexcept {
+    print_line("\033[1;31m", "error", sentence);
+}
+
+void print_warning(std::string_view sentence) noexcept {
+    print_line("\033[1;33m", "warning", sentence);
+}
+
+void print_note(std::string_view sentence) noexcept {
+    print_line("\033[1m", "note", sentence);
+}
+
+void write_output(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+        fail(ExitCode::bad_file, "standard output: cannot be written: {}", std::strerror(errno));
+    }
+}
+
+void write_json(const nlohmann::ordered_json& json) {
+    write_output(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+bool colour_allowed(std::FILE* stream) noexcept {
+    const char* no_color = std::getenv("NO_COLOR");
+    return ::isatty(::fileno(stream)) == 1 && (no_color == nullptr || *no_color == '\0');
+}
+
+ProgressLine::ProgressLine(std::string label) : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+    if (shown_) {
+        std::fputs("\r\033[K", stderr);
+    }
+}
+
+void ProgressLine::update(double fraction) noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_terminal_ || now < next_) {
+        return;
+    }
+    std::fprintf(stderr, "\r%s %.0f %%\033[K", label_.c_str(), 100 * fraction);
+    shown_ = true;
+    next_ = now + std::chrono::milliseconds(100);
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The three standard streams: data on stdout, people's text on stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace vkrope::tools {
+
+/// Makes sure that no file which is opened later takes the number of a standard stream. False: stdout was closed.
+bool open_standard_streams() noexcept;
+
+/// One line "vkrope: error: ..." on stderr; control characters in `sentence`, which may quote a file name, become '?'.
+void print_error(std::string_view sentence) noexcept;
+void print_warning(std::string_view sentence) noexcept;
+void print_note(std::string_view sentence) noexcept;
+
+/// Writes all of `text` to stdout, or throws Failure: a full disk or a closed pipe must not look like success.
+void write_output(std::string_view text);
+
+/// The same for JSON, indented. Bytes that are not UTF-8, which drivers may send, are replaced.
+void write_json(const nlohmann::ordered_json& json);
+
+/// True on a terminal, unless NO_COLOR is set.
+bool colour_allowed(std::FILE* stream) noexcept;
+
+/// "label 43 %" on stderr, rewritten in place, erased at the end; nothing where stderr is no terminal.
+class ProgressLine {
+   public:
+    explicit ProgressLine(std::string label);
+    ~ProgressLine();
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    /// fraction  0 to 1
+    void update(double fraction) noexcept;
+
+   private:
+    std::string label_;
+    bool on_terminal_;
+    bool shown_ = false;
+    std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace vkrope::tools

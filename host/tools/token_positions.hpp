@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Where the tokens are in their sequences, by --positions or --first-position.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vkrope::tools {
+
+struct TokenPositions {
+    std::vector<std::int32_t> ids;  // [tokens] or [batch, tokens]; empty: first, first + 1, ...
+    std::int32_t first = 0;
+    std::int32_t lowest = 0, highest = 0;  // of those in use; 0 without tokens
+};
+
+/// first, first + 1, ... for every sequence. Throws Failure where the last is no int32.
+TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens);
+
+/// Reads P.npy, int32 or int64, [tokens], [batch, tokens] or [1, batch, tokens]. Throws Failure.
+TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens);
+
+/// One a token, [batch, tokens], however they were given.
+std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens);
+
+/// The largest |position|.
+std::uint64_t largest_distance(const TokenPositions& positions) noexcept;
+
+}  // namespace vkrope::tools

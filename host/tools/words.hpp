@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The words of the command line and of the reports, and what they stand for.
+#pragma once
+
+#include <optional>
+
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::tools {
+
+/// No value: the word belongs to the contract, but this version does not do it yet.
+template <class T>
+struct Choice {
+    const char* word;
+    std::optional<T> value;
+};
+
+enum class Gain { apply, omit, divide_out };
+
+inline constexpr Choice<Layout> layouts[] = {
+    {"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"sbhd", Layout::sbhd}, {"thd", Layout::thd}};
+inline constexpr Choice<Element> elements[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split}, {"interleaved", Pairing::interleaved}};
+inline constexpr Choice<Gain> gains[] = {{"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
+inline constexpr Choice<AngleSource> angle_sources[] = {{"direct_texture", AngleSource::direct_texture},
+                                                        {"direct_buffer", AngleSource::direct_buffer},
+                                                        {"factored_texture", std::nullopt},
+                                                        {"computed", std::nullopt}};
+
+/// The word for a value that is in the table.
+template <class T, std::size_t count>
+constexpr const char* word_for(const Choice<T> (&choices)[count], T value) noexcept {
+    for (const Choice<T>& choice : choices) {
+        if (choice.value == value) {
+            return choice.word;
+        }
+    }
+    return "?";
+}
+
+}  // namespace vkrope::tools

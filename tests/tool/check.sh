@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+# For the tests beside it, which source it, work in a folder of their own and end with `finish`. Their arguments: the command
+# vkrope, the folder of model files, and the driver manifests of lavapipe and of SwiftShader, which may be empty.
+# shellcheck shell=sh disable=SC2034 # the variables are for those who source it
+set -u
+LC_ALL=C
+export LC_ALL
+unset VKROPE_DEVICE NO_COLOR
+
+vkrope=$1
+models=$2
+lavapipe=${3:-}
+swiftshader=${4:-}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$logs/work"
+cd "$logs/work" || exit 1
+checks=0
+failures=0
+
+# Leaks count where no driver is loaded. Drivers leak a little, and unload before the sanitizer could name them in a suppression.
+no_driver() { use_driver /nonexistent/no_driver.json; }
+drivers_leak() {
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+    export ASAN_OPTIONS
+}
+
+use_driver() {
+    VK_DRIVER_FILES=$1
+    VK_ICD_FILENAMES=$1
+    export VK_DRIVER_FILES VK_ICD_FILENAMES
+}
+skip() {
+    [ "$failures" = 0 ] || finish
+    echo "skipped after $checks checks: $*"
+    exit 77
+}
+need_lavapipe() {
+    [ -n "$lavapipe" ] || skip 'VKROPE_LAVAPIPE_ICD is empty: no software device'
+    use_driver "$lavapipe"
+    drivers_leak
+}
+
+wrong() {
+    failures=$((failures + 1))
+    echo "FAILED: $*"
+}
+
+# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere on stderr. A failing command says one line "vkrope: error: ..."
+# and nothing on stdout.
+expect() {
+    expected=$1
+    text=$2
+    shift 2
+    checks=$((checks + 1))
+    code=0
+    "$@" >"$logs/out" 2>"$logs/err" || code=$?
+    if [ "$code" != "$expected" ]; then
+        wrong "exit code $code, not $expected: $*"
+        cat "$logs/err"
+    fi
+    [ -z "$text" ] || grep -qF -e "$text" "$logs/err" || {
+        wrong "stderr does not say '$text': $*"
+        cat "$logs/err"
+    }
+    [ "$expected" = 0 ] || [ "$(grep -c '^vkrope: error: .' "$logs/err")" = 1 ] || wrong "not one line of error: $*"
+    [ "$expected" = 0 ] || [ "$expected" = 1 ] || [ ! -s "$logs/out" ] || wrong "a failure wrote to stdout: $*"
+}
+works() { expect 0 '' "$@"; }
+
+# refuse CODE TEXT COMMAND...: as expect, and the folder holds the same files as before.
+refuse() {
+    find . | sort >"$logs/before"
+    expect "$@"
+    find . | sort >"$logs/after"
+    cmp -s "$logs/before" "$logs/after" || {
+        wrong "files were left behind: $*"
+        diff "$logs/before" "$logs/after"
+    }
+}
+
+# holds MESSAGE COMMAND...: the command succeeds.
+holds() {
+    message=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || wrong "$message"
+}
+
+# number KEY: the values of a key in the JSON on the last command's stdout, a line each.
+number() { sed -n 's/.*"'"$1"'": \([-+.0-9e]*\),*$/\1/p' "$logs/out"; }
+
+# below LIMIT NUMBER...
+below() {
+    limit=$1
+    shift
+    [ $# -gt 0 ] && echo "$*" | awk -v limit="$limit" '{ for (i = 1; i <= NF; i++) if (!($i <= limit)) exit 1 }'
+}
+
+# byte NUMBER..., int32 NUMBER..., int64 NUMBER...: little-endian, as binary.
+byte() { for value; do printf '%b' "\\0$(printf %03o $((value & 255)))"; done; }
+int32() { for number; do byte "$number" $((number >> 8)) $((number >> 16)) $((number >> 24)); done; }
+int64() { for wide; do int32 "$wide" $((wide >> 32)); done; }
+
+# npy DESCR SHAPE [ORDER]: a .npy file on stdout, its data from stdin.
+npy() {
+    dict="{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': $2, }"
+    printf '\223NUMPY\001\000'
+    byte ${#dict} $((${#dict} / 256))
+    printf %s "$dict"
+    cat
+}
+zeros() { head -c "$1" /dev/zero; }
+
+# model_with FIELDS: a config.json of 4 query heads and 2 key heads of 64 channels.
+model_with() {
+    printf '{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,\n'
+    printf ' "max_position_embeddings": 2048, %s}\n' "$1"
+}
+
+finish() {
+    echo "$checks checks, $failures failed"
+    [ "$checks" -gt 0 ] && [ "$failures" = 0 ]
+    exit
+}

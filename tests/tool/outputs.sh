@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Outputs appear whole, together, or not at all.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+. "$(dirname "$0")/check.sh"
+
+model_with '"rope_theta": 10000.0' >model.json
+works "$vkrope" make-input --shape 1,300,4,64 --seed 1 --out q.npy
+works "$vkrope" make-input --shape 1,300,4,64 --seed 2 --out k.npy
+cp q.npy q_before.npy
+out_q() { "$vkrope" rotate --model model.json --q q.npy --out-q "$1"; }
+out_both() { "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q "$1" --out-k "$2"; }
+
+# make-input gives the same bytes on every machine, others for another seed, and never changes them.
+works "$vkrope" make-input --shape 1,300,4,64 --seed 1 --out again.npy
+holds 'one seed, one file' cmp -s q.npy again.npy
+holds 'two seeds, two files' sh -c '! cmp -s q.npy k.npy'
+for known in f32:1472225240:384 f16:255443304:256 bf16:1509441208:256; do
+    works "$vkrope" make-input --shape 64 --seed 7 --dtype "${known%%:*}" --out known.npy
+    holds "the bytes of seed 7: $known, $(cksum <known.npy)" [ "$(cksum <known.npy)" = "$(echo "${known#*:}" | tr : ' ')" ]
+done
+
+# Paths that cannot be written.
+refuse 2 '--out-q: missing; --q needs it' out_both '' k_out.npy
+refuse 2 '--out: the path is empty' "$vkrope" make-input --shape 1 --out ''
+refuse 5 "--out-q: 'missing/out.npy' cannot be written: there is no folder 'missing'" out_q missing/out.npy
+refuse 5 "--out-q: 'q.npy/out.npy' cannot be written: Not a directory" out_q q.npy/out.npy
+refuse 5 'is a directory' out_q .
+mkdir folder
+refuse 5 'is a directory' out_q folder/
+refuse 5 'there is no folder' out_q missing/
+refuse 5 'is not a regular file' out_q /dev/null
+[ ! -c /dev/full ] || refuse 5 'is not a regular file' out_q /dev/full
+mkfifo pipe
+refuse 5 'is not a regular file' out_q pipe
+ln -s nowhere.npy dangling.npy
+refuse 5 'symbolic link to nothing' out_q dangling.npy
+refuse 5 'File name too long' out_q "$(printf '%0300d' 0)"
+if [ "$(id -u)" != 0 ]; then # root may write everywhere
+    : >read_only.npy && chmod a-w read_only.npy folder
+    refuse 5 'Permission denied' out_q read_only.npy
+    refuse 5 'Permission denied' out_q folder/out.npy
+    chmod u+w folder
+fi
+
+# An output over an input, or over the other output, by any name.
+ln -s q.npy link.npy
+ln q.npy hard.npy
+ln -s . here
+for path in q.npy ./q.npy "$PWD/q.npy" folder/../q.npy link.npy hard.npy here/q.npy; do
+    refuse 2 'is the file of --q' out_q "$path"
+    refuse 2 'is the file of --q' out_both out.npy "$path"
+done
+refuse 2 'is the file of --k' out_both k.npy out.npy
+refuse 2 'is the file of --model' out_q model.json
+: >old.npy
+ln -s old.npy old_link.npy
+for path in out.npy ./out.npy here/out.npy "$PWD/out.npy"; do
+    refuse 2 'is the file of --out-q' out_both out.npy "$path"
+done
+refuse 2 'is the file of --out-q' out_both old.npy old_link.npy
+holds 'inputs are untouched' cmp -s q.npy q_before.npy
+
+# A full disk, as a limit on file sizes: in blocks of 512 bytes; each tensor has 300 KiB.
+refuse 5 "cannot be written: File too large" sh -c 'ulimit -f 100; exec "$@"' sh \
+    "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy
+refuse 5 "--out: 'out.npy' cannot be written: File too large" sh -c 'ulimit -f 100; exec "$@"' sh \
+    "$vkrope" make-input --shape 1,300,4,64 --out out.npy
+
+# What cannot be verified or run leaves nothing either.
+no_driver
+refuse 3 '' out_both out_q.npy out_k.npy
+
+need_lavapipe
+echo 'old content' >old.npy
+umask 027
+works out_both old_link.npy new.npy
+holds 'a link stays a link' [ -h old_link.npy ]
+holds 'and its file is replaced' [ "$(wc -c <old.npy)" = "$(wc -c <q.npy)" ]
+holds 'the mode of a new file' [ "$(find new.npy -perm 640)" = new.npy ]
+"$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
+holds 'a closed stdout is found before anything is written' [ $? = 5 ] && holds 'no output' [ ! -e closed.npy ]
+
+# An interrupt, while the tensors of a long run are on their way.
+"$vkrope" rotate --model model.json --q q.npy --out-q interrupted.npy --repeat 1000 --verify >"$logs/out" 2>"$logs/err" &
+victim=$!
+waited=0
+until ls .vkrope-* >/dev/null 2>&1 || [ $waited = 500 ]; do
+    waited=$((waited + 1))
+    sleep 0.01
+done
+kill -TERM $victim
+wait $victim
+holds 'ended by the signal' [ $? = 143 ]
+holds 'no temporary file after an interrupt' [ -z "$(find . -name '.vkrope-*' -o -name interrupted.npy)" ]
+finish

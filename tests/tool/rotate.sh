@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `vkrope rotate` on lavapipe: every layout, element type, pairing and source of angles, verified against the definition.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+. "$(dirname "$0")/check.sh"
+need_lavapipe
+
+model_with '"rope_theta": 10000.0' >model.json
+rotate() { "$vkrope" rotate --model model.json --verify --json "$@"; }
+
+# correct ARGUMENT...: rotates q.npy and k.npy to q_out.npy and k_out.npy, within the contract.
+correct() {
+    works rotate --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy "$@"
+    holds "verified: $*" grep -q '"verified": true' "$logs/out"
+    # shellcheck disable=SC2046 # two numbers
+    holds "max_error_u <= 2.5: $*" below 2.5 $(number max_error_u)
+    holds 'the output has the size of the input' [ "$(wc -c <q_out.npy)" = "$(wc -c <q.npy)" ]
+    holds 'something was rotated' sh -c '! cmp -s q.npy q_out.npy'
+}
+# inputs Q_SHAPE K_SHAPE DTYPE
+inputs() {
+    works "$vkrope" make-input --shape "$1" --dtype "$3" --seed 1 --out q.npy
+    works "$vkrope" make-input --shape "$2" --dtype "$3" --seed 2 --out k.npy
+}
+
+# 37 tokens and 3 key heads: nothing is a multiple of anything.
+for dtype in f32 f16 bf16; do
+    for layout in bshd:2,37,4,64:2,37,3,64 bhsd:2,4,37,64:2,3,37,64 sbhd:37,2,4,64:37,2,3,64 thd:37,4,64:37,3,64; do
+        shapes=${layout#*:}
+        inputs "${shapes%:*}" "${shapes#*:}" $dtype
+        correct --layout "${layout%%:*}" --dtype $dtype
+        holds 'the report names the type' grep -q "\"dtype\": \"$dtype\"" "$logs/out"
+        correct --layout "${layout%%:*}" --pairing interleaved --angles direct_buffer --first-position 1000
+    done
+done
+
+# Both sources give the same bits, whatever else they differ in.
+correct --layout thd --angles direct_texture && cp q_out.npy texture.npy
+correct --layout thd --angles direct_buffer
+holds 'texture and buffer give the same bits' cmp -s texture.npy q_out.npy
+
+# Positions: all forms of the same ids give the same bits as the implicit ones; others are verified.
+inputs 2,5,4,64 2,5,2,64 f32
+correct --first-position 7 && cp q_out.npy implicit.npy
+int32 7 8 9 10 11 | npy '<i4' '(5,)' >shared.npy
+int64 7 8 9 10 11 7 8 9 10 11 | npy '<i8' '(2, 5)' >each.npy
+int64 7 8 9 10 11 7 8 9 10 11 | npy '<i8' '(1, 2, 5)' >axes.npy
+for form in shared each axes; do
+    correct --positions $form.npy
+    holds "positions $form are the implicit ones" cmp -s implicit.npy q_out.npy
+done
+int32 -3 900 0 2 -1 4 4 4 2047 1 | npy '<i4' '(2, 5)' >mixed.npy
+correct --positions mixed.npy
+holds 'lowest position' [ "$(number lowest)" = -3 ]
+correct --first-position -4
+
+# Back again: what forward did, --inverse undoes, up to rounding.
+correct --first-position 1500 && mv q_out.npy forward.npy
+works rotate --q forward.npy --out-q back.npy --first-position 1500 --inverse
+holds 'inverse is verified' grep -q '"verified": true' "$logs/out"
+float_values() { tail -c +129 "$1" | od -An -v -t f4 -w4; }
+float_values q.npy >"$logs/q" && float_values back.npy >"$logs/back"
+holds 'inverse undoes forward' awk -v other="$logs/back" '
+    { getline back <other; d = $1 - back; if (d > worst) worst = d; if (-d > worst) worst = -d; n++ }
+    END { exit !(n == 2560 && worst < 1e-5) }' "$logs/q"
+
+# A window inside wider rows, and its refusal where it ends past them.
+inputs 1,9,4,96 1,9,2,96 f16
+correct --head-dim 96 --rotary-offset 32
+correct --head-dim 96 --rotary-offset 8 --pairing interleaved
+refuse 2 'ends past head_dim' rotate --q q.npy --out-q q_out.npy --head-dim 96 --rotary-offset 34
+
+# One tensor alone; other head counts than the model's get a note; no tokens are an empty output.
+inputs 1,9,4,64 1,9,3,64 f32
+works rotate --k k.npy --out-k k_only.npy
+holds 'a note on the head count' grep -q "vkrope: note: --k: 'k.npy' has 3 heads; the model has 2" "$logs/err"
+holds 'there is no q in the report' grep -q '"q": null' "$logs/out"
+correct
+holds 'K alone and with Q' cmp -s k_only.npy k_out.npy
+inputs 1,0,4,64 1,0,2,64 f32
+works rotate --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy
+holds 'no tokens in, none out' cmp -s q.npy q_out.npy
+int32 | npy '<i4' '(0,)' >none.npy
+works rotate --q q.npy --out-q q_out.npy --positions none.npy
+
+# All gains are one where the model has no attention factor.
+inputs 1,9,4,64 1,9,2,64 f32
+correct && cp q_out.npy plain.npy
+for gain in apply omit divide_out; do
+    correct --gain $gain
+    holds "gain $gain" cmp -s plain.npy q_out.npy
+done
+
+# Positions that no table reaches.
+for angles in direct_texture direct_buffer; do
+    for first in 2147483000 -2147483648; do
+        refuse 2 "--angles: $angles does not reach from position $first to " \
+            rotate --q q.npy --out-q beyond.npy --first-position $first --angles $angles
+    done
+done
+
+# The device, by index, part of its name in any case, UUID and environment.
+works "$vkrope" devices --json
+uuid=$(sed -n 's/.*"uuid": "\([0-9a-f]*\)".*/\1/p' "$logs/out" | head -n 1)
+for device in 0 llvmpipe LLVMPIPE "$uuid"; do
+    correct --device "$device"
+    holds "device $device" grep -q '"name": "llvmpipe' "$logs/out"
+done
+refuse 3 'no_such_device' rotate --q q.npy --out-q none_out.npy --device no_such_device
+export VKROPE_DEVICE=no_such_device
+refuse 3 'no_such_device' rotate --q q.npy --out-q none_out.npy
+correct --device 0
+VKROPE_DEVICE=LLVMpipe
+correct
+unset VKROPE_DEVICE
+refuse 2 '' rotate --q q.npy --out-q none_out.npy --device 99
+
+# The report.
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --repeat 3 --roof --verify
+holds 'at most ten lines' [ "$(wc -l <"$logs/out")" -le 10 ]
+for key in device tensors model angles positions error time throughput 'copy roof' verdict; do
+    holds "a line of $key" grep -q "^$key  *[^ ]" "$logs/out"
+done
+holds 'the verdict' \
+    grep -q '^verdict .*correct: 2 304 values within the contract, at [0-9]* % of the speed of a plain copy' "$logs/out"
+holds 'no colour in a file' sh -c '! grep -q "$(printf "\\033")" "$1"' sh "$logs/out"
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy
+holds 'not verified' grep -q '^verdict .*not verified (add --verify)' "$logs/out"
+correct --repeat 5 --roof
+for key in gpu_ns bytes bytes_per_second ns share; do
+    # shellcheck disable=SC2046
+    holds "$key is a number" below 1e18 $(number $key)
+done
+finish
