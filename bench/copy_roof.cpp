@@ -88,7 +88,8 @@ Status CopyRoof::Impl::create() {
 
 Status CopyRoof::Impl::create_layouts() {
     VkDescriptorSetLayoutBinding bindings[2] = {};
-    for (std::uint32_t i = 0; i < 2; ++i) bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    for (std::uint32_t i = 0; i < 2; ++i)
+        bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
     VkDescriptorSetLayoutCreateInfo set_info = {};
     set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
     set_info.bindingCount = 2;
@@ -213,7 +214,11 @@ std::size_t CopyRoof::Impl::best() const {
     return fastest;
 }
 
-double CopyRoof::best_ns() const { return impl_->median_ns(impl_->best()); }
-std::string CopyRoof::best_name() const { return shaders[impl_->best()].name; }
+double CopyRoof::best_ns() const {
+    return impl_->median_ns(impl_->best());
+}
+std::string CopyRoof::best_name() const {
+    return shaders[impl_->best()].name;
+}
 
 }  // namespace vkrope::bench

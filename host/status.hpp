@@ -12,7 +12,8 @@ namespace vkrope {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-inline Status error(Code code, const char* format, ...) noexcept {
+inline Status
+error(Code code, const char* format, ...) noexcept {
     Status status;
     status.code = code;
     std::va_list arguments;

@@ -90,6 +90,8 @@ Result<VkDescriptorSet> take_set(DescriptorArena& arena) noexcept {
     return {{}, arena.sets[arena.used++]};
 }
 
-bool belongs_to(const DescriptorArena& arena, const Kernel& kernel) noexcept { return arena.kernel == &kernel; }
+bool belongs_to(const DescriptorArena& arena, const Kernel& kernel) noexcept {
+    return arena.kernel == &kernel;
+}
 
 }  // namespace vkrope

@@ -9,7 +9,9 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
+    return (value + by - 1) / by;
+}
 
 bool all_f32(const Width& width) {
     return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
@@ -17,7 +19,8 @@ bool all_f32(const Width& width) {
 
 // A unit must not straddle the window's borders, nor the middle of the pairs.
 bool width_allows(const KernelInfo& info, const Width& width, std::uint32_t unit) {
-    return width.head_dim == 0 || (width.rotary_offset % unit == 0 && (width.head_dim - width.rotary_offset - info.rotary_dim) % unit == 0);
+    return width.head_dim == 0 ||
+           (width.rotary_offset % unit == 0 && (width.head_dim - width.rotary_offset - info.rotary_dim) % unit == 0);
 }
 
 }  // namespace
@@ -38,9 +41,12 @@ bool strides_allow(Element element, const Strides& strides, std::uint32_t access
     return (strides.offset | strides.batch | strides.token | strides.head) % multiple == 0;
 }
 
-Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads, const DispatchLimits& limits) noexcept {
+Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads,
+                    const DispatchLimits& limits) noexcept {
     Variant variant{.access = access, .unit_elements = unit_elements(info, access)};
-    const auto at_most = [&](std::uint32_t size) { return size < limits.workgroup_invocations ? size : limits.workgroup_invocations; };
+    const auto at_most = [&](std::uint32_t size) {
+        return size < limits.workgroup_invocations ? size : limits.workgroup_invocations;
+    };
     if (cpu) {
         // 64 bytes or more side by side: a software device runs an invocation on one core, and a core fetches whole lines.
         const std::uint32_t unit_bytes = variant.unit_elements * (all_f32(info.q) && all_f32(info.k) ? 4 : 2);
@@ -58,7 +64,9 @@ std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, co
     const std::uint64_t step = 2 * std::uint64_t{variant.unit_elements};  // elements of one row that one step moves
     const auto runs = [&](const Width& width, std::uint32_t heads, bool in_place) {
         const std::uint64_t copied = in_place ? 0 : width.head_dim - info.rotary_dim;
-        return heads == 0 ? 0 : divide_up(info.rotary_dim / step, variant.units_owned) + divide_up(divide_up(copied, step), variant.units_owned);
+        return heads == 0 ? 0
+                          : divide_up(info.rotary_dim / step, variant.units_owned) +
+                                divide_up(divide_up(copied, step), variant.units_owned);
     };
     const std::uint64_t q_runs = runs(info.q, work.q_heads, work.q_in_place), k_runs = runs(info.k, work.k_heads, work.k_in_place);
     if (variant.heads_owned == 0) return q_runs > k_runs ? q_runs : k_runs;

@@ -12,22 +12,22 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties)        \
     X(vkGetDeviceProcAddr)
 
-#define VKROPE_DEVICE_FUNCTIONS(X) \
-    X(vkAllocateDescriptorSets)    \
-    X(vkCmdBindDescriptorSets)     \
-    X(vkCmdBindPipeline)           \
-    X(vkCmdDispatch)               \
-    X(vkCmdPushConstants)          \
-    X(vkCreateComputePipelines)    \
-    X(vkCreateDescriptorPool)      \
-    X(vkCreateDescriptorSetLayout) \
-    X(vkCreatePipelineLayout)      \
-    X(vkCreateShaderModule)        \
-    X(vkDestroyDescriptorPool)     \
+#define VKROPE_DEVICE_FUNCTIONS(X)  \
+    X(vkAllocateDescriptorSets)     \
+    X(vkCmdBindDescriptorSets)      \
+    X(vkCmdBindPipeline)            \
+    X(vkCmdDispatch)                \
+    X(vkCmdPushConstants)           \
+    X(vkCreateComputePipelines)     \
+    X(vkCreateDescriptorPool)       \
+    X(vkCreateDescriptorSetLayout)  \
+    X(vkCreatePipelineLayout)       \
+    X(vkCreateShaderModule)         \
+    X(vkDestroyDescriptorPool)      \
     X(vkDestroyDescriptorSetLayout) \
-    X(vkDestroyPipeline)           \
-    X(vkDestroyPipelineLayout)     \
-    X(vkDestroyShaderModule)       \
+    X(vkDestroyPipeline)            \
+    X(vkDestroyPipelineLayout)      \
+    X(vkDestroyShaderModule)        \
     X(vkUpdateDescriptorSets)
 
 #define VKROPE_DECLARE(name) PFN_##name name = nullptr;

@@ -15,11 +15,11 @@ namespace {
 constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
 
 // A binding table that does not fit is an error with both numbers, before anything is created.
-Status check_storage_buffers(const Module& module, const VkPhysicalDeviceLimits& limits) {
-    std::uint32_t needed = 0;
-    for (std::uint32_t i = 0; i < module.binding_count; ++i) needed += module.bindings[i].type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+Status check_storage_buffers(const KernelInfo& info, const VkPhysicalDeviceLimits& limits) {
+    const std::uint32_t needed = storage_buffers(module_for(info));
     if (needed <= limits.maxPerStageDescriptorStorageBuffers) return {};
-    return error(Code::limit_exceeded, "the kernel binds %u storage buffers: the device allows %u (maxPerStageDescriptorStorageBuffers)", needed,
+    return error(Code::limit_exceeded,
+                 "the kernel binds %u storage buffers: the device allows %u (maxPerStageDescriptorStorageBuffers)", needed,
                  limits.maxPerStageDescriptorStorageBuffers);
 }
 
@@ -36,7 +36,8 @@ Status create_layouts(Kernel& kernel) {
     if (kernel.device.enabled & push_descriptor) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     set_info.bindingCount = kernel.module->binding_count;
     set_info.pBindings = bindings;
-    VkResult result = kernel.vk.vkCreateDescriptorSetLayout(kernel.device.device, &set_info, kernel.device.allocator, &kernel.set_layout);
+    VkResult result =
+        kernel.vk.vkCreateDescriptorSetLayout(kernel.device.device, &set_info, kernel.device.allocator, &kernel.set_layout);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDescriptorSetLayout");
 
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shader::Push)};
@@ -128,21 +129,22 @@ Status create_pipelines(Kernel& kernel) {
 Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {
     const VkPhysicalDeviceLimits& limits = properties.limits;
     kernel.module = &module_for(kernel.info);
-    if (Status s = check_storage_buffers(*kernel.module, limits); !s) return s;
+    if (Status s = check_storage_buffers(kernel.info, limits); !s) return s;
     std::memcpy(kernel.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
     kernel.dispatch_limits.workgroup_invocations = limits.maxComputeWorkGroupInvocations < limits.maxComputeWorkGroupSize[0]
                                                        ? limits.maxComputeWorkGroupInvocations
                                                        : limits.maxComputeWorkGroupSize[0];
     kernel.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
-    choose_variants(kernel, kernel.info.mapping == Mapping::cpu ||
-                                (kernel.info.mapping == Mapping::by_device && properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
+    choose_variants(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device &&
+                                                                    properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
     if (Status s = create_layouts(kernel); !s) return s;
     return create_pipelines(kernel);
 }
 
 }  // namespace
 
-Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
+                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     if (!instance || !physical || !get_instance_proc_addr) {
         return {error(Code::invalid_argument, "instance, physical and get_instance_proc_addr must not be null"), {}};
     }
@@ -156,6 +158,7 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
                       VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion)),
                 {}};
     }
+    if (Status s = check_storage_buffers({}, properties.limits); !s) return {s, {}};
     std::uint32_t count = 0;
     VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
     std::vector<VkExtensionProperties> offered(result == VK_SUCCESS ? count : 0);

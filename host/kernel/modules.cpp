@@ -18,9 +18,11 @@ constexpr std::uint32_t buffer_words[] = {
 
 constexpr VkDescriptorType storage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 
-#define VKROPE_WIDE_BINDINGS                                                                                            \
-    {shader::binding_first_in, storage}, {shader::binding_first_out, storage}, {shader::binding_second_in, storage},    \
-        {shader::binding_second_out, storage}, {shader::binding_index_a, storage}, {shader::binding_status, storage}
+#define VKROPE_WIDE_BINDINGS                                                                                         \
+    {shader::binding_first_in, storage}, {shader::binding_first_out, storage}, {shader::binding_second_in, storage}, \
+        {shader::binding_second_out, storage}, {shader::binding_index_a, storage}, {                                 \
+        shader::binding_status, storage                                                                              \
+    }
 
 constexpr Binding texture_bindings[] = {VKROPE_WIDE_BINDINGS, {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE}};
 constexpr Binding buffer_bindings[] = {VKROPE_WIDE_BINDINGS, {shader::binding_table, storage}};
@@ -34,6 +36,12 @@ constexpr Module modules[] = {
 static_assert(std::size(texture_bindings) <= max_bindings && std::size(buffer_bindings) <= max_bindings);
 
 }  // namespace
+
+std::uint32_t storage_buffers(const Module& module) noexcept {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < module.binding_count; ++i) count += module.bindings[i].type == storage;
+    return count;
+}
 
 const Module& module_for(const KernelInfo& info) noexcept {
     return modules[info.angles == AngleSource::direct_texture ? 0 : 1];

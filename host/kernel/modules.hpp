@@ -22,6 +22,9 @@ struct Module {
 
 inline constexpr std::uint32_t max_bindings = 8;
 
+/// Storage buffers that a module binds.
+std::uint32_t storage_buffers(const Module& module) noexcept;
+
 const Module& module_for(const KernelInfo& info) noexcept;
 
 }  // namespace vkrope

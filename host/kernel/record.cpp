@@ -16,7 +16,8 @@ bool call_allows(const Kernel& kernel, const ResolvedCall& call, std::uint32_t a
     const auto allow = [&](std::uint32_t heads, const Width& width, const Placement& in, const Placement& out) {
         return heads == 0 || (strides_allow(width.in, in.strides, access) && strides_allow(width.out, out.strides, access));
     };
-    return allow(call.work.q_heads, kernel.info.q, call.q_in, call.q_out) && allow(call.work.k_heads, kernel.info.k, call.k_in, call.k_out);
+    return allow(call.work.q_heads, kernel.info.q, call.q_in, call.q_out) &&
+           allow(call.work.k_heads, kernel.info.k, call.k_in, call.k_out);
 }
 
 // The widest access that the call allows. The last pipeline serves every call.
@@ -32,7 +33,8 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call) 
 }
 
 shader::Side side(const Placement& at) noexcept {
-    return {std::uint32_t(at.strides.offset), std::uint32_t(at.strides.batch), std::uint32_t(at.strides.token), std::uint32_t(at.strides.head)};
+    return {std::uint32_t(at.strides.offset), std::uint32_t(at.strides.batch), std::uint32_t(at.strides.token),
+            std::uint32_t(at.strides.head)};
 }
 
 shader::Push push_constants(const KernelInfo& info, const Call& call, const ResolvedCall& resolved) noexcept {
@@ -111,12 +113,14 @@ Status check_arena(const Kernel& kernel, const DescriptorArena* arena) noexcept 
 }
 
 // Makes the bindings of the call current. The one step that can still fail, by a full arena, comes before anything is recorded.
-Status bind(VkCommandBuffer commands, const Kernel& kernel, const ResolvedCall& call, const Angles& angles, DescriptorArena* arena) noexcept {
+Status bind(VkCommandBuffer commands, const Kernel& kernel, const ResolvedCall& call, const Angles& angles,
+            DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = kernel.vk;
     Writes writes;
     if (kernel.device.enabled & push_descriptor) {
         fill_writes(kernel, call, angles, VK_NULL_HANDLE, writes);
-        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, kernel.module->binding_count, writes.writes);
+        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, kernel.module->binding_count,
+                                     writes.writes);
         return {};
     }
     const Result<VkDescriptorSet> set = take_set(*arena);

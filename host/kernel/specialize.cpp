@@ -77,7 +77,8 @@ Scalar evaluate(std::uint32_t op, const Scalar (&operand)[3]) noexcept {
 // One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
 class Specializer {
    public:
-    Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values, std::uint32_t value_count, std::uint32_t* out) noexcept
+    Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values, std::uint32_t value_count,
+                std::uint32_t* out) noexcept
         : of_id_(of_id), spec_id_(spec_id), values_(values), value_count_(value_count), out_(out) {}
 
     void instruction(const std::uint32_t* words, std::uint32_t length) noexcept {
@@ -147,7 +148,8 @@ class Specializer {
 
 }  // namespace
 
-Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values, std::uint32_t value_count) noexcept {
+Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
+                         std::uint32_t value_count) noexcept {
     Result<Spirv> result;
     const std::uint32_t id_bound = words[3];
     const std::unique_ptr<Scalar[]> of_id(new (std::nothrow) Scalar[id_bound]);

@@ -22,6 +22,7 @@ struct Spirv {
 /// that is not integer or Boolean arithmetic on scalars is left to the driver.
 ///
 /// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose constants are 32 bits or Boolean
-Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values, std::uint32_t value_count) noexcept;
+Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
+                         std::uint32_t value_count) noexcept;
 
 }  // namespace vkrope

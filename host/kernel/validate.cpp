@@ -26,14 +26,17 @@ std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) no
 Status check_width(const char* name, const Width& width, std::uint32_t rotary_dim) noexcept {
     if (width.head_dim == 0) return {};
     if (width.head_dim < 2 || width.head_dim > 65534) {
-        return error(Code::invalid_argument, "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name, width.head_dim);
+        return error(Code::invalid_argument, "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
+                     width.head_dim);
     }
     if (width.rotary_offset > width.head_dim || rotary_dim > width.head_dim - width.rotary_offset) {
         return error(Code::invalid_argument, "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u", name,
                      width.rotary_offset, rotary_dim, width.head_dim);
     }
-    if (width.in > Element::bf16) return error(Code::invalid_argument, "%s.in is %u: no such element type", name, unsigned(width.in));
-    if (width.out > Element::bf16) return error(Code::invalid_argument, "%s.out is %u: no such element type", name, unsigned(width.out));
+    if (width.in > Element::bf16)
+        return error(Code::invalid_argument, "%s.in is %u: no such element type", name, unsigned(width.in));
+    if (width.out > Element::bf16)
+        return error(Code::invalid_argument, "%s.out is %u: no such element type", name, unsigned(width.out));
     return {};
 }
 
@@ -53,7 +56,8 @@ struct Rows {
     std::uint64_t end_byte() const { return first_byte() + span * element_bytes(element); }
 };
 
-Status resolve_stride(const Rows& rows, const char* field, std::int64_t given, std::uint64_t packed, std::uint64_t& stride) noexcept {
+Status resolve_stride(const Rows& rows, const char* field, std::int64_t given, std::uint64_t packed,
+                      std::uint64_t& stride) noexcept {
     if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", rows.name, field, given);
     stride = given == 0 ? packed : std::uint64_t(given);
     return {};
@@ -84,11 +88,12 @@ Status check_where(const Rows& rows) noexcept {
         return error(Code::invalid_argument, "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes", rows.name);
     }
     if (where.offset % bytes != 0) {
-        return error(Code::invalid_argument, "%s.where.offset is %" PRIu64 ": it must be a multiple of the element's %u bytes", rows.name,
-                     where.offset, bytes);
+        return error(Code::invalid_argument, "%s.where.offset is %" PRIu64 ": it must be a multiple of the element's %u bytes",
+                     rows.name, where.offset, bytes);
     }
     if (where.range > (too_large >> 2) || where.offset > (too_large >> 2) || (where.offset + where.range) % 4 != 0) {
-        return error(Code::invalid_argument, "%s.where ends at byte %" PRIu64 ": it must end at a multiple of 4, since buffers are accessed in words",
+        return error(Code::invalid_argument,
+                     "%s.where ends at byte %" PRIu64 ": it must end at a multiple of 4, since buffers are accessed in words",
                      rows.name, where.offset + where.range);
     }
     if (rows.span * bytes > where.range) {
@@ -112,8 +117,8 @@ Status check_no_self_overlap(const Rows& rows) noexcept {
     for (const Axis& axis : axes) {
         if (axis.count < 2) continue;
         if (axis.stride < covered) {
-            return error(Code::invalid_argument, "%s.%s is %" PRIu64 ": rows of %" PRIu64 " elements would overlap", rows.name, axis.field,
-                         axis.stride, covered);
+            return error(Code::invalid_argument, "%s.%s is %" PRIu64 ": rows of %" PRIu64 " elements would overlap", rows.name,
+                         axis.field, axis.stride, covered);
         }
         covered = multiply_add(axis.count - 1, axis.stride, covered);
     }
@@ -127,7 +132,8 @@ bool disjoint(const Rows& a, const Rows& b) noexcept {
     const std::uint64_t bytes_a = element_bytes(a.element), bytes_b = element_bytes(b.element);
     const std::uint64_t period = a.strides.token * bytes_a;
     if (period == 0 || period != b.strides.token * bytes_b) return false;
-    if ((a.batch > 1 && (a.strides.batch * bytes_a) % period != 0) || (b.batch > 1 && (b.strides.batch * bytes_b) % period != 0)) return false;
+    if ((a.batch > 1 && (a.strides.batch * bytes_a) % period != 0) || (b.batch > 1 && (b.strides.batch * bytes_b) % period != 0))
+        return false;
     const auto extent = [](const Rows& rows) {
         return ((rows.tensor.heads - 1) * rows.strides.head + rows.head_dim) * element_bytes(rows.element);
     };
@@ -141,7 +147,8 @@ Result<bool> check_in_place(const Rows& in, const Rows& out) noexcept {
     const bool same = in.first_byte() == out.first_byte() && in.element == out.element && in.strides.head == out.strides.head &&
                       in.strides.token == out.strides.token && in.strides.batch == out.strides.batch;
     if (!same) {
-        return {error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint", in.name, out.name),
+        return {error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
+                      in.name, out.name),
                 {}};
     }
     return {{}, true};
@@ -157,8 +164,8 @@ VkDescriptorBufferInfo lower(const VkDescriptorBufferInfo& where, VkDeviceSize b
 
 Status check_range(const char* name, const VkDescriptorBufferInfo& bound, const StorageLimits& limits) noexcept {
     if (bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)", name,
-                 bound.range, limits.range);
+    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+                 name, bound.range, limits.range);
 }
 
 Status place(Rows& rows, const StorageLimits& limits, Placement& placement) noexcept {
@@ -176,10 +183,12 @@ Status place(Rows& rows, const StorageLimits& limits, Placement& placement) noex
 Status place_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes, const StorageLimits& limits,
                    VkDescriptorBufferInfo& bound, std::uint32_t& offset_words) noexcept {
     if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.buffer is null", name);
-    if (where.offset % 4 != 0) return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
+    if (where.offset % 4 != 0)
+        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
     if (where.range == VK_WHOLE_SIZE || where.range < bytes) {
-        return error(Code::invalid_argument, "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", name,
-                     where.range, bytes);
+        return error(Code::invalid_argument,
+                     "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", name, where.range,
+                     bytes);
     }
     bound = lower(where, bytes, limits);
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
@@ -191,11 +200,12 @@ Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, co
     if (info.positions == PositionSource::implicit) {
         const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
         if (last <= std::numeric_limits<std::int32_t>::max()) return {};
-        return error(Code::invalid_argument, "positions.first is %d: with tokens %u the last position, %" PRId64 ", is no int32", positions.first,
-                     call.tokens, last);
+        return error(Code::invalid_argument, "positions.first is %d: with tokens %u the last position, %" PRId64 ", is no int32",
+                     positions.first, call.tokens, last);
     }
     if (positions.batch_stride < 0 || positions.batch_stride > std::numeric_limits<std::int32_t>::max()) {
-        return error(Code::invalid_argument, "positions.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1", positions.batch_stride);
+        return error(Code::invalid_argument, "positions.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1",
+                     positions.batch_stride);
     }
     resolved.ids_batch_stride = std::uint32_t(positions.batch_stride);
     const std::uint64_t ids = multiply_add(call.batch - 1, std::uint64_t(positions.batch_stride), call.tokens);
@@ -205,8 +215,8 @@ Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, co
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles, ResolvedCall& resolved) noexcept {
     if (!angles.plan) return error(Code::invalid_argument, "angles.plan is null");
     if (angles.plan->source != info.angles) {
-        return error(Code::invalid_argument, "angles.plan->source is %u: the kernel was created for %u", unsigned(angles.plan->source),
-                     unsigned(info.angles));
+        return error(Code::invalid_argument, "angles.plan->source is %u: the kernel was created for %u",
+                     unsigned(angles.plan->source), unsigned(info.angles));
     }
     if (angles.plan->pairs != info.rotary_dim / 2) {
         return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs, info.rotary_dim,
@@ -221,10 +231,12 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
 
 // Q or K: both of its sides, or neither.
 Status check_present(const char* name, const Width& width, const Tensor& in, const Tensor& out) noexcept {
-    if (in.heads != out.heads) return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
+    if (in.heads != out.heads)
+        return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
     if (in.heads > 65535) return error(Code::invalid_argument, "%s_in.heads is %u: it must be at most 65535", name, in.heads);
     if (in.heads != 0 && width.head_dim == 0) {
-        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads, name);
+        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads,
+                     name);
     }
     return {};
 }
@@ -239,14 +251,18 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (device.enabled & ~std::uint32_t{push_descriptor}) {
         return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
     }
-    if (info.pairing > Pairing::interleaved) return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
-    if (info.angles > AngleSource::direct_buffer) return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
-    if (info.positions > PositionSource::ids) return error(Code::invalid_argument, "positions is %u: no such source", unsigned(info.positions));
+    if (info.pairing > Pairing::interleaved)
+        return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
+    if (info.angles > AngleSource::direct_buffer)
+        return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
+    if (info.positions > PositionSource::ids)
+        return error(Code::invalid_argument, "positions is %u: no such source", unsigned(info.positions));
     if (info.mapping > Mapping::cpu) return error(Code::invalid_argument, "mapping is %u: no such mapping", unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
     }
-    if (info.q.head_dim == 0 && info.k.head_dim == 0) return error(Code::invalid_argument, "q.head_dim and k.head_dim are both 0: nothing to rotate");
+    if (info.q.head_dim == 0 && info.k.head_dim == 0)
+        return error(Code::invalid_argument, "q.head_dim and k.head_dim are both 0: nothing to rotate");
     if (Status s = check_width("q", info.q, info.rotary_dim); !s) return s;
     return check_width("k", info.k, info.rotary_dim);
 }
@@ -255,7 +271,8 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
     Status& status = result.status;
-    if (call.direction > Direction::inverse) return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
+    if (call.direction > Direction::inverse)
+        return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
     if (status = check_present("q", info.q, call.q_in, call.q_out); !status) return result;
     if (status = check_present("k", info.k, call.k_in, call.k_out); !status) return result;
     resolved.work = {.batch = call.batch, .tokens = call.tokens, .q_heads = call.q_in.heads, .k_heads = call.k_in.heads};
@@ -282,7 +299,8 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     if (!place_pair(k_in, k_out, resolved.k_in, resolved.k_out, resolved.work.k_in_place)) return result;
     if (call.q_in.heads != 0 && call.k_in.heads != 0) {
         for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}}) {
-            if (!disjoint(*a, *b)) return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
+            if (!disjoint(*a, *b))
+                return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
         }
     }
     if (status = resolve_positions(info, limits, call, resolved); !status) return result;

@@ -23,7 +23,8 @@ struct ResolvedCall {
     Work work;
     Placement q_in, q_out, k_in, k_out;
     VkDescriptorBufferInfo ids = {}, table = {}, status = {};  ///< bound as above; unused ones are null
-    std::uint32_t ids_offset = 0, ids_batch_stride = 0, table_offset = 0, status_offset = 0;  ///< words from the start of the binding
+    std::uint32_t ids_offset = 0, ids_batch_stride = 0, table_offset = 0,
+                  status_offset = 0;  ///< words from the start of the binding
 };
 
 Status validate(const DeviceRef& device, const KernelInfo& info) noexcept;

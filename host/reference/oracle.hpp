@@ -28,7 +28,7 @@ struct Operation {
     bool interleaved = false;
     bool inverse = false;
     std::uint64_t rotary_offset = 0;
-    std::vector<double> inv_freq;          // [pairs] radians per position
+    std::vector<double> inv_freq;  // [pairs] radians per position
     double attention_factor = 1.0;
     std::vector<std::int64_t> positions;   // [batch, tokens]
     double absolute_allowance = 0x1p-148;  // the contract's absolute term; 2^-123 + 2^-148 where the device flushes subnormals
@@ -36,14 +36,14 @@ struct Operation {
 
 /// What comparing an output with the definition found.
 struct Verdict {
-    std::uint64_t elements = 0;      // compared
+    std::uint64_t elements = 0;        // compared
     std::uint64_t passed_through = 0;  // of these, outside the window
     /// Distance between the exact value and the nearest value that would have been stored as the output was, in units of
     /// u * a * (|x0| + |x1|), u = 2^-24, after `absolute_allowance` is taken off. Largest over all elements.
     double largest_error_u = 0;
-    bool nan_mismatch = false;       // an output is NaN where the exact value is not, or the reverse
-    bool bits_changed = false;       // a channel outside the window is not the input bit for bit
-    std::string worst;               // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
+    bool nan_mismatch = false;  // an output is NaN where the exact value is not, or the reverse
+    bool bits_changed = false;  // a channel outside the window is not the input bit for bit
+    std::string worst;          // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
 };
 
 /// Compares `output` with the exact rotation of `input`; both are arrays laid out as `tensor` says, elements of 4 or 2 bytes.

@@ -17,13 +17,16 @@ namespace {
 
 constexpr VkDeviceSize largest_staging = VkDeviceSize{64} << 20;
 
-VmaAllocation allocation_of(void* allocation) { return static_cast<VmaAllocation>(allocation); }
+VmaAllocation allocation_of(void* allocation) {
+    return static_cast<VmaAllocation>(allocation);
+}
 
 Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
     const VkDeviceSize largest = device.candidate.largest_allocation;
     if (bytes <= largest || largest == 0) return {};
-    return error(Code::limit_exceeded, "a buffer of %" PRIu64 " bytes: the device allocates %" PRIu64 " at most (maxMemoryAllocationSize)",
-                 bytes, largest);
+    return error(Code::limit_exceeded,
+                 "a buffer of %" PRIu64 " bytes: the device allocates %" PRIu64 " at most (maxMemoryAllocationSize)", bytes,
+                 largest);
 }
 
 }  // namespace
@@ -49,7 +52,8 @@ void destroy_allocator(Device::Impl& device) noexcept {
     vmaDestroyAllocator(device.allocator);
 }
 
-Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage, VkBuffer& buffer, void*& allocation, std::byte** mapped) {
+Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage, VkBuffer& buffer, void*& allocation,
+                   std::byte** mapped) {
     if (Status s = check_size(device, bytes); !s) return s;
     VkBufferCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
@@ -92,8 +96,8 @@ Status prepare_staging(Device::Impl& device, VkDeviceSize wanted) {
     if (staging.bytes >= wanted) return {};
     free_buffer(device, staging.buffer, staging.allocation);
     staging = {};
-    const Status status = make_buffer(device, wanted, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, staging.buffer,
-                                      staging.allocation, &staging.mapped);
+    const Status status = make_buffer(device, wanted, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                      staging.buffer, staging.allocation, &staging.mapped);
     if (status) staging.bytes = wanted;
     return status;
 }

@@ -77,11 +77,13 @@ Status upload_image(Device::Impl& device, const AnglePlan& plan, VkImage image, 
                            {VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
                             VK_PIPELINE_STAGE_TRANSFER_BIT, 0, VK_ACCESS_TRANSFER_WRITE_BIT});
             }
-            device.vk.vkCmdCopyBufferToImage(commands, device.staging.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
+            device.vk.vkCmdCopyBufferToImage(commands, device.staging.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1,
+                                             &region);
             if (line + lines == plan.extent.height) {
-                transition(device, commands, image,
-                           {VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT});
+                transition(
+                    device, commands, image,
+                    {VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT});
             }
             return Status{};
         });
@@ -98,7 +100,9 @@ AngleTable::~AngleTable() {
     free_image(*device_, image_, allocation_);
 }
 
-AngleTable::AngleTable(AngleTable&& other) noexcept { *this = std::move(other); }
+AngleTable::AngleTable(AngleTable&& other) noexcept {
+    *this = std::move(other);
+}
 
 AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
     std::swap(device_, other.device_);

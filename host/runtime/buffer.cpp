@@ -13,7 +13,9 @@ Buffer::~Buffer() {
     if (device_) free_buffer(*device_, handle_, allocation_);
 }
 
-Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+Buffer::Buffer(Buffer&& other) noexcept {
+    *this = std::move(other);
+}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     std::swap(device_, other.device_);
@@ -80,8 +82,8 @@ Status Buffer::download(void* target, std::size_t bytes, VkDeviceSize offset) {
             to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
             to_host.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
             to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-            device_->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr,
-                                             0, nullptr);
+            device_->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host,
+                                             0, nullptr, 0, nullptr);
             return Status{};
         });
         if (!copied) return copied.status;

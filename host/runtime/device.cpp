@@ -10,8 +10,12 @@ Device::~Device() = default;
 Device::Device(Device&&) noexcept = default;
 Device& Device::operator=(Device&&) noexcept = default;
 
-const DeviceInfo& Device::info() const noexcept { return impl_->candidate.info; }
-const DeviceRef& Device::ref() const noexcept { return impl_->ref; }
+const DeviceInfo& Device::info() const noexcept {
+    return impl_->candidate.info;
+}
+const DeviceRef& Device::ref() const noexcept {
+    return impl_->ref;
+}
 
 Result<std::optional<double>> Device::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
     return impl_->submit(record_commands);
@@ -92,8 +96,8 @@ Status Device::Impl::create_device(bool push_descriptors) {
     const VkResult result = instance->vkCreateDevice(candidate.handle, &info, nullptr, &ref.device);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDevice");
 
-#define VKROPE_LOAD(name)                                                                        \
-    vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name));    \
+#define VKROPE_LOAD(name)                                                                     \
+    vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name)); \
     if (!vk.name) return error(Code::no_device, "the device knows no " #name);
     VKROPE_RUNTIME_DEVICE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD

@@ -69,7 +69,7 @@ struct Device::Impl {
     bool pending = false;  ///< a wait ran out: the queue may still be working, nothing of it may be freed
     /// Compiled once a device: a kernel serves every shape.
     std::vector<std::pair<KernelInfo, OwnedKernel>> kernels;
-    Status lost;           ///< the status that every later submission returns, once a submission went wrong for good
+    Status lost;  ///< the status that every later submission returns, once a submission went wrong for good
 
     ~Impl();
     Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);

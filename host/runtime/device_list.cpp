@@ -166,7 +166,9 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
         std::size_t index = 0;
         const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
         if (parsed.ec != std::errc{} || index >= found.size()) {
-            return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(), list_of(found, all).c_str()), 0};
+            return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(),
+                          list_of(found, all).c_str()),
+                    0};
         }
         matches = {index};
     } else {
@@ -177,7 +179,8 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
         return {error(Code::no_device, "no device matches \"%s\"; there are: %s", select.c_str(), list_of(found, all).c_str()), 0};
     }
     if (matches.size() > 1) {
-        return {error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()), 0};
+        return {error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()),
+                0};
     }
     const DeviceInfo& chosen = found[matches[0]];
     if (!chosen.suitable) return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(), chosen.reason.c_str()), 0};

@@ -38,8 +38,9 @@ Status check(const HostShape& shape) {
     }
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
-        return error(Code::invalid_argument, "positions has %zu: it must have one for each of the %zu tokens, or for each of the %zu of all sequences",
-                     ids, tokens, std::size_t{shape.batch} * tokens);
+        return error(Code::invalid_argument,
+                     "positions has %zu: it must have one for each of the %zu tokens, or for each of the %zu of all sequences", ids,
+                     tokens, std::size_t{shape.batch} * tokens);
     }
     return {};
 }
@@ -49,14 +50,9 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
     switch (shape.layout) {
-        case Layout::bhsd:
-            tensor.token_stride = row, tensor.head_stride = S * row, tensor.batch_stride = H * S * row;
-            break;
-        case Layout::sbhd:
-            tensor.token_stride = B * H * row, tensor.head_stride = row, tensor.batch_stride = H * row;
-            break;
-        default:
-            tensor.token_stride = H * row, tensor.head_stride = row, tensor.batch_stride = S * H * row;
+        case Layout::bhsd: tensor.token_stride = row, tensor.head_stride = S * row, tensor.batch_stride = H * S * row; break;
+        case Layout::sbhd: tensor.token_stride = B * H * row, tensor.head_stride = row, tensor.batch_stride = H * row; break;
+        default: tensor.token_stride = H * row, tensor.head_stride = row, tensor.batch_stride = S * H * row;
     }
     return tensor;
 }
@@ -64,7 +60,9 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
 // One past the largest |position| in use: the table need not reach further.
 std::uint64_t table_length(const HostShape& shape) {
     std::uint64_t largest = 0;
-    const auto see = [&](std::int64_t position) { largest = std::max<std::uint64_t>(largest, std::uint64_t(std::llabs(position))); };
+    const auto see = [&](std::int64_t position) {
+        largest = std::max<std::uint64_t>(largest, std::uint64_t(std::llabs(position)));
+    };
     for (const std::int32_t position : shape.positions) see(position);
     if (shape.positions.empty()) {
         see(shape.first_position);
@@ -86,11 +84,14 @@ struct HostRotation::Impl {
 
     Status make_tensor(HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {
         tensor.shape = strides_of(shape, heads, head_dim);
-        const std::uint64_t rows = std::uint64_t{shape.batch} * shape.tokens * heads;  // below 2^96 only on paper: checked by dividing
+        const std::uint64_t rows =
+            std::uint64_t{shape.batch} * shape.tokens * heads;  // below 2^96 only on paper: checked by dividing
         if (heads != 0 && rows / heads / std::max(shape.tokens, 1u) != (shape.tokens ? shape.batch : 0)) {
-            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than 64 bits count", shape.batch, shape.tokens, heads);
+            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than 64 bits count", shape.batch,
+                         shape.tokens, heads);
         }
-        if (rows > (std::uint64_t{1} << 44)) return error(Code::limit_exceeded, "%" PRIu64 " rows: more than any device holds", rows);
+        if (rows > (std::uint64_t{1} << 44))
+            return error(Code::limit_exceeded, "%" PRIu64 " rows: more than any device holds", rows);
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
         if (tensor.bytes == 0) return {};
         auto in = Buffer::make(*device, tensor.bytes);
@@ -169,9 +170,15 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
     return made;
 }
 
-std::size_t HostRotation::q_bytes() const noexcept { return impl_->q.bytes; }
-std::size_t HostRotation::k_bytes() const noexcept { return impl_->k.bytes; }
-const AnglePlan& HostRotation::angle_plan() const noexcept { return impl_->table.plan(); }
+std::size_t HostRotation::q_bytes() const noexcept {
+    return impl_->q.bytes;
+}
+std::size_t HostRotation::k_bytes() const noexcept {
+    return impl_->k.bytes;
+}
+const AnglePlan& HostRotation::angle_plan() const noexcept {
+    return impl_->table.plan();
+}
 
 Status HostRotation::upload(const void* q, const void* k) {
     if (impl_->q.bytes && !q) return error(Code::invalid_argument, "q is null: the shape has %u query heads", impl_->shape.q_heads);
@@ -198,7 +205,7 @@ Status HostRotation::download(void* q, void* k) {
 }
 
 HostRotation::Buffers HostRotation::buffers() const noexcept {
-    Buffers all;
+    Buffers all = {};
     if (impl_->q.bytes) all.q_in = impl_->q.input().where, all.q_out = impl_->q.output().where;
     if (impl_->k.bytes) all.k_in = impl_->k.input().where, all.k_out = impl_->k.output().where;
     return all;

@@ -109,8 +109,8 @@ Status Instance::create() {
 }
 
 Status Instance::load_functions() {
-#define VKROPE_LOAD(name)                                                                 \
-    name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name));         \
+#define VKROPE_LOAD(name)                                                         \
+    name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name)); \
     if (!name) return error(Code::no_device, "the Vulkan loader knows no " #name);
     VKROPE_RUNTIME_INSTANCE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD

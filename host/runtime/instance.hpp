@@ -8,15 +8,15 @@
 
 namespace vkrope {
 
-#define VKROPE_RUNTIME_INSTANCE_FUNCTIONS(X)   \
-    X(vkCreateDevice)                          \
-    X(vkDestroyInstance)                       \
-    X(vkEnumerateDeviceExtensionProperties)    \
-    X(vkEnumeratePhysicalDevices)              \
-    X(vkGetDeviceProcAddr)                     \
-    X(vkGetPhysicalDeviceMemoryProperties)     \
-    X(vkGetPhysicalDeviceProperties)           \
-    X(vkGetPhysicalDeviceProperties2)          \
+#define VKROPE_RUNTIME_INSTANCE_FUNCTIONS(X) \
+    X(vkCreateDevice)                        \
+    X(vkDestroyInstance)                     \
+    X(vkEnumerateDeviceExtensionProperties)  \
+    X(vkEnumeratePhysicalDevices)            \
+    X(vkGetDeviceProcAddr)                   \
+    X(vkGetPhysicalDeviceMemoryProperties)   \
+    X(vkGetPhysicalDeviceProperties)         \
+    X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 /// One VkInstance, with its messenger where validation is on. Stays where it was made: drivers keep a pointer to its options.

@@ -14,7 +14,8 @@ namespace vkrope {
 PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept {
 #if defined(_WIN32)
     const HMODULE library = LoadLibraryA("vulkan-1.dll");
-    return library ? reinterpret_cast<PFN_vkGetInstanceProcAddr>(reinterpret_cast<void*>(GetProcAddress(library, "vkGetInstanceProcAddr")))
+    return library ? reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+                         reinterpret_cast<void*>(GetProcAddress(library, "vkGetInstanceProcAddr")))
                    : nullptr;
 #else
 #if defined(__APPLE__)

@@ -20,7 +20,8 @@ Status Device::Impl::begin() {
     VkMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask =
+        VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     vk.vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
     return {};
 }
@@ -40,7 +41,8 @@ std::optional<double> Device::Impl::elapsed_ns() const {
                                                 VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
         return {};
     }
-    const std::uint64_t valid = candidate.timestamp_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
+    const std::uint64_t valid =
+        candidate.timestamp_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
     return double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod);
 }
 

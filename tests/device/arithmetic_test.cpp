@@ -18,8 +18,10 @@ std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t 
 
 // Rotates random Q and K and holds both against the contract.
 Rotated check(Device& on, const Rotation& r, const HostShape& shape, Direction direction = Direction::forward) {
-    const Bytes q = random_elements(shape.element, count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
-    const Bytes k = random_elements(shape.element, count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
+    const Bytes q =
+        random_elements(shape.element, count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
+    const Bytes k =
+        random_elements(shape.element, count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
     Rotated out = rotate(on, r, shape, q, k, direction);
     if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
     if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
@@ -66,7 +68,13 @@ TEST_CASE("16-bit rows that end in half a word hold the contract, and their neig
             for (const Mapping mapping : mappings) {
                 for (const bool in_place : {false, true}) {
                     const Rotation r = rotation(pairing, 7, 6, 1, 0);
-                    const HostShape shape{.batch = 3, .tokens = 4, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mapping, .in_place = in_place};
+                    const HostShape shape{.batch = 3,
+                                          .tokens = 4,
+                                          .q_heads = 3,
+                                          .k_heads = 1,
+                                          .element = element,
+                                          .mapping = mapping,
+                                          .in_place = in_place};
                     check(device(), r, shape);
                 }
             }
@@ -79,7 +87,8 @@ TEST_CASE("any number of tokens from 1 to 300") {
         for (std::uint32_t tokens = 1; tokens <= 300; ++tokens) {
             CAPTURE(tokens);
             const Rotation r = rotation(tokens % 2 ? Pairing::half_split : Pairing::interleaved, 32, 32);
-            const HostShape shape{.tokens = tokens, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mappings[tokens / 2 % 2]};
+            const HostShape shape{
+                .tokens = tokens, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mappings[tokens / 2 % 2]};
             check(device(), r, shape);
         }
     }
@@ -105,7 +114,8 @@ TEST_CASE("four heads an invocation, where enough invocations remain: same bits 
     HostShape shape{.tokens = 16384, .q_heads = 7, .k_heads = 2, .element = Element::f16, .mapping = Mapping::gpu};
     const Rotated four = check(device(), r, shape);
     shape.mapping = Mapping::cpu;
-    const Bytes q = random_elements(shape.element, count_of(shape, 7, 64), 1), k = random_elements(shape.element, count_of(shape, 2, 64), 2);
+    const Bytes q = random_elements(shape.element, count_of(shape, 7, 64), 1),
+                k = random_elements(shape.element, count_of(shape, 2, 64), 2);
     const Rotated all = rotate(device(), r, shape, q, k);
     CHECK(four.q == all.q);
     CHECK(four.k == all.k);
@@ -116,7 +126,8 @@ TEST_CASE("Q and K with their own head_dim and window") {
     for (const Pairing pairing : pairings) {
         for (const Mapping mapping : mappings) {
             const Rotation r = rotation(pairing, 192, 64, 128, 512);
-            check(device(), r, {.tokens = 9, .q_heads = 16, .k_heads = 1, .k_head_dim = 576, .element = Element::bf16, .mapping = mapping});
+            check(device(), r,
+                  {.tokens = 9, .q_heads = 16, .k_heads = 1, .k_head_dim = 576, .element = Element::bf16, .mapping = mapping});
         }
     }
 }
@@ -188,7 +199,8 @@ TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal hal
             std::uint32_t bits = std::uint32_t(generator());
             if (element == Element::f32) {
                 const std::uint32_t exponent = (bits >> 23) & 0xff;
-                if (exponent == 0 || exponent > 0xf0) bits ^= 0x40000000;  // subnormals may be flushed; overflow has its own rows below
+                if (exponent == 0 || exponent > 0xf0)
+                    bits ^= 0x40000000;  // subnormals may be flushed; overflow has its own rows below
                 if (i % 97 == 0) bits = 0x7f800000;
                 if (i % 89 == 0) bits = 0x7fc00000;
             }

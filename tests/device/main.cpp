@@ -18,9 +18,11 @@ struct Expected {
     const char* reason;
 };
 constexpr Expected expected_messages[] = {
-    {"UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging", "it is debugging: only the tests ask for the layer's extensions"},
+    {"UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
+     "it is debugging: only the tests ask for the layer's extensions"},
     {"BestPractices-specialuse-extension", "the same, as newer layers name it"},
-    {"BestPractices-deprecated-extension", "VK_EXT_validation_features: its successor is missing from Debian 12's headers and layer"},
+    {"BestPractices-deprecated-extension",
+     "VK_EXT_validation_features: its successor is missing from Debian 12's headers and layer"},
 };
 static_assert(std::size(expected_messages) <= 5);
 
@@ -35,7 +37,8 @@ void on_message(const Message& message) {
 
 Device open(bool push_descriptors) {
     const char* select = std::getenv("VKROPE_DEVICE");
-    DeviceOptions options{.select = select ? select : "", .validation = true, .on_message = on_message, .push_descriptors = push_descriptors};
+    DeviceOptions options{
+        .select = select ? select : "", .validation = true, .on_message = on_message, .push_descriptors = push_descriptors};
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);
@@ -74,7 +77,11 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
 
 Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset, std::uint32_t k_offset,
                   double attention_factor) {
-    Rotation r{.pairing = pairing, .head_dim = head_dim, .rotary_dim = rotary_dim, .q_rotary_offset = q_offset, .k_rotary_offset = k_offset};
+    Rotation r{.pairing = pairing,
+               .head_dim = head_dim,
+               .rotary_dim = rotary_dim,
+               .q_rotary_offset = q_offset,
+               .k_rotary_offset = k_offset};
     r.inv_freq = must(default_inv_freq(10000.0, rotary_dim));
     r.attention_factor = attention_factor;
     return r;
@@ -91,7 +98,8 @@ Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, con
     return out;
 }
 
-void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in, const Bytes& out, Direction direction) {
+void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in, const Bytes& out,
+                    Direction direction) {
     const std::uint64_t heads = key ? shape.k_heads : shape.q_heads, given = key ? shape.k_head_dim : shape.q_head_dim;
     const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens, B = shape.batch;
     reference::Tensor tensor{.type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};

@@ -208,8 +208,14 @@ TEST_CASE("a swapped pair layout is caught, except at position 0, which hides it
         swapped.interleaved = true;
         swapped.inv_freq = r.inv_freq;
         swapped.positions.assign(16, first);
-        const reference::Tensor tensor{.type = reference::Type::f32, .batch = 16, .tokens = 1, .heads = 1, .head_dim = D,
-                                       .batch_stride = D, .token_stride = D, .head_stride = D};
+        const reference::Tensor tensor{.type = reference::Type::f32,
+                                       .batch = 16,
+                                       .tokens = 1,
+                                       .heads = 1,
+                                       .head_dim = D,
+                                       .batch_stride = D,
+                                       .token_stride = D,
+                                       .head_stride = D};
         const double error = reference::compare(tensor, swapped, q.data(), out.data()).largest_error_u;
         if (first == 0) {
             CHECK(error <= 2.5);

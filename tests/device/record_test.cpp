@@ -16,7 +16,9 @@ struct DestroyKernel {
 using UniqueKernel = std::unique_ptr<Kernel, DestroyKernel>;
 using UniqueArena = std::unique_ptr<DescriptorArena, DestroyKernel>;
 
-UniqueKernel make_kernel(Device& on, const KernelInfo& info) { return UniqueKernel(must(create(on.ref(), info))); }
+UniqueKernel make_kernel(Device& on, const KernelInfo& info) {
+    return UniqueKernel(must(create(on.ref(), info)));
+}
 
 Buffer upload(Device& on, const Bytes& bytes) {
     Buffer buffer = must(Buffer::make(on, bytes.size()));
@@ -30,7 +32,9 @@ Bytes download(Buffer& buffer, std::size_t bytes) {
     return content;
 }
 
-VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std::size_t bytes) { return {buffer.handle(), offset, bytes}; }
+VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+    return {buffer.handle(), offset, bytes};
+}
 
 }  // namespace
 
@@ -44,13 +48,20 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
             const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
             AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
-            const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
+            const UniqueKernel kernel = make_kernel(
+                device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
             Buffer buffer = upload(device(), before);
             const auto at = [&](std::uint32_t head, std::uint32_t heads) {
                 const std::size_t offset = (lead + head * D) * size;
-                return Tensor{.where = part(buffer, offset, before.size() - offset), .heads = heads, .token_stride = row, .head_stride = D};
+                return Tensor{
+                    .where = part(buffer, offset, before.size() - offset), .heads = heads, .token_stride = row, .head_stride = D};
             };
-            const Call call{.tokens = tokens, .q_in = at(1, 2), .q_out = at(1, 2), .k_in = at(5, 1), .k_out = at(5, 1), .angles = table.angles()};
+            const Call call{.tokens = tokens,
+                            .q_in = at(1, 2),
+                            .q_out = at(1, 2),
+                            .k_in = at(5, 1),
+                            .k_out = at(5, 1),
+                            .angles = table.angles()};
             UniqueArena arena;
             if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
             must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
@@ -85,9 +96,15 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
                 const Width width{Element::f16, Element::f16, D, 4};
-                const UniqueKernel kernel = make_kernel(device(), {.pairing = Pairing::interleaved, .rotary_dim = 8, .q = width, .k = width,
-                                                                   .angles = source, .positions = PositionSource::ids, .mapping = mapping});
-                const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31), k = random_elements(Element::f16, tokens * D, 32);
+                const UniqueKernel kernel = make_kernel(device(), {.pairing = Pairing::interleaved,
+                                                                   .rotary_dim = 8,
+                                                                   .q = width,
+                                                                   .k = width,
+                                                                   .angles = source,
+                                                                   .positions = PositionSource::ids,
+                                                                   .mapping = mapping});
+                const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31),
+                            k = random_elements(Element::f16, tokens * D, 32);
                 Buffer q_in = upload(device(), q), k_in = upload(device(), k);
                 Buffer q_apart = upload(device(), Bytes(q.size())), k_apart = upload(device(), Bytes(k.size()));
                 Buffer& q_out = in_place ? q_in : q_apart;
@@ -99,9 +116,14 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                 Bytes counter_bytes(sizeof start);
                 std::memcpy(counter_bytes.data(), start, sizeof start);
                 Buffer counter = upload(device(), counter_bytes);
-                const Call call{.tokens = tokens, .q_in = {.where = q_in.whole(), .heads = 5}, .q_out = {.where = q_out.whole(), .heads = 5},
-                                .k_in = {.where = k_in.whole(), .heads = 1}, .k_out = {.where = k_out.whole(), .heads = 1},
-                                .positions = {.ids = positions.whole()}, .angles = table.angles(), .out_of_range = part(counter, 4, 4)};
+                const Call call{.tokens = tokens,
+                                .q_in = {.where = q_in.whole(), .heads = 5},
+                                .q_out = {.where = q_out.whole(), .heads = 5},
+                                .k_in = {.where = k_in.whole(), .heads = 1},
+                                .k_out = {.where = k_out.whole(), .heads = 1},
+                                .positions = {.ids = positions.whole()},
+                                .angles = table.angles(),
+                                .out_of_range = part(counter, 4, 4)};
                 UniqueArena arena;
                 if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
                 must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
@@ -125,19 +147,26 @@ TEST_CASE("an input of one type, an output of another") {
     AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
         // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
-        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 16, .q = {Element::f32, Element::f32, D, offset},
-                                                           .k = {Element::f32, Element::f16, D, offset}, .mapping = mapping});
+        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 16,
+                                                           .q = {Element::f32, Element::f32, D, offset},
+                                                           .k = {Element::f32, Element::f16, D, offset},
+                                                           .mapping = mapping});
         const Bytes x = random_elements(Element::f32, tokens * D, 41);
         Buffer q = upload(device(), x), k = upload(device(), x), k_cache = upload(device(), Bytes(tokens * D * 2));
-        const Call call{.tokens = tokens, .q_in = {.where = q.whole(), .heads = 1}, .q_out = {.where = q.whole(), .heads = 1},
-                        .k_in = {.where = k.whole(), .heads = 1}, .k_out = {.where = k_cache.whole(), .heads = 1}, .angles = table.angles()};
+        const Call call{.tokens = tokens,
+                        .q_in = {.where = q.whole(), .heads = 1},
+                        .q_out = {.where = q.whole(), .heads = 1},
+                        .k_in = {.where = k.whole(), .heads = 1},
+                        .k_out = {.where = k_cache.whole(), .heads = 1},
+                        .angles = table.angles()};
         UniqueArena arena;
         if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
         must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
         const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
         check_contract(r, {.tokens = tokens, .q_heads = 1}, false, x, q_after);
         for (std::uint32_t i = 0; i < tokens * D; ++i) {
-            CHECK(stored(Element::f16, k_after, i) == reference::narrow(reference::Type::f16, static_cast<long double>(value(Element::f32, q_after, i))));
+            CHECK(stored(Element::f16, k_after, i) ==
+                  reference::narrow(reference::Type::f16, static_cast<long double>(value(Element::f32, q_after, i))));
         }
     }
 }
@@ -176,7 +205,9 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     constexpr std::uint32_t D = 64;
     std::size_t reports = 0;
     DeviceOptions options{.select = device().info().uuid, .validation = true};
-    options.on_message = [&](const Message& message) { reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos; };
+    options.on_message = [&](const Message& message) {
+        reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos;
+    };
     Device on = must(Device::open(options));
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 16));
@@ -191,12 +222,17 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
         must(on.submit([&](VkCommandBuffer commands) {
             reset(arena.get());
             const Tensor tensor{.where = from.whole(), .heads = 1};
-            if (Status s = record(commands, kernel.get(), {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()}, arena.get()); !s) return s;
+            if (Status s = record(commands, kernel.get(), {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()},
+                                  arena.get());
+                !s)
+                return s;
             VkMemoryBarrier memory = {};
             memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
             memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
             memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
-            if (waits) barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr, 0, nullptr);
+            if (waits)
+                barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr,
+                        0, nullptr);
             const VkBufferCopy region = {0, 0, 16 * D * 4};
             copy(commands, from.handle(), to.handle(), 1, &region);
             return Status{};

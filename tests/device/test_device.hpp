@@ -34,7 +34,9 @@ inline void must(const Status& status) {
 /// Stored elements in host memory.
 using Bytes = std::vector<std::byte>;
 
-inline reference::Type type_of(Element element) { return reference::Type(std::uint32_t(element)); }
+inline reference::Type type_of(Element element) {
+    return reference::Type(std::uint32_t(element));
+}
 
 /// `count` elements, uniform in [-4, 4], repeatable.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
@@ -50,8 +52,8 @@ inline float value(Element element, const Bytes& bytes, std::size_t index) {
 }
 
 /// base^(-2j/R), with the window of Q and of K.
-Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
-                  double attention_factor = 1.0);
+Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset = 0,
+                  std::uint32_t k_offset = 0, double attention_factor = 1.0);
 
 struct Rotated {
     Bytes q, k;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
-
 #include "kernel/dispatch_shape.hpp"
+
+#include <doctest/doctest.h>
 
 namespace vkrope {
 
@@ -48,8 +48,10 @@ TEST_CASE("invocations: in place moves the window, out of place the whole row") 
     const KernelInfo partial = info(Element::f32, 96, 24);
     const Variant gpu = variant_for(partial, false, shader::access_wide, false, limits);
     // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
-    CHECK(items_per_token(partial, gpu, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true, .k_in_place = true}) == 3 * 7);
-    CHECK(items_per_token(partial, gpu, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) == 3 * 5 + 12 * 2);
+    CHECK(items_per_token(partial, gpu,
+                          {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true, .k_in_place = true}) == 3 * 7);
+    CHECK(items_per_token(partial, gpu, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) ==
+          3 * 5 + 12 * 2);
     const Variant four = variant_for(partial, false, shader::access_wide, true, limits);
     CHECK(items_per_token(partial, four, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 12 * 2 + 12 * 1);
     // All heads of a token, 64 bytes of a row: 4 steps an invocation.
@@ -76,7 +78,8 @@ TEST_CASE("workgroups fold from x into y, sequences go along z, and what cannot 
     CHECK(shape(8, 1).status.code == Code::limit_exceeded);
     // 2^32 invocations are more than the shader counts, whatever the device allows.
     const DispatchLimits wide{.workgroup_count = {4294967295u, 65535, 65535}, .workgroup_invocations = 64};
-    CHECK(dispatch_shape(whole, v, {.batch = 1, .tokens = 1u << 26, .q_heads = 4, .q_in_place = true}, wide).status.code == Code::limit_exceeded);
+    CHECK(dispatch_shape(whole, v, {.batch = 1, .tokens = 1u << 26, .q_heads = 4, .q_in_place = true}, wide).status.code ==
+          Code::limit_exceeded);
     CHECK(dispatch_shape(whole, v, {.batch = 1, .tokens = (1u << 26) - 1, .q_heads = 4, .q_in_place = true}, wide));
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "kernel/specialize.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <string>
 
 #include "interface.h"
-#include "kernel/specialize.hpp"
 #include "spirv_reader.hpp"
 
 namespace vkrope::test {
@@ -30,9 +31,10 @@ TEST_CASE("constants get their values, operations on them are carried out, every
         return operands;
     };
     std::vector<std::uint32_t> words = {0x07230203, 0x00010300, 0, 12, 0};
-    for (const auto& i : {instruction(op_decorate, {3, 1, 0}), instruction(op_decorate, {4, 1, 1}), instruction(op_decorate, {3, 42}),
-                          instruction(20, {1}), instruction(21, {2, 32, 0}), instruction(50, {2, 3, 7}), instruction(48, {1, 4}),
-                          instruction(op_constant, {2, 5, 3}), instruction(op_spec_op, {2, 6, 132, 3, 5}), instruction(op_spec_op, {1, 7, 176, 6, 5}),
+    for (const auto& i : {instruction(op_decorate, {3, 1, 0}), instruction(op_decorate, {4, 1, 1}),
+                          instruction(op_decorate, {3, 42}), instruction(20, {1}), instruction(21, {2, 32, 0}),
+                          instruction(50, {2, 3, 7}), instruction(48, {1, 4}), instruction(op_constant, {2, 5, 3}),
+                          instruction(op_spec_op, {2, 6, 132, 3, 5}), instruction(op_spec_op, {1, 7, 176, 6, 5}),
                           instruction(op_spec_op, {2, 8, 169, 4, 3, 5}), instruction(op_constant, {2, 11, 0}),
                           instruction(op_spec_op, {2, 9, 134, 3, 11}), instruction(op_spec_op, {2, 10, 128, 9, 3})}) {
         words.insert(words.end(), i.begin(), i.end());

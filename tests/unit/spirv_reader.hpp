@@ -30,7 +30,8 @@ inline std::vector<std::uint32_t> read_words(const std::string& path) {
 inline std::vector<Instruction> instructions(const std::vector<std::uint32_t>& words) {
     std::vector<Instruction> all;
     for (std::size_t at = 5; at < words.size() && (words[at] >> 16) != 0; at += words[at] >> 16) {
-        all.push_back({words[at] & 0xffff, {words.begin() + std::ptrdiff_t(at) + 1, words.begin() + std::ptrdiff_t(at + (words[at] >> 16))}});
+        all.push_back(
+            {words[at] & 0xffff, {words.begin() + std::ptrdiff_t(at) + 1, words.begin() + std::ptrdiff_t(at + (words[at] >> 16))}});
     }
     return all;
 }

@@ -15,12 +15,18 @@ namespace {
 constexpr std::uint32_t op_ext_inst = 12, op_decorate = 71, no_contraction = 42;
 
 // f32 operations that must carry NoContraction.
-const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"}, {129, "OpFAdd"},  {131, "OpFSub"},
-                                                    {133, "OpFMul"},    {142, "OpVectorTimesScalar"}};
+const std::map<std::uint32_t, const char*> exact = {
+    {127, "OpFNegate"}, {129, "OpFAdd"}, {131, "OpFSub"}, {133, "OpFMul"}, {142, "OpVectorTimesScalar"}};
 // Operations without a place here: rounding or range is the driver's choice.
-const std::map<std::uint32_t, const char*> banned = {{136, "OpFDiv"}, {140, "OpFRem"}, {141, "OpFMod"}, {143, "OpMatrixTimesScalar"},
-                                                     {144, "OpVectorTimesMatrix"}, {145, "OpMatrixTimesVector"}, {146, "OpMatrixTimesMatrix"},
-                                                     {147, "OpOuterProduct"}, {148, "OpDot"}};
+const std::map<std::uint32_t, const char*> banned = {{136, "OpFDiv"},
+                                                     {140, "OpFRem"},
+                                                     {141, "OpFMod"},
+                                                     {143, "OpMatrixTimesScalar"},
+                                                     {144, "OpVectorTimesMatrix"},
+                                                     {145, "OpMatrixTimesVector"},
+                                                     {146, "OpMatrixTimesMatrix"},
+                                                     {147, "OpOuterProduct"},
+                                                     {148, "OpDot"}};
 // GLSL.std.450: the integer minimum and maximum are all that the shaders need.
 const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Every rule that an argument of create() or record() can break: the code, and that the sentence names the field.
+#include "kernel/validate.hpp"
+
 #include <doctest/doctest.h>
 
 #include <string>
-
-#include "kernel/validate.hpp"
 
 namespace vkrope {
 
@@ -19,11 +19,16 @@ const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2), other
 constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
 
 KernelInfo info() {
-    return {.rotary_dim = 16, .q = {Element::f16, Element::f16, 16, 0}, .k = {Element::f16, Element::f16, 16, 0}, .positions = PositionSource::ids};
+    return {.rotary_dim = 16,
+            .q = {Element::f16, Element::f16, 16, 0},
+            .k = {Element::f16, Element::f16, 16, 0},
+            .positions = PositionSource::ids};
 }
 
 DeviceRef device() {
-    return {.instance = fake<VkInstance>(1), .physical = fake<VkPhysicalDevice>(2), .device = fake<VkDevice>(3),
+    return {.instance = fake<VkInstance>(1),
+            .physical = fake<VkPhysicalDevice>(2),
+            .device = fake<VkDevice>(3),
             .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction { return nullptr; }};
 }
 
@@ -126,8 +131,13 @@ TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in and q_out overlap");
     breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; }, "q_in and q_out overlap");
     breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096); c.q_in.where.range = c.q_out.where.range = 8192;
-                      c.q_in.token_stride = c.q_out.token_stride = 512; }, "overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096);
+            c.q_in.where.range = c.q_out.where.range = 8192;
+            c.q_in.token_stride = c.q_out.token_stride = 512;
+        },
+        "overlap");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.batch_stride = c.q_out.batch_stride = 1 << 20;
@@ -143,7 +153,12 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 12; }, "positions.ids.range is 12");
     breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = 16; }, "positions.ids.range is 64");
     breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = -1; }, "positions.batch_stride is -1");
-    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit; c.positions.first = 2147483645; }, "positions.first is 2147483645");
+    breaks_record(
+        [](KernelInfo& i, Call& c) {
+            i.positions = PositionSource::implicit;
+            c.positions.first = 2147483645;
+        },
+        "positions.first is 2147483645");
     breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan is null");
     breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view is null");
     breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; }, "angles.plan->source");
@@ -179,7 +194,8 @@ TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where 
 }
 
 TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
-    for (const Call& c : {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
+    for (const Call& c :
+         {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
         const auto resolved = validate(info(), limits, c);
         CHECK(resolved);
         CHECK(resolved->work.tokens == 0);

@@ -13,16 +13,16 @@ namespace vkrope {
 /// One model's RoPE, or that of one of its layer types.
 struct Rotation {
     Pairing pairing = Pairing::half_split;
-    std::uint32_t head_dim = 0;         ///< channels of one head row
-    std::uint32_t rotary_dim = 0;       ///< channels that are rotated: even, 2 to head_dim
-    std::uint32_t q_rotary_offset = 0;  ///< first rotated channel of a query row
-    std::uint32_t k_rotary_offset = 0;  ///< first rotated channel of a key row
-    std::vector<double> inv_freq = {};  ///< [rotary_dim / 2] radians per position
-    double attention_factor = 1.0;      ///< multiplies cos and sin, once, in the angle table
-    double softmax_scale = 1.0;         ///< what the scaling asks of the caller's softmax; never applied here
-    std::uint64_t max_position = 0;     ///< positions that the model was made for; 0 is unknown
-    bool rotates = true;                ///< false for a layer without RoPE
-    std::string rope_type = "default";  ///< the name that the model gives its scaling
+    std::uint32_t head_dim = 0;              ///< channels of one head row
+    std::uint32_t rotary_dim = 0;            ///< channels that are rotated: even, 2 to head_dim
+    std::uint32_t q_rotary_offset = 0;       ///< first rotated channel of a query row
+    std::uint32_t k_rotary_offset = 0;       ///< first rotated channel of a key row
+    std::vector<double> inv_freq = {};       ///< [rotary_dim / 2] radians per position
+    double attention_factor = 1.0;           ///< multiplies cos and sin, once, in the angle table
+    double softmax_scale = 1.0;              ///< what the scaling asks of the caller's softmax; never applied here
+    std::uint64_t max_position = 0;          ///< positions that the model was made for; 0 is unknown
+    bool rotates = true;                     ///< false for a layer without RoPE
+    std::string rope_type = "default";       ///< the name that the model gives its scaling
     std::vector<std::string> warnings = {};  ///< what was ignored or assumed while reading the model
 };
 

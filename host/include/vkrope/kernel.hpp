@@ -16,15 +16,14 @@ enum Enabled : std::uint32_t {
 
 /// What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo.
 struct Requirements {
-    std::uint32_t api_version = 0;             ///< the lowest VkApplicationInfo::apiVersion and device version
-    const char* optional_extensions[4] = {};   ///< device extensions that this device offers and that the kernel makes use of
+    std::uint32_t api_version = 0;            ///< the lowest VkApplicationInfo::apiVersion and device version
+    const char* optional_extensions[4] = {};  ///< device extensions that this device offers and that the kernel makes use of
     std::uint32_t optional_extension_count = 0;
-    std::uint32_t enabled = 0;                 ///< DeviceRef::enabled, once all optional extensions are enabled
+    std::uint32_t enabled = 0;  ///< DeviceRef::enabled, once all optional extensions are enabled
 };
 
 /// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks.
-Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
-                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr);
+Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 
 /// A borrowed device. Its handles must outlive every kernel and arena that is made with them.
 struct DeviceRef {
@@ -32,9 +31,9 @@ struct DeviceRef {
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     VkDevice device = VK_NULL_HANDLE;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-    std::uint32_t enabled = 0;                           ///< bits of Enabled
-    VkPipelineCache pipeline_cache = VK_NULL_HANDLE;     ///< optional; used during create() only
-    const VkAllocationCallbacks* allocator = nullptr;    ///< optional; must outlive what is made with it
+    std::uint32_t enabled = 0;                         ///< bits of Enabled
+    VkPipelineCache pipeline_cache = VK_NULL_HANDLE;   ///< optional; used during create() only
+    const VkAllocationCallbacks* allocator = nullptr;  ///< optional; must outlive what is made with it
 };
 
 /// How Q or K is stored. A head_dim of 0 means that the kernel never sees this tensor.

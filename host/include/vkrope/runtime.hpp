@@ -19,14 +19,14 @@ namespace vkrope {
 
 /// What a physical device says of itself.
 struct DeviceInfo {
-    std::string name;         ///< as the driver gives it
-    std::string driver;       ///< name and version of the driver
-    std::string uuid;         ///< 32 hex digits
+    std::string name;    ///< as the driver gives it
+    std::string driver;  ///< name and version of the driver
+    std::string uuid;    ///< 32 hex digits
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
     std::uint32_t api_version = 0;
-    std::uint64_t memory_bytes = 0;      ///< largest device-local heap
+    std::uint64_t memory_bytes = 0;  ///< largest device-local heap
     VkPhysicalDeviceLimits limits = {};
-    bool suitable = false;               ///< false: `reason` says what it lacks
+    bool suitable = false;  ///< false: `reason` says what it lacks
     std::string reason;
 };
 
@@ -45,8 +45,8 @@ struct DeviceOptions {
     /// Turns on VK_LAYER_KHRONOS_validation with synchronisation validation and best practices; without the layer: not_supported.
     bool validation = false;
     std::function<void(const Message&)> on_message = {};  ///< called during calls of this library, on the calling thread
-    bool push_descriptors = true;                    ///< false: descriptor sets even where push descriptors are offered
-    std::uint64_t timeout_ns = 30'000'000'000;       ///< longest wait for one submission
+    bool push_descriptors = true;                         ///< false: descriptor sets even where push descriptors are offered
+    std::uint64_t timeout_ns = 30'000'000'000;            ///< longest wait for one submission
 };
 
 /// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices last.
@@ -144,11 +144,11 @@ struct HostShape {
     std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: the rotation's head_dim
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
-    std::vector<std::int32_t> positions = {};      ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
-    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
+    std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
+    std::int32_t first_position = 0;           ///< implicit: position of token 0 of every sequence
     AngleSource angles = AngleSource::direct_texture;
     Mapping mapping = Mapping::by_device;
-    bool in_place = false;                         ///< false: the device keeps input and output apart, so that run() can be repeated
+    bool in_place = false;  ///< false: the device keeps input and output apart, so that run() can be repeated
 };
 
 /// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's: they are
@@ -175,7 +175,7 @@ class HostRotation {
 
     /// The same bytes as one run() reads, and writes: for measuring against a plain copy.
     struct Buffers {
-        VkDescriptorBufferInfo q_in, q_out, k_in, k_out;
+        VkDescriptorBufferInfo q_in = {}, q_out = {}, k_in = {}, k_out = {};  ///< null for an absent tensor
     };
     Buffers buffers() const noexcept;
 

@@ -84,8 +84,8 @@ struct AnglePlan {
     AngleSource source = AngleSource::direct_texture;
     VkFormat format = VK_FORMAT_UNDEFINED;  ///< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory order is row major
     VkExtent2D extent = {0, 0};             ///< textures: texels
-    VkFlags usage = 0;      ///< VkImageUsageFlags for a texture, VkBufferUsageFlags for a buffer, without transfer bits
-    std::size_t bytes = 0;  ///< size of the content
+    VkFlags usage = 0;        ///< VkImageUsageFlags for a texture, VkBufferUsageFlags for a buffer, without transfer bits
+    std::size_t bytes = 0;    ///< size of the content
     std::uint32_t pairs = 0;  ///< rotary_dim / 2
     std::uint32_t rows = 0;   ///< positions with |position| < rows are covered
     /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
