@@ -31,17 +31,29 @@ layout(constant_id = constant_second_out) const uint second_out_element = 0;
 
 layout(push_constant, std430) uniform PushBlock { Push push; };
 
-// Two views of each tensor; a specialised pipeline uses one.
+// Two views of each tensor; a specialised pipeline uses one. VKROPE_LEAN: one tensor, first, so that four storage buffers do.
 layout(set = 0, binding = binding_first_in, std430) readonly buffer FirstInWide { uvec4 first_in_wide[]; };
 layout(set = 0, binding = binding_first_in, std430) readonly buffer FirstInWord { uint first_in_word[]; };
 layout(set = 0, binding = binding_first_out, std430) buffer FirstOutWide { uvec4 first_out_wide[]; };
 layout(set = 0, binding = binding_first_out, std430) buffer FirstOutWord { uint first_out_word[]; };
+#ifdef VKROPE_LEAN
+#define second_in_wide first_in_wide
+#define second_in_word first_in_word
+#define second_out_wide first_out_wide
+#define second_out_word first_out_word
+#else
 layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWide { uvec4 second_in_wide[]; };
 layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWord { uint second_in_word[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWide { uvec4 second_out_wide[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWord { uint second_out_word[]; };
+#endif
 layout(set = 0, binding = binding_index_a, std430) readonly buffer Ids { uint ids[]; };
+
+// The fourth storage buffer of a lean module is the table, where the angles come from one, else the counter.
+#if !defined(VKROPE_LEAN) || !defined(VKROPE_ANGLES_BUFFER)
+#define VKROPE_STATUS
 layout(set = 0, binding = binding_status, std430) buffer Status { uint status[]; };
+#endif
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -295,7 +307,9 @@ void main() {
     const uint index = invocation / items, item = invocation % items;
     if (index < push.tokens) {
         const Token token = token_of(index, gl_WorkGroupID.z);
+#ifdef VKROPE_STATUS
         if (item == 0 && !token.covered && (push.flags & flag_count_uncovered) != 0) atomicAdd(status[push.status_offset], 1);
+#endif
         uvec3 q = uvec3(item, 0, item < first_runs ? first_heads : 0);  // run, first head, one past the last head
         uvec3 k = uvec3(item, 0, item < second_runs ? second_heads : 0);
         if (!owns_all) {
@@ -306,6 +320,8 @@ void main() {
             k = uvec3(k_item % max(second_runs, 1), k_first, is_q ? 0 : min(k_first + owned, second_heads));
         }
         process(false, token, q.x, q.y, q.z);
+#ifndef VKROPE_LEAN
         process(true, token, k.x, k.y, k.z);
+#endif
     }
 }

@@ -177,6 +177,11 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     switch (source) {
         case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
         case AngleSource::direct_buffer: status = plan_buffer(plan); break;
+        case AngleSource::factored_texture:
+        case AngleSource::computed:
+            status =
+                error(Code::not_supported, "source is %u: factored and computed angles are not supported yet", unsigned(source));
+            break;
         default: status = error(Code::invalid_argument, "source is %u: must be an AngleSource", unsigned(source)); break;
     }
     if (!status) {

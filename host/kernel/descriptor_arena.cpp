@@ -81,13 +81,16 @@ void destroy(DescriptorArena* arena) noexcept {
     delete arena;
 }
 
-Result<VkDescriptorSet> take_set(DescriptorArena& arena) noexcept {
-    if (arena.used == arena.capacity) {
-        return {error(Code::limit_exceeded, "arena: all %u calls that it was made for are recorded; reset it or make a larger one",
-                      arena.capacity),
-                VK_NULL_HANDLE};
-    }
-    return {{}, arena.sets[arena.used++]};
+VkDescriptorSet take_set(DescriptorArena& arena) noexcept {
+    return arena.sets[arena.used++];
+}
+
+std::uint32_t free_sets(const DescriptorArena& arena) noexcept {
+    return arena.capacity - arena.used;
+}
+
+std::uint32_t capacity(const DescriptorArena& arena) noexcept {
+    return arena.capacity;
 }
 
 bool belongs_to(const DescriptorArena& arena, const Kernel& kernel) noexcept {

@@ -29,6 +29,11 @@ Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device, const Ins
     const auto find = [&](const char* name) { return instance.vkGetDeviceProcAddr(device.device, name); };
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
     if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
+    if (device.enabled & debug_utils) {
+        VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
+        VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
+        VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)
+    }
 #undef VKROPE_LOAD
     return loaded;
 }

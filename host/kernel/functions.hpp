@@ -17,6 +17,7 @@ namespace vkrope {
     X(vkCmdBindDescriptorSets)      \
     X(vkCmdBindPipeline)            \
     X(vkCmdDispatch)                \
+    X(vkCmdPipelineBarrier)         \
     X(vkCmdPushConstants)           \
     X(vkCreateComputePipelines)     \
     X(vkCreateDescriptorPool)       \
@@ -42,6 +43,10 @@ struct InstanceFunctions {
 struct DeviceFunctions {
     VKROPE_DEVICE_FUNCTIONS(VKROPE_DECLARE)
     PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;  ///< null unless push_descriptor is enabled
+    // Null unless debug_utils is enabled.
+    PFN_vkCmdBeginDebugUtilsLabelEXT vkCmdBeginDebugUtilsLabelEXT = nullptr;
+    PFN_vkCmdEndDebugUtilsLabelEXT vkCmdEndDebugUtilsLabelEXT = nullptr;
+    PFN_vkSetDebugUtilsObjectNameEXT vkSetDebugUtilsObjectNameEXT = nullptr;
 
     static Result<DeviceFunctions> load(const DeviceRef& device, const InstanceFunctions& instance);
 };

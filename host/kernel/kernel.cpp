@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/specialize.hpp"
+#include "kernel/spirv.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -14,13 +14,26 @@ namespace {
 
 constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
 
-// A binding table that does not fit is an error with both numbers, before anything is created.
-Status check_storage_buffers(const KernelInfo& info, const VkPhysicalDeviceLimits& limits) {
-    const std::uint32_t needed = storage_buffers(module_for(info));
-    if (needed <= limits.maxPerStageDescriptorStorageBuffers) return {};
-    return error(Code::limit_exceeded,
-                 "the kernel binds %u storage buffers: the device allows %u (maxPerStageDescriptorStorageBuffers)", needed,
-                 limits.maxPerStageDescriptorStorageBuffers);
+bool same(const Width& a, const Width& b) {
+    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
+}
+
+const char* access_name(std::uint32_t access) {
+    return access == shader::access_wide   ? "vkrope, 16-byte access"
+           : access == shader::access_word ? "vkrope, word access"
+                                           : "vkrope, narrow access";
+}
+
+// Gives an object its name, where debug utils are enabled.
+Status name(const Kernel& kernel, VkObjectType type, std::uint64_t handle, const char* text) {
+    if (!(kernel.device.enabled & debug_utils)) return {};
+    VkDebugUtilsObjectNameInfoEXT info = {};
+    info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+    info.objectType = type;
+    info.objectHandle = handle;
+    info.pObjectName = text;
+    const VkResult result = kernel.vk.vkSetDebugUtilsObjectNameEXT(kernel.device.device, &info);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkSetDebugUtilsObjectNameEXT");
 }
 
 Status create_layouts(Kernel& kernel) {
@@ -48,7 +61,8 @@ Status create_layouts(Kernel& kernel) {
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
     result = kernel.vk.vkCreatePipelineLayout(kernel.device.device, &info, kernel.device.allocator, &kernel.layout);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreatePipelineLayout");
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreatePipelineLayout");
+    return name(kernel, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)kernel.layout, "vkrope");
 }
 
 struct Constants {
@@ -80,23 +94,42 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     return constants;
 }
 
-// The variants that record() may want: each kind of access that the widths allow, with four heads and with one.
-void choose_variants(Kernel& kernel, bool cpu) {
-    const bool words_are_elements = unit_elements(kernel.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
+// The variants that record() may want for one part: each kind of access that the widths allow, with four heads and with one. A lean part
+// leaves out four: Q's and K's pipelines share the room.
+void choose_variants(Kernel& kernel, Part& part, bool cpu) {
+    part.first_pipeline = kernel.pipeline_count;
+    const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
     for (const std::uint32_t access : {shader::access_wide, shader::access_word, shader::access_narrow}) {
-        if (!widths_allow(kernel.info, access) || (access == shader::access_narrow && words_are_elements)) continue;
+        if (!widths_allow(part.info, access) || (access == shader::access_narrow && words_are_elements)) continue;
         for (const bool many_heads : {true, false}) {
-            if (cpu && many_heads) continue;
+            if (many_heads && (cpu || kernel.lean)) continue;
             kernel.pipelines[kernel.pipeline_count++].variant =
-                variant_for(kernel.info, cpu, access, many_heads, kernel.dispatch_limits);
+                variant_for(part.info, cpu, access, many_heads, kernel.dispatch_limits);
         }
+    }
+    part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
+}
+
+// Q and K in one part, or each in its own; K's part is Q's where their widths are the same.
+void make_parts(Kernel& kernel, bool cpu) {
+    kernel.q.info = kernel.k.info = kernel.info;
+    if (!kernel.lean) return choose_variants(kernel, kernel.q, cpu);
+    kernel.q.info.k = {};
+    kernel.k.info.q = kernel.info.k;
+    kernel.k.info.k = {};
+    if (kernel.info.q.head_dim != 0) choose_variants(kernel, kernel.q, cpu);
+    if (kernel.info.k.head_dim == 0) return;
+    if (kernel.info.q.head_dim != 0 && same(kernel.info.q, kernel.info.k)) {
+        kernel.k = kernel.q;
+    } else {
+        choose_variants(kernel, kernel.k, cpu);
     }
 }
 
-Status create_module(const Kernel& kernel, const Variant& variant, VkShaderModule& module) {
-    const Constants constants = constants_of(kernel.info, variant);
-    const Result<Spirv> spirv =
-        specialize(kernel.module->words, kernel.module->bytes / sizeof(std::uint32_t), constants.values, shader::constant_count);
+Status create_module(const Kernel& kernel, const Spirv& words, const KernelInfo& part, const Variant& variant,
+                     VkShaderModule& module) {
+    const Constants constants = constants_of(part, variant);
+    const Result<Spirv> spirv = specialize(words.words.get(), words.count, constants.values, shader::constant_count);
     if (!spirv) return spirv.status;
     VkShaderModuleCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -106,37 +139,47 @@ Status create_module(const Kernel& kernel, const Variant& variant, VkShaderModul
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
 }
 
+Status create_pipeline(const Kernel& kernel, const Spirv& words, const KernelInfo& part, Pipeline& pipeline) {
+    VkShaderModule module = VK_NULL_HANDLE;
+    if (Status s = create_module(kernel, words, part, pipeline.variant, module); !s) return s;
+    VkComputePipelineCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.layout = kernel.layout;
+    const VkResult result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, 1, &info,
+                                                               kernel.device.allocator, &pipeline.handle);
+    kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateComputePipelines");
+    return name(kernel, VK_OBJECT_TYPE_PIPELINE, (std::uint64_t)pipeline.handle, access_name(pipeline.variant.access));
+}
+
 Status create_pipelines(Kernel& kernel) {
-    Status status;
-    for (std::uint32_t i = 0; i < kernel.pipeline_count && status; ++i) {
-        VkShaderModule module = VK_NULL_HANDLE;
-        if (status = create_module(kernel, kernel.pipelines[i].variant, module); !status) break;
-        VkComputePipelineCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-        info.stage.module = module;
-        info.stage.pName = "main";
-        info.layout = kernel.layout;
-        const VkResult result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, 1, &info,
-                                                                   kernel.device.allocator, &kernel.pipelines[i].handle);
-        if (result != VK_SUCCESS) status = vulkan_error(result, "vkCreateComputePipelines");
-        kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
+    const Result<Spirv> words = unpack(kernel.module->packed, kernel.module->packed_bytes);
+    if (!words) return words.status;
+    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
+        const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
+        if (Status s = create_pipeline(kernel, words.value, of_k ? kernel.k.info : kernel.q.info, kernel.pipelines[i]); !s)
+            return s;
     }
-    return status;
+    return {};
 }
 
 Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {
     const VkPhysicalDeviceLimits& limits = properties.limits;
-    kernel.module = &module_for(kernel.info);
-    if (Status s = check_storage_buffers(kernel.info, limits); !s) return s;
+    kernel.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
+    kernel.module = &wide_module(kernel.info.angles);
+    kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
+    if (kernel.lean) kernel.module = &lean_module(kernel.info.angles);
     std::memcpy(kernel.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
     kernel.dispatch_limits.workgroup_invocations = limits.maxComputeWorkGroupInvocations < limits.maxComputeWorkGroupSize[0]
                                                        ? limits.maxComputeWorkGroupInvocations
                                                        : limits.maxComputeWorkGroupSize[0];
     kernel.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
-    choose_variants(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device &&
-                                                                    properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
+    make_parts(kernel, kernel.info.mapping == Mapping::cpu ||
+                           (kernel.info.mapping == Mapping::by_device && properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
     if (Status s = create_layouts(kernel); !s) return s;
     return create_pipelines(kernel);
 }
@@ -158,7 +201,6 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
                       VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion)),
                 {}};
     }
-    if (Status s = check_storage_buffers({}, properties.limits); !s) return {s, {}};
     std::uint32_t count = 0;
     VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
     std::vector<VkExtensionProperties> offered(result == VK_SUCCESS ? count : 0);

@@ -1,50 +1,60 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/modules.hpp"
 
-#include <iterator>
-
 #include "interface.h"
 
 namespace vkrope {
 
 namespace {
 
-constexpr std::uint32_t texture_words[] = {
-#include "rope_texture.inc"
+constexpr std::uint8_t texture_wide_words[] = {
+#include "rope_texture_wide.inc"
 };
-constexpr std::uint32_t buffer_words[] = {
-#include "rope_buffer.inc"
+constexpr std::uint8_t texture_lean_words[] = {
+#include "rope_texture_lean.inc"
+};
+constexpr std::uint8_t buffer_wide_words[] = {
+#include "rope_buffer_wide.inc"
+};
+constexpr std::uint8_t buffer_lean_words[] = {
+#include "rope_buffer_lean.inc"
 };
 
 constexpr VkDescriptorType storage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+constexpr Binding first_in = {shader::binding_first_in, storage}, first_out = {shader::binding_first_out, storage};
+constexpr Binding second_in = {shader::binding_second_in, storage}, second_out = {shader::binding_second_out, storage};
+constexpr Binding ids = {shader::binding_index_a, storage}, status = {shader::binding_status, storage};
+constexpr Binding table = {shader::binding_table, storage};
+constexpr Binding texture = {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE};
 
-#define VKROPE_WIDE_BINDINGS                                                                                         \
-    {shader::binding_first_in, storage}, {shader::binding_first_out, storage}, {shader::binding_second_in, storage}, \
-        {shader::binding_second_out, storage}, {shader::binding_index_a, storage}, {                                 \
-        shader::binding_status, storage                                                                              \
+constexpr Binding texture_wide[] = {first_in, first_out, second_in, second_out, ids, status, texture};
+constexpr Binding texture_lean[] = {first_in, first_out, ids, status, texture};
+constexpr Binding buffer_wide[] = {first_in, first_out, second_in, second_out, ids, status, table};
+constexpr Binding buffer_lean[] = {first_in, first_out, ids, table};
+
+template <std::size_t Bytes, std::size_t Bindings>
+constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bindings)[Bindings]) {
+    static_assert(Bindings <= max_bindings);
+    Module made{packed, Bytes, bindings, Bindings, 0, false};
+    for (const Binding& binding : bindings) {
+        made.storage_buffers += binding.type == storage;
+        made.counts |= binding.number == shader::binding_status;
     }
+    return made;
+}
 
-constexpr Binding texture_bindings[] = {VKROPE_WIDE_BINDINGS, {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE}};
-constexpr Binding buffer_bindings[] = {VKROPE_WIDE_BINDINGS, {shader::binding_table, storage}};
-
-#undef VKROPE_WIDE_BINDINGS
-
-constexpr Module modules[] = {
-    {texture_words, sizeof texture_words, texture_bindings, std::uint32_t(std::size(texture_bindings))},
-    {buffer_words, sizeof buffer_words, buffer_bindings, std::uint32_t(std::size(buffer_bindings))},
-};
-static_assert(std::size(texture_bindings) <= max_bindings && std::size(buffer_bindings) <= max_bindings);
+constexpr Module texture_modules[] = {module(texture_wide_words, texture_wide), module(texture_lean_words, texture_lean)};
+constexpr Module buffer_modules[] = {module(buffer_wide_words, buffer_wide), module(buffer_lean_words, buffer_lean)};
+static_assert(texture_modules[1].storage_buffers <= 4 && buffer_modules[1].storage_buffers <= 4);
 
 }  // namespace
 
-std::uint32_t storage_buffers(const Module& module) noexcept {
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < module.binding_count; ++i) count += module.bindings[i].type == storage;
-    return count;
+const Module& wide_module(AngleSource angles) noexcept {
+    return angles == AngleSource::direct_texture ? texture_modules[0] : buffer_modules[0];
 }
 
-const Module& module_for(const KernelInfo& info) noexcept {
-    return modules[info.angles == AngleSource::direct_texture ? 0 : 1];
+const Module& lean_module(AngleSource angles) noexcept {
+    return angles == AngleSource::direct_texture ? texture_modules[1] : buffer_modules[1];
 }
 
 }  // namespace vkrope

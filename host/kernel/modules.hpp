@@ -14,17 +14,18 @@ struct Binding {
 };
 
 struct Module {
-    const std::uint32_t* words;
-    std::size_t bytes;
+    const std::uint8_t* packed;  ///< see unpack()
+    std::size_t packed_bytes;
     const Binding* bindings;
     std::uint32_t binding_count;
+    std::uint32_t storage_buffers;  ///< of these
+    bool counts;                    ///< it has a binding for out_of_range
 };
 
 inline constexpr std::uint32_t max_bindings = 8;
 
-/// Storage buffers that a module binds.
-std::uint32_t storage_buffers(const Module& module) noexcept;
-
-const Module& module_for(const KernelInfo& info) noexcept;
+/// Wide: Q and K in one dispatch. Lean: one tensor a dispatch, with the 4 storage buffers that every device has.
+const Module& wide_module(AngleSource angles) noexcept;
+const Module& lean_module(AngleSource angles) noexcept;
 
 }  // namespace vkrope

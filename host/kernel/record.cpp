@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record(): validate -> dispatch shape -> push constants and descriptors -> dispatch. No step looks back.
-#include <cstring>
+// record(): validate -> plan the dispatches -> push constants and descriptors -> dispatch. No step looks back.
+#include <cinttypes>
 
 #include "kernel/kernel_object.hpp"
 #include "status.hpp"
@@ -12,24 +12,84 @@ namespace {
 // On a GPU, an invocation takes four heads only where enough invocations remain to hide the latency of their loads.
 constexpr std::uint64_t many_invocations = std::uint64_t{1} << 18;
 
-bool call_allows(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
+// One dispatch of a call.
+struct Dispatch {
+    const Part* part = nullptr;
+    ResolvedCall call;  // as the part's module sees it
+    const Pipeline* pipeline = nullptr;
+    DispatchShape shape;
+};
+
+struct Dispatches {
+    Dispatch of[2];
+    std::uint32_t count = 0;
+    bool barrier = false;  // between the two
+};
+
+bool call_allows(const KernelInfo& info, const ResolvedCall& call, std::uint32_t access) noexcept {
     const auto allow = [&](std::uint32_t heads, const Width& width, const Placement& in, const Placement& out) {
         return heads == 0 || (strides_allow(width.in, in.strides, access) && strides_allow(width.out, out.strides, access));
     };
-    return allow(call.work.q_heads, kernel.info.q, call.q_in, call.q_out) &&
-           allow(call.work.k_heads, kernel.info.k, call.k_in, call.k_out);
+    return allow(call.work.q_heads, info.q, call.q_in, call.q_out) && allow(call.work.k_heads, info.k, call.k_in, call.k_out);
 }
 
-// The widest access that the call allows. The last pipeline serves every call.
-const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    for (std::uint32_t i = 0; i + 1 < kernel.pipeline_count; ++i) {
-        const Variant& variant = kernel.pipelines[i].variant;
-        if (!call_allows(kernel, call, variant.access)) continue;
-        const std::uint64_t items = items_per_token(kernel.info, variant, call.work) * call.work.tokens * call.work.batch;
+// The widest access that the call allows. The last pipeline of a part serves every call.
+const Pipeline& choose_pipeline(const Kernel& kernel, const Part& part, const ResolvedCall& call) noexcept {
+    const Pipeline* pipelines = kernel.pipelines + part.first_pipeline;
+    for (std::uint32_t i = 0; i + 1 < part.pipeline_count; ++i) {
+        const Variant& variant = pipelines[i].variant;
+        if (!call_allows(part.info, call, variant.access)) continue;
+        const std::uint64_t items = items_per_token(part.info, variant, call.work) * call.work.tokens * call.work.batch;
         if (variant.heads_owned > 1 && items < many_invocations) continue;
-        return kernel.pipelines[i];
+        return pipelines[i];
     }
-    return kernel.pipelines[kernel.pipeline_count - 1];
+    return pipelines[part.pipeline_count - 1];
+}
+
+// The call of Q alone, or of K alone, which then stands where Q does.
+ResolvedCall alone(const ResolvedCall& both, bool key) noexcept {
+    ResolvedCall one = both;
+    one.k_in = one.k_out = {};
+    one.work.k_heads = 0;
+    if (key) {
+        one.q_in = both.k_in;
+        one.q_out = both.k_out;
+        one.work.q_heads = both.work.k_heads;
+        one.work.q_in_place = both.work.k_in_place;
+    }
+    return one;
+}
+
+bool overlap(const Placement& a, const Placement& b) noexcept {
+    return a.bound.buffer == b.bound.buffer && a.bound.offset < b.bound.offset + b.bound.range &&
+           b.bound.offset < a.bound.offset + a.bound.range;
+}
+
+Status plan(const Kernel& kernel, const ResolvedCall& call, Dispatches& plan) noexcept {
+    if (!kernel.module->counts && call.status.buffer) {
+        return error(Code::limit_exceeded,
+                     "out_of_range: the call needs %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                     kernel.module->storage_buffers + 1, kernel.max_storage_buffers);
+    }
+    if (!kernel.lean) {
+        plan.of[plan.count++] = {&kernel.q, call, nullptr, {}};
+    } else {
+        if (call.work.q_heads != 0) plan.of[plan.count++] = {&kernel.q, alone(call, false), nullptr, {}};
+        if (call.work.k_heads != 0) plan.of[plan.count++] = {&kernel.k, alone(call, true), nullptr, {}};
+        // Disjoint rows may still lie in overlapping ranges, as in packed QKV, or share the word where one ends.
+        plan.barrier = plan.count == 2 &&
+                       (overlap(call.q_out, call.k_out) || overlap(call.q_in, call.k_out) || overlap(call.q_out, call.k_in));
+        if (plan.count == 2) plan.of[1].call.status = {};  // a token counts once
+    }
+    for (std::uint32_t i = 0; i < plan.count; ++i) {
+        Dispatch& dispatch = plan.of[i];
+        dispatch.pipeline = &choose_pipeline(kernel, *dispatch.part, dispatch.call);
+        const Result<DispatchShape> shape =
+            dispatch_shape(dispatch.part->info, dispatch.pipeline->variant, dispatch.call.work, kernel.dispatch_limits);
+        if (!shape) return shape.status;
+        dispatch.shape = shape.value;
+    }
+    return {};
 }
 
 shader::Side side(const Placement& at) noexcept {
@@ -112,26 +172,54 @@ Status check_arena(const Kernel& kernel, const DescriptorArena* arena) noexcept 
     return {};
 }
 
-// Makes the bindings of the call current. The one step that can still fail, by a full arena, comes before anything is recorded.
-Status bind(VkCommandBuffer commands, const Kernel& kernel, const ResolvedCall& call, const Angles& angles,
-            DescriptorArena* arena) noexcept {
+Status check_sets(const Kernel& kernel, const DescriptorArena* arena, std::uint32_t needed) noexcept {
+    if ((kernel.device.enabled & push_descriptor) || free_sets(*arena) >= needed) return {};
+    return error(Code::limit_exceeded, "arena: the call needs %u of its %u sets, %u are left; reset it or make a larger one",
+                 needed, capacity(*arena), free_sets(*arena));
+}
+
+void bind(VkCommandBuffer commands, const Kernel& kernel, const ResolvedCall& call, const Angles& angles,
+          DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = kernel.vk;
+    const std::uint32_t count = kernel.module->binding_count;
     Writes writes;
     if (kernel.device.enabled & push_descriptor) {
         fill_writes(kernel, call, angles, VK_NULL_HANDLE, writes);
-        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, kernel.module->binding_count,
-                                     writes.writes);
-        return {};
+        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, count, writes.writes);
+        return;
     }
-    const Result<VkDescriptorSet> set = take_set(*arena);
-    if (!set) return set.status;
-    fill_writes(kernel, call, angles, set.value, writes);
-    vk.vkUpdateDescriptorSets(kernel.device.device, kernel.module->binding_count, writes.writes, 0, nullptr);
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, 1, &set.value, 0, nullptr);
-    return {};
+    const VkDescriptorSet set = take_set(*arena);
+    fill_writes(kernel, call, angles, set, writes);
+    vk.vkUpdateDescriptorSets(kernel.device.device, count, writes.writes, 0, nullptr);
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, 1, &set, 0, nullptr);
+}
+
+void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
+    const Boundary at = boundary();
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = at.output_access;
+    barrier.dstAccessMask = at.in_place_access;
+    kernel.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+void record_dispatch(VkCommandBuffer commands, const Kernel& kernel, const Dispatch& dispatch, const Call& call,
+                     DescriptorArena* arena) noexcept {
+    bind(commands, kernel, dispatch.call, call.angles, arena);
+    const shader::Push push = push_constants(dispatch.part->info, call, dispatch.call);
+    kernel.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline->handle);
+    kernel.vk.vkCmdPushConstants(commands, kernel.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
+    kernel.vk.vkCmdDispatch(commands, dispatch.shape.groups[0], dispatch.shape.groups[1], dispatch.shape.groups[2]);
 }
 
 }  // namespace
+
+Boundary boundary() noexcept {
+    return {.stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+            .input_access = VK_ACCESS_SHADER_READ_BIT,
+            .output_access = VK_ACCESS_SHADER_WRITE_BIT,
+            .in_place_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+}
 
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
@@ -139,15 +227,22 @@ Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, 
     if (Status s = check_arena(*kernel, arena); !s) return s;
     const Result<ResolvedCall> resolved = validate(kernel->info, kernel->storage_limits, call);
     if (!resolved || resolved->work.tokens == 0) return resolved.status;
-    const Pipeline& pipeline = choose_pipeline(*kernel, resolved.value);
-    const Result<DispatchShape> shape = dispatch_shape(kernel->info, pipeline.variant, resolved->work, kernel->dispatch_limits);
-    if (!shape) return shape.status;
+    Dispatches dispatches;
+    if (Status s = plan(*kernel, resolved.value, dispatches); !s) return s;
+    if (Status s = check_sets(*kernel, arena, dispatches.count); !s) return s;
 
-    if (Status s = bind(commands, *kernel, resolved.value, call.angles, arena); !s) return s;
-    const shader::Push push = push_constants(kernel->info, call, resolved.value);
-    kernel->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
-    kernel->vk.vkCmdPushConstants(commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
-    kernel->vk.vkCmdDispatch(commands, shape->groups[0], shape->groups[1], shape->groups[2]);
+    const bool labelled = kernel->device.enabled & debug_utils;
+    if (labelled) {
+        VkDebugUtilsLabelEXT label = {};
+        label.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT;
+        label.pLabelName = "vkrope";
+        kernel->vk.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+    }
+    for (std::uint32_t i = 0; i < dispatches.count; ++i) {
+        if (i == 1 && dispatches.barrier) record_barrier(commands, *kernel);
+        record_dispatch(commands, *kernel, dispatches.of[i], call, arena);
+    }
+    if (labelled) kernel->vk.vkCmdEndDebugUtilsLabelEXT(commands);
     return {};
 }
 

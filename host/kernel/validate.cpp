@@ -43,7 +43,7 @@ Status check_width(const char* name, const Width& width, std::uint32_t rotary_di
 // ---- Tensors ----
 
 // A tensor on its way to a Placement. Elements, unless a name says bytes.
-struct Rows {
+struct TensorRows {
     const char* name;
     const Tensor& tensor;
     Element element;
@@ -56,15 +56,22 @@ struct Rows {
     std::uint64_t end_byte() const { return first_byte() + span * element_bytes(element); }
 };
 
-Status resolve_stride(const Rows& rows, const char* field, std::int64_t given, std::uint64_t packed,
+Status resolve_stride(const TensorRows& rows, const char* field, std::int64_t given, std::uint64_t packed,
                       std::uint64_t& stride) noexcept {
     if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", rows.name, field, given);
     stride = given == 0 ? packed : std::uint64_t(given);
     return {};
 }
 
-Status resolve_strides(Rows& rows) noexcept {
+Status resolve_strides(TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
+    if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
+        return error(Code::not_supported, "%s.heads_per_group is %u: groups of heads are not supported yet", rows.name,
+                     tensor.heads_per_group);
+    }
+    if (tensor.head_stride == broadcast) {
+        return error(Code::not_supported, "%s.head_stride is broadcast: one row for all heads is not supported yet", rows.name);
+    }
     Strides& strides = rows.strides;
     if (Status s = resolve_stride(rows, "head_stride", tensor.head_stride, rows.head_dim, strides.head); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{tensor.heads} * rows.head_dim;
@@ -80,7 +87,7 @@ Status resolve_strides(Rows& rows) noexcept {
     return {};
 }
 
-Status check_where(const Rows& rows) noexcept {
+Status check_where(const TensorRows& rows) noexcept {
     const VkDescriptorBufferInfo& where = rows.tensor.where;
     const std::uint32_t bytes = element_bytes(rows.element);
     if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
@@ -91,20 +98,27 @@ Status check_where(const Rows& rows) noexcept {
         return error(Code::invalid_argument, "%s.where.offset is %" PRIu64 ": it must be a multiple of the element's %u bytes",
                      rows.name, where.offset, bytes);
     }
-    if (where.range > (too_large >> 2) || where.offset > (too_large >> 2) || (where.offset + where.range) % 4 != 0) {
-        return error(Code::invalid_argument,
-                     "%s.where ends at byte %" PRIu64 ": it must end at a multiple of 4, since buffers are accessed in words",
-                     rows.name, where.offset + where.range);
+    if (where.range > (too_large >> 2) || where.offset > (too_large >> 2)) {
+        return error(Code::invalid_argument, "%s.where: offset %" PRIu64 " and range %" PRIu64 " are more than any buffer has",
+                     rows.name, where.offset, where.range);
     }
     if (rows.span * bytes > where.range) {
         return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64, rows.name, where.range,
                      rows.span * bytes);
     }
+    // The last word may hold a neighbour's half; it has to be in the buffer all the same.
+    const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
+    if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
+        return error(Code::invalid_argument,
+                     "%s ends at byte %" PRIu64 ", in the middle of a word: the buffer must reach byte %" PRIu64
+                     ", as where.range or buffer_size says",
+                     rows.name, end, last_word_end);
+    }
     return {};
 }
 
 // Rows of an output must not overlap each other: every axis steps over all that the faster axes cover.
-Status check_no_self_overlap(const Rows& rows) noexcept {
+Status check_no_self_overlap(const TensorRows& rows) noexcept {
     struct Axis {
         const char* field;
         std::uint64_t count, stride;
@@ -126,7 +140,7 @@ Status check_no_self_overlap(const Rows& rows) noexcept {
 }
 
 // Two tensors in one buffer share no byte: their spans are apart, or they alternate within one common token stride (packed QKV).
-bool disjoint(const Rows& a, const Rows& b) noexcept {
+bool disjoint(const TensorRows& a, const TensorRows& b) noexcept {
     if (a.tensor.where.buffer != b.tensor.where.buffer) return true;
     if (a.end_byte() <= b.first_byte() || b.end_byte() <= a.first_byte()) return true;
     const std::uint64_t bytes_a = element_bytes(a.element), bytes_b = element_bytes(b.element);
@@ -134,7 +148,7 @@ bool disjoint(const Rows& a, const Rows& b) noexcept {
     if (period == 0 || period != b.strides.token * bytes_b) return false;
     if ((a.batch > 1 && (a.strides.batch * bytes_a) % period != 0) || (b.batch > 1 && (b.strides.batch * bytes_b) % period != 0))
         return false;
-    const auto extent = [](const Rows& rows) {
+    const auto extent = [](const TensorRows& rows) {
         return ((rows.tensor.heads - 1) * rows.strides.head + rows.head_dim) * element_bytes(rows.element);
     };
     // Both as intervals on a circle of `period` bytes, seen from the start of a.
@@ -142,7 +156,7 @@ bool disjoint(const Rows& a, const Rows& b) noexcept {
     return extent(a) <= start_b && start_b + extent(b) <= period;
 }
 
-Result<bool> check_in_place(const Rows& in, const Rows& out) noexcept {
+Result<bool> check_in_place(const TensorRows& in, const TensorRows& out) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const bool same = in.first_byte() == out.first_byte() && in.element == out.element && in.strides.head == out.strides.head &&
                       in.strides.token == out.strides.token && in.strides.batch == out.strides.batch;
@@ -168,7 +182,7 @@ Status check_range(const char* name, const VkDescriptorBufferInfo& bound, const 
                  name, bound.range, limits.range);
 }
 
-Status place(Rows& rows, const StorageLimits& limits, Placement& placement) noexcept {
+Status place(TensorRows& rows, const StorageLimits& limits, Placement& placement) noexcept {
     if (Status s = resolve_strides(rows); !s) return s;
     if (Status s = check_where(rows); !s) return s;
     placement.bound = lower(rows.tensor.where, rows.span * element_bytes(rows.element), limits);
@@ -193,6 +207,19 @@ Status place_words(const char* name, const VkDescriptorBufferInfo& where, std::u
     bound = lower(where, bytes, limits);
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
     return check_range(name, bound, limits);
+}
+
+Status check_supported(const Call& call) noexcept {
+    if (call.gain > Gain::divide_out) return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
+    if (call.gain != Gain::apply)
+        return error(Code::not_supported, "gain is %u: other than apply is not supported yet", unsigned(call.gain));
+    if (call.k_rows.slots.buffer) return error(Code::not_supported, "k_rows.slots: destination rows are not supported yet");
+    if (call.positions.int64) return error(Code::not_supported, "positions.int64: ids of 64 bits are not supported yet");
+    if (call.positions.axis_stride != 0)
+        return error(Code::not_supported, "positions.axis_stride: several axes are not supported yet");
+    if (call.positions.token_stride != 1)
+        return error(Code::not_supported, "positions.token_stride: other than 1 is not supported yet");
+    return {};
 }
 
 Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, const Call& call, ResolvedCall& resolved) noexcept {
@@ -248,15 +275,30 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
     if (!device.device) return error(Code::invalid_argument, "device.device is null");
     if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
-    if (device.enabled & ~std::uint32_t{push_descriptor}) {
+    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils}) {
         return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
     }
     if (info.pairing > Pairing::interleaved)
         return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
-    if (info.angles > AngleSource::direct_buffer)
+    if (info.angles == AngleSource::factored_texture || info.angles == AngleSource::computed) {
+        return error(Code::not_supported, "angles is %u: factored and computed angles are not supported yet",
+                     unsigned(info.angles));
+    }
+    if (info.angles > AngleSource::computed)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
-    if (info.positions > PositionSource::ids)
+    if (info.positions == PositionSource::axis_ids) {
+        return error(Code::not_supported, "positions is axis_ids: several axes are not supported yet");
+    }
+    if (info.positions > PositionSource::axis_ids)
         return error(Code::invalid_argument, "positions is %u: no such source", unsigned(info.positions));
+    if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
+        return error(Code::invalid_argument, "pairing_out is %u: no such pairing", unsigned(*info.pairing_out));
+    }
+    if (info.pairing_out && *info.pairing_out != info.pairing) {
+        return error(Code::not_supported, "pairing_out is %u: another than pairing is not supported yet",
+                     unsigned(*info.pairing_out));
+    }
+    if (info.scatter_k) return error(Code::not_supported, "scatter_k: destination rows are not supported yet");
     if (info.mapping > Mapping::cpu) return error(Code::invalid_argument, "mapping is %u: no such mapping", unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
@@ -273,6 +315,7 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     Status& status = result.status;
     if (call.direction > Direction::inverse)
         return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
+    if (status = check_supported(call); !status) return result;
     if (status = check_present("q", info.q, call.q_in, call.q_out); !status) return result;
     if (status = check_present("k", info.k, call.k_in, call.k_out); !status) return result;
     resolved.work = {.batch = call.batch, .tokens = call.tokens, .q_heads = call.q_in.heads, .k_heads = call.k_in.heads};
@@ -281,11 +324,11 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
         return result;
     }
 
-    Rows q_in{"q_in", call.q_in, info.q.in, info.q.head_dim, call.batch, call.tokens};
-    Rows q_out{"q_out", call.q_out, info.q.out, info.q.head_dim, call.batch, call.tokens};
-    Rows k_in{"k_in", call.k_in, info.k.in, info.k.head_dim, call.batch, call.tokens};
-    Rows k_out{"k_out", call.k_out, info.k.out, info.k.head_dim, call.batch, call.tokens};
-    const auto place_pair = [&](Rows& in, Rows& out, Placement& in_at, Placement& out_at, bool& in_place) {
+    TensorRows q_in{"q_in", call.q_in, info.q.in, info.q.head_dim, call.batch, call.tokens};
+    TensorRows q_out{"q_out", call.q_out, info.q.out, info.q.head_dim, call.batch, call.tokens};
+    TensorRows k_in{"k_in", call.k_in, info.k.in, info.k.head_dim, call.batch, call.tokens};
+    TensorRows k_out{"k_out", call.k_out, info.k.out, info.k.head_dim, call.batch, call.tokens};
+    const auto place_pair = [&](TensorRows& in, TensorRows& out, Placement& in_at, Placement& out_at, bool& in_place) {
         if (in.tensor.heads == 0) return true;
         if (status = place(in, limits, in_at); !status) return false;
         if (status = place(out, limits, out_at); !status) return false;

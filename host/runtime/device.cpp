@@ -64,21 +64,22 @@ Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instan
     instance = std::move(made);
     candidate = std::move(chosen);
     timeout_ns = options.timeout_ns;
-    if (Status s = create_device(options.push_descriptors); !s) return s;
+    if (Status s = create_device(options); !s) return s;
     if (Status s = create_allocator(*this); !s) return s;
     return create_commands();
 }
 
-Status Device::Impl::create_device(bool push_descriptors) {
+Status Device::Impl::create_device(const DeviceOptions& options) {
     ref.instance = instance->handle();
     ref.physical = candidate.handle;
     ref.get_instance_proc_addr = instance->get_instance_proc_addr();
     std::vector<const char*> extensions;
-    if (push_descriptors) {
+    if (options.push_descriptors) {
         const Requirements& needs = candidate.requirements;
         extensions.assign(needs.optional_extensions, needs.optional_extensions + needs.optional_extension_count);
         ref.enabled = needs.enabled;
     }
+    if (options.validation) ref.enabled |= debug_utils;  // the instance has the extension then
     if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
     const float priority = 1.0f;

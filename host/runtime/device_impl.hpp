@@ -79,7 +79,7 @@ struct Device::Impl {
     Result<const Kernel*> kernel_for(const KernelInfo& info);
 
    private:
-    Status create_device(bool push_descriptors);
+    Status create_device(const DeviceOptions& options);
     Status create_commands();
     Status wait();
     Status begin();

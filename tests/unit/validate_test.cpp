@@ -121,7 +121,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; }, "k_in.where.buffer");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; }, "q_in.where.range is VK_WHOLE_SIZE");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset is 1");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 2; }, "q_in.where ends at byte 4098");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where = c.q_out.where = {q_buffer, 2, 1024}; }, "q_in ends at byte 1026");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; }, "q_in.where.range is 1020 bytes: its rows reach 1024");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; }, "q_in.token_stride is -1");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
@@ -165,6 +165,38 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
     breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs is 8");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 2, 4}; }, "out_of_range.offset is 2");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 0, 2}; }, "out_of_range.range is 2");
+}
+
+TEST_CASE("rows that end in the middle of a word need to know that the buffer has the whole of it") {
+    Call c = call();
+    c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
+    c.q_in.buffer_size = c.q_out.buffer_size = 1027;
+    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_in ends at byte 1026, in the middle of a word");
+    c.q_in.buffer_size = c.q_out.buffer_size = 1028;
+    const auto resolved = validate(info(), limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->q_in.bound.range == 1028);
+    CHECK(resolved->q_in.strides.offset == 1);
+}
+
+TEST_CASE("what is not supported yet says so") {
+    const auto create_says = [](auto change, const char* names) { breaks_create(change, names, Code::not_supported); };
+    create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::computed; }, "angles");
+    create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::factored_texture; }, "angles");
+    create_says([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource::axis_ids; }, "positions");
+    create_says([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing::interleaved; }, "pairing_out");
+    create_says([](DeviceRef&, KernelInfo& i) { i.scatter_k = true; }, "scatter_k");
+    const auto record_says = [](auto change, const char* names) { breaks_record(change, names, Code::not_supported); };
+    record_says([](KernelInfo&, Call& c) { c.gain = Gain::omit; }, "gain");
+    record_says([](KernelInfo&, Call& c) { c.k_rows.slots.buffer = other_buffer; }, "k_rows");
+    record_says([](KernelInfo&, Call& c) { c.positions.int64 = true; }, "positions.int64");
+    record_says([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; }, "positions.axis_stride");
+    record_says([](KernelInfo&, Call& c) { c.positions.token_stride = 2; }, "positions.token_stride");
+    record_says([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 2; }, "q_in.heads_per_group");
+    record_says([](KernelInfo&, Call& c) { c.k_in.head_stride = broadcast; }, "k_in.head_stride");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); }, "pairing_out is 9");
+    breaks_record([](KernelInfo&, Call& c) { c.gain = Gain(9); }, "gain is 9");
 }
 
 TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where the device can bind") {

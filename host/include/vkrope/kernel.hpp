@@ -5,6 +5,8 @@
 // shared between threads; a command buffer and its DescriptorArena belong to one thread at a time. No global state.
 #pragma once
 
+#include <optional>
+
 #include "vkrope/types.hpp"
 
 namespace vkrope {
@@ -12,6 +14,7 @@ namespace vkrope {
 /// Device functionality that the application enabled at vkCreateDevice: nothing is inferred from mere support.
 enum Enabled : std::uint32_t {
     push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
+    debug_utils = 2,      ///< VK_EXT_debug_utils of the instance: objects get names, each dispatch a label
 };
 
 /// What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo.
@@ -58,6 +61,8 @@ struct KernelInfo {
     AngleSource angles = AngleSource::direct_texture;
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
+    std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is not supported yet
+    bool scatter_k = false;                   ///< not supported yet: k_out's rows go where Call::k_rows says
 };
 
 struct Kernel;
@@ -78,11 +83,27 @@ void reset(DescriptorArena* arena) noexcept;
 /// As reset(), for good. Null is ignored. The kernel must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
+/// A head stride for inputs: every head reads one and the same row. Not supported yet.
+inline constexpr std::int64_t broadcast = INT64_MIN;
+
 /// Where the rows of a tensor are. Strides are in elements; 0 means packed as [batch, tokens, heads, head_dim].
 struct Tensor {
     VkDescriptorBufferInfo where = {};  ///< buffer, offset and range in bytes of the tensor's own bytes; never VK_WHOLE_SIZE
     std::uint32_t heads = 0;            ///< 0: this tensor is absent from the call
     std::int64_t token_stride = 0, head_stride = 0, batch_stride = 0;
+    /// A second head axis (grouped QKV): `heads` in groups of so many, group_stride apart. Not supported yet; 0: one group.
+    std::uint32_t heads_per_group = 0;
+    std::int64_t group_stride = 0;
+    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not cover:
+    /// the shader accesses whole words, and must know that the buffer has this one.
+    VkDeviceSize buffer_size = 0;
+};
+
+/// Destination rows of k_out, one a token. Not supported yet.
+struct Rows {
+    VkDescriptorBufferInfo slots = {};  ///< int32 [tokens]; -1 skips
+    std::uint32_t page_size = 1;        ///< rows a page
+    std::int64_t page_stride = 0, row_stride = 0;
 };
 
 /// Positions of the tokens, by the kernel's PositionSource.
@@ -90,6 +111,9 @@ struct Positions {
     std::int32_t first = 0;           ///< implicit: position of token 0; first + tokens - 1 must be an int32
     VkDescriptorBufferInfo ids = {};  ///< ids: int32 [batch, tokens]; offset and range are multiples of 4
     std::int64_t batch_stride = 0;    ///< ids: elements from one sequence's ids to the next's; 0: all share one row
+    bool int64 = false;               ///< not supported yet: ids of 64 bits
+    std::int64_t axis_stride = 0;     ///< not supported yet: from axis to axis; 0: all share one row
+    std::int64_t token_stride = 1;    ///< not supported yet: from token to token
 };
 
 /// The angle table: what `plan` says, filled by fill_angles.
@@ -106,21 +130,33 @@ struct Call {
     Positions positions = {};
     Angles angles = {};
     Direction direction = Direction::forward;
+    Gain gain = Gain::apply;
+    Rows k_rows = {};
     /// Optional uint32: plus one for each token whose position the table does not cover. Its rows stay unrotated.
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Records one dispatch into `commands`, which must be recording, outside a render pass, on a compute queue family.
+/// How what record() records is ordered against other commands.
+struct Boundary {
+    VkPipelineStageFlags stage = 0;    ///< first and last stage
+    VkAccessFlags input_access = 0;    ///< of q_in, k_in, ids and the angle table
+    VkAccessFlags output_access = 0;   ///< of q_out, k_out and out_of_range
+    VkAccessFlags in_place_access = 0; ///< of a tensor that is both
+};
+Boundary boundary() noexcept;
+
+/// Records one rotation into `commands`, which must be recording, outside a render pass, on a compute queue family.
 ///
-/// First and last stage: VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT. It reads q_in, k_in, ids and the table with
-/// VK_ACCESS_SHADER_READ_BIT (buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT) and writes q_out, k_out and out_of_range with
-/// VK_ACCESS_SHADER_WRITE_BIT; in place, a tensor is both read and written. No barrier is recorded: ordering against other
-/// commands is the caller's. A call owns the 4-byte words that its tensors touch.
+/// boundary() says which stage accesses what, and how; buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Ordering against earlier and
+/// later commands is the caller's: record() puts a barrier only between dispatches of its own whose bound ranges overlap, where Q and K
+/// take one each. A call owns the 4-byte words that its tensors touch; a word that it shares with a neighbour is read and written
+/// atomically, and counts whole for the caller's barriers.
 ///
 /// Disturbs: the compute pipeline, descriptor set 0 and the push constants of the compute bind point.
 ///
 /// commands  externally synchronised
-/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left
+/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each dispatch: two where
+///           the device binds fewer storage buffers than Q and K together need, else one
 ///
 /// On error nothing has been recorded.
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena = nullptr) noexcept;

@@ -66,17 +66,27 @@ constexpr std::uint32_t element_bytes(Element element) noexcept {
 enum class AngleSource : std::uint32_t {
     direct_texture = 0,  ///< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
     direct_buffer = 1,   ///< one row a position in a storage buffer of float (cos, sin) pairs
+    factored_texture = 2,  ///< not supported yet: rows by 11-bit digit of the position, |position| < 2^22
+    computed = 3,          ///< not supported yet: no table, every int32 position
 };
 
 /// Where the position of a token comes from.
 enum class PositionSource : std::uint32_t {
     implicit = 0,  ///< first position + index of the token in its sequence
     ids = 1,       ///< one int32 a token, in a buffer
+    axis_ids = 2,  ///< not supported yet: one int32 a token and axis (M-RoPE, vision)
 };
 
 enum class Direction : std::uint32_t {
     forward = 0,  ///< y0 = x0 c - x1 s, y1 = x0 s + x1 c
     inverse = 1,  ///< s -> -s: the gradient, and the un-rotation where the attention factor is 1
+};
+
+/// What happens to the attention factor, which angle tables contain.
+enum class Gain : std::uint32_t {
+    apply = 0,       ///< multiply by it: forward and gradient
+    omit = 1,        ///< not supported yet: leave it out, for shifting keys that carry it already
+    divide_out = 2,  ///< not supported yet: divide by it, for a true un-rotation
 };
 
 /// What an angle table needs: the caller makes the image or the buffer, fill_angles (frequencies.hpp) its content.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/specialize.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <string>
 
 #include "interface.h"
+#include "kernel/spirv.hpp"
 #include "spirv_reader.hpp"
 
 namespace vkrope::test {
@@ -60,6 +59,14 @@ TEST_CASE("constants get their values, operations on them are carried out, every
     CHECK(find(defaults, 4).op == op_constant_true);
     CHECK(find(defaults, 6).operands == std::vector<std::uint32_t>{2, 6, 21});
     CHECK(find(defaults, 8).operands == std::vector<std::uint32_t>{2, 8, 7});
+}
+
+TEST_CASE("packed words come back") {
+    const std::uint8_t packed[] = {3, 0xff, 1, 0x80, 0x80, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0f, 0};
+    const auto words = unpack(packed, sizeof packed);
+    REQUIRE(words.status);
+    CHECK(std::vector<std::uint32_t>(words->words.get(), words->words.get() + words->count) ==
+          std::vector<std::uint32_t>{3, 255, 65536, 4294967295u, 0});
 }
 
 TEST_CASE("the library's modules have nothing left to specialise, and are valid") {

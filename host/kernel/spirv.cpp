@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/specialize.hpp"
+#include "kernel/spirv.hpp"
 
 #include <cstring>
 #include <new>
@@ -147,6 +147,24 @@ class Specializer {
 };
 
 }  // namespace
+
+Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
+    Result<Spirv> result;
+    result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has a byte at least
+    if (!result->words) {
+        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu packed bytes", size);
+        return result;
+    }
+    std::uint32_t word = 0, shift = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        word |= std::uint32_t(bytes[i] & 127u) << shift;
+        shift += 7;
+        if (bytes[i] & 128u) continue;
+        result->words[result->count++] = word;
+        word = shift = 0;
+    }
+    return result;
+}
 
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept {

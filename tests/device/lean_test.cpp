@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// A device that offers the 4 storage buffers of the specification and no more: Q and K take a dispatch each, and the bits are the same.
+#include <memory>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+PFN_vkGetInstanceProcAddr real_get = nullptr;
+PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
+
+VKAPI_ATTR void VKAPI_CALL four_storage_buffers(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
+    real_properties(physical, properties);
+    properties->limits.maxPerStageDescriptorStorageBuffers = 4;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* name) {
+    const PFN_vkVoidFunction found = real_get(instance, name);
+    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return found;
+    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(found);
+    return reinterpret_cast<PFN_vkVoidFunction>(four_storage_buffers);
+}
+
+DeviceRef weak(Device& on) {
+    DeviceRef ref = on.ref();
+    real_get = ref.get_instance_proc_addr;
+    ref.get_instance_proc_addr = get;
+    return ref;
+}
+
+struct Destroy {
+    void operator()(Kernel* kernel) const { destroy(kernel); }
+    void operator()(DescriptorArena* arena) const { destroy(arena); }
+};
+
+// Rotates Q and K as packed planes [tokens, 4 + 2 heads, D] of one buffer, in place.
+Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, const AngleTable& table, const Bytes& x,
+                    std::uint32_t tokens) {
+    Buffer buffer = must(Buffer::make(on, x.size()));
+    must(buffer.upload(x.data(), x.size()));
+    const std::unique_ptr<Kernel, Destroy> kernel(must(create(ref, info)));
+    std::unique_ptr<DescriptorArena, Destroy> arena;
+    if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
+    const std::uint32_t D = info.q.head_dim, size = element_bytes(info.q.in);
+    const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
+        const VkDeviceSize offset = VkDeviceSize{first} * D * size;
+        return Tensor{
+            .where = {buffer.handle(), offset, x.size() - offset}, .heads = heads, .token_stride = 6 * D, .head_stride = D};
+    };
+    const Call call{.tokens = tokens,
+                    .q_in = plane(0, 4),
+                    .q_out = plane(0, 4),
+                    .k_in = plane(4, 2),
+                    .k_out = plane(4, 2),
+                    .angles = table.angles()};
+    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    Bytes out(x.size());
+    must(buffer.download(out.data(), out.size()));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
+    constexpr std::uint32_t tokens = 20;
+    for (const bool push : {true, false}) {
+        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+            for (const Element element : {Element::f32, Element::f16}) {
+                for (const std::uint32_t k_offset : {0u, 4u}) {  // the same windows, and windows of their own
+                    for (const std::uint32_t D : {32u, 9u}) {    // 9: rows of half words, next to each other
+                        if (D == 9 && k_offset != 0) continue;
+                        CAPTURE(D);
+                        CAPTURE(int(element));
+                        Device& on = device(push);
+                        const std::uint32_t R = D == 9 ? 8 : 24;
+                        const Rotation r = rotation(Pairing::half_split, D, R);
+                        const AngleTable table = must(AngleTable::make(on, r, source, tokens));
+                        const KernelInfo info{
+                            .rotary_dim = R, .q = {element, element, D, 0}, .k = {element, element, D, k_offset}, .angles = source};
+                        const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
+                        const Bytes wide = rotate_packed(on, on.ref(), info, table, x, tokens);
+                        const Bytes lean = rotate_packed(on, weak(on), info, table, x, tokens);
+                        CHECK(wide == lean);
+                        CHECK(wide != x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, and the call says so") {
+    Device& on = device(true);
+    const Rotation r = rotation(Pairing::half_split, 8, 8);
+    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        const AngleTable table = must(AngleTable::make(on, r, source, 4));
+        const std::unique_ptr<Kernel, Destroy> kernel(
+            must(create(weak(on), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source})));
+        std::unique_ptr<DescriptorArena, Destroy> arena;
+        if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+        Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4));
+        const std::uint32_t zero = 0;
+        must(counter.upload(&zero, 4));
+        const Tensor tensor{.where = rows.whole(), .heads = 1};
+        const Call call{.tokens = 8, .q_in = tensor, .q_out = tensor, .angles = table.angles(), .out_of_range = counter.whole()};
+        Status status;
+        must(on.submit([&](VkCommandBuffer commands) {
+            status = record(commands, kernel.get(), call, arena.get());
+            return Status{};
+        }));
+        INFO(status.what);
+        if (source == AngleSource::direct_texture) {
+            CHECK(status.code == Code::ok);
+            std::uint32_t outside = 0;
+            must(counter.download(&outside, 4));
+            CHECK(outside == 4);
+        } else {
+            CHECK(status.code == Code::limit_exceeded);
+            CHECK(std::strstr(status.what, "needs 5 storage buffers, the device allows 4") != nullptr);
+        }
+    }
+}
+
+}  // namespace vkrope::test
