@@ -5,13 +5,15 @@
 #include <array>
 
 #include "kernel/functions.hpp"
+#include "kernel/spirv.hpp"
+#include "runtime/device_impl.hpp"
 #include "status.hpp"
 
 namespace vkrope::bench {
 
 namespace {
 
-constexpr std::uint32_t words[] = {
+constexpr std::uint8_t packed[] = {
 #include "copy.inc"
 };
 
@@ -34,7 +36,7 @@ struct CopyRoof::Impl {
         VkDescriptorBufferInfo from, to;
         VkDescriptorSet set = VK_NULL_HANDLE;
     };
-    Device* device = nullptr;
+    Device::Impl* device = nullptr;
     DeviceFunctions vk;
     std::uint32_t workgroup_size = 0;
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
@@ -63,7 +65,7 @@ Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buf
     Result<CopyRoof> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
-    impl.device = &device;
+    impl.device = &device.impl();
     for (const auto& [from, to] : {std::pair{buffers.q_in, buffers.q_out}, {buffers.k_in, buffers.k_out}}) {
         if (from.buffer == VK_NULL_HANDLE) continue;
         if (from.buffer == to.buffer) return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"), {}};
@@ -74,13 +76,13 @@ Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buf
 }
 
 Status CopyRoof::Impl::create() {
-    const DeviceRef& ref = device->ref();
+    const DeviceRef& ref = device->ref;
     const Result<InstanceFunctions> instance = InstanceFunctions::load(ref.instance, ref.get_instance_proc_addr);
     if (!instance) return instance.status;
     const Result<DeviceFunctions> functions = DeviceFunctions::load(ref, instance.value);
     if (!functions) return functions.status;
     vk = functions.value;
-    workgroup_size = std::min(device->info().limits.maxComputeWorkGroupInvocations, 256u);
+    workgroup_size = std::min(device->candidate.info.limits.maxComputeWorkGroupInvocations, 256u);
     if (Status s = create_layouts(); !s) return s;
     if (Status s = create_pipelines(); !s) return s;
     return create_sets();
@@ -94,7 +96,7 @@ Status CopyRoof::Impl::create_layouts() {
     set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
     set_info.bindingCount = 2;
     set_info.pBindings = bindings;
-    VkResult result = vk.vkCreateDescriptorSetLayout(device->ref().device, &set_info, nullptr, &set_layout);
+    VkResult result = vk.vkCreateDescriptorSetLayout(device->ref.device, &set_info, nullptr, &set_layout);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDescriptorSetLayout");
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(std::uint32_t)};
     VkPipelineLayoutCreateInfo info = {};
@@ -103,17 +105,19 @@ Status CopyRoof::Impl::create_layouts() {
     info.pSetLayouts = &set_layout;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
-    result = vk.vkCreatePipelineLayout(device->ref().device, &info, nullptr, &layout);
+    result = vk.vkCreatePipelineLayout(device->ref.device, &info, nullptr, &layout);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreatePipelineLayout");
 }
 
 Status CopyRoof::Impl::create_pipelines() {
+    const Result<Spirv> words = unpack(packed, sizeof packed);
+    if (!words) return words.status;
     VkShaderModuleCreateInfo module_info = {};
     module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module_info.codeSize = sizeof words;
-    module_info.pCode = words;
+    module_info.codeSize = words->count * sizeof(std::uint32_t);
+    module_info.pCode = words->words.get();
     VkShaderModule module = VK_NULL_HANDLE;
-    VkResult result = vk.vkCreateShaderModule(device->ref().device, &module_info, nullptr, &module);
+    VkResult result = vk.vkCreateShaderModule(device->ref.device, &module_info, nullptr, &module);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateShaderModule");
     const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}, {2, 8, 4}};
     for (std::size_t i = 0; i < shaders.size() && result == VK_SUCCESS; ++i) {
@@ -127,9 +131,9 @@ Status CopyRoof::Impl::create_pipelines() {
         info.stage.pName = "main";
         info.stage.pSpecializationInfo = &constants;
         info.layout = layout;
-        result = vk.vkCreateComputePipelines(device->ref().device, VK_NULL_HANDLE, 1, &info, nullptr, &pipelines[i]);
+        result = vk.vkCreateComputePipelines(device->ref.device, VK_NULL_HANDLE, 1, &info, nullptr, &pipelines[i]);
     }
-    vk.vkDestroyShaderModule(device->ref().device, module, nullptr);
+    vk.vkDestroyShaderModule(device->ref.device, module, nullptr);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateComputePipelines");
 }
 
@@ -141,7 +145,7 @@ Status CopyRoof::Impl::create_sets() {
     pool_info.maxSets = count;
     pool_info.poolSizeCount = 1;
     pool_info.pPoolSizes = &size;
-    VkResult result = vk.vkCreateDescriptorPool(device->ref().device, &pool_info, nullptr, &pool);
+    VkResult result = vk.vkCreateDescriptorPool(device->ref.device, &pool_info, nullptr, &pool);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDescriptorPool");
     for (Copy& copy : copies) {
         VkDescriptorSetAllocateInfo info = {};
@@ -149,7 +153,7 @@ Status CopyRoof::Impl::create_sets() {
         info.descriptorPool = pool;
         info.descriptorSetCount = 1;
         info.pSetLayouts = &set_layout;
-        result = vk.vkAllocateDescriptorSets(device->ref().device, &info, &copy.set);
+        result = vk.vkAllocateDescriptorSets(device->ref.device, &info, &copy.set);
         if (result != VK_SUCCESS) return vulkan_error(result, "vkAllocateDescriptorSets");
         const VkDescriptorBufferInfo buffers[] = {copy.from, copy.to};
         VkWriteDescriptorSet write = {};
@@ -158,14 +162,14 @@ Status CopyRoof::Impl::create_sets() {
         write.descriptorCount = 2;  // both bindings, one after the other
         write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         write.pBufferInfo = buffers;
-        vk.vkUpdateDescriptorSets(device->ref().device, 1, &write, 0, nullptr);
+        vk.vkUpdateDescriptorSets(device->ref.device, 1, &write, 0, nullptr);
     }
     return {};
 }
 
 CopyRoof::Impl::~Impl() {
-    const VkDevice handle = device->ref().device;
-    if (!vk.vkDestroyPipeline) return;
+    const VkDevice handle = device->ref.device;
+    if (!vk.vkDestroyPipeline || device->pending) return;  // a queue that never answered may still use them
     for (VkPipeline pipeline : pipelines) vk.vkDestroyPipeline(handle, pipeline, nullptr);
     vk.vkDestroyDescriptorPool(handle, pool, nullptr);
     vk.vkDestroyPipelineLayout(handle, layout, nullptr);
@@ -174,7 +178,7 @@ CopyRoof::Impl::~Impl() {
 
 void CopyRoof::Impl::record(VkCommandBuffer commands, std::size_t shader) const {
     vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines[shader]);
-    const std::uint32_t most = device->info().limits.maxComputeWorkGroupCount[0];
+    const std::uint32_t most = device->candidate.info.limits.maxComputeWorkGroupCount[0];
     for (const Copy& copy : copies) {
         const auto vectors = std::uint32_t(copy.from.range / vector_bytes);
         const std::uint32_t per_group = workgroup_size * shaders[shader].items;
@@ -193,7 +197,7 @@ Status CopyRoof::round() {
             return Status{};
         });
         if (!ns) return ns.status;
-        if (!ns.value) return error(Code::not_supported, "%s has no timestamps", impl_->device->info().name.c_str());
+        if (!ns.value) return error(Code::not_supported, "%s has no timestamps", impl_->device->candidate.info.name.c_str());
         impl_->times_ns[i].push_back(*ns.value);
     }
     return {};

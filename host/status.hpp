@@ -23,6 +23,26 @@ error(Code code, const char* format, ...) noexcept {
     return status;
 }
 
+/// The name of a VkResult that creating, submitting or waiting may return; null for others.
+constexpr const char* result_name(VkResult result) noexcept {
+    switch (result) {
+        case VK_TIMEOUT: return "VK_TIMEOUT";
+        case VK_ERROR_OUT_OF_HOST_MEMORY: return "VK_ERROR_OUT_OF_HOST_MEMORY";
+        case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
+        case VK_ERROR_INITIALIZATION_FAILED: return "VK_ERROR_INITIALIZATION_FAILED";
+        case VK_ERROR_DEVICE_LOST: return "VK_ERROR_DEVICE_LOST";
+        case VK_ERROR_MEMORY_MAP_FAILED: return "VK_ERROR_MEMORY_MAP_FAILED";
+        case VK_ERROR_LAYER_NOT_PRESENT: return "VK_ERROR_LAYER_NOT_PRESENT";
+        case VK_ERROR_EXTENSION_NOT_PRESENT: return "VK_ERROR_EXTENSION_NOT_PRESENT";
+        case VK_ERROR_FEATURE_NOT_PRESENT: return "VK_ERROR_FEATURE_NOT_PRESENT";
+        case VK_ERROR_INCOMPATIBLE_DRIVER: return "VK_ERROR_INCOMPATIBLE_DRIVER";
+        case VK_ERROR_TOO_MANY_OBJECTS: return "VK_ERROR_TOO_MANY_OBJECTS";
+        case VK_ERROR_FRAGMENTED_POOL: return "VK_ERROR_FRAGMENTED_POOL";
+        case VK_ERROR_UNKNOWN: return "VK_ERROR_UNKNOWN";
+        default: return nullptr;
+    }
+}
+
 /// The status for a VkResult that `call` returned.
 inline Status vulkan_error(VkResult result, const char* call) noexcept {
     const Code code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? Code::out_of_host_memory
@@ -30,7 +50,8 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
                       : result == VK_ERROR_DEVICE_LOST          ? Code::device_lost
                       : result == VK_TIMEOUT                    ? Code::timeout
                                                                 : Code::vulkan_error;
-    Status status = error(code, "%s returned VkResult %d", call, int(result));
+    const char* known = result_name(result);
+    Status status = known ? error(code, "%s returned %s", call, known) : error(code, "%s returned VkResult %d", call, int(result));
     status.vk_result = result;
     return status;
 }

@@ -141,19 +141,17 @@ class RowWriter {
     std::array<std::uint64_t, 256> fractions_ = {};  // of the first pairs: enough for head_dim 512, small enough for any stack
 };
 
-void fill_texture(const AnglePlan& plan, RowWriter& writer) noexcept {
+void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& writer) noexcept {
     const std::size_t row_floats = std::size_t{plan.row_texels} * 4;
     const std::size_t padding = row_floats - std::size_t{plan.pairs} * 2;
     const std::uint32_t columns = plan.extent.width / plan.row_texels;
-    for (std::uint32_t line = 0; line < plan.extent.height; ++line) {
-        for (std::uint64_t column = 0; column < columns; ++column) {
-            const std::uint64_t position = (column << plan.fold_log2) + line;
-            if (position < plan.rows) {
-                writer.row(position);
-                writer.zeros(padding);
-            } else {
-                writer.zeros(row_floats);
-            }
+    for (std::uint64_t column = 0; column < columns; ++column) {
+        const std::uint64_t position = (column << plan.fold_log2) + line;
+        if (position < plan.rows) {
+            writer.row(position);
+            writer.zeros(padding);
+        } else {
+            writer.zeros(row_floats);
         }
     }
 }
@@ -190,7 +188,19 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     return {{}, plan};
 }
 
+AngleLines angle_lines(const AnglePlan& plan) noexcept {
+    if (plan.source == AngleSource::direct_buffer) {
+        return {plan.rows, std::size_t{plan.pairs} * pair_bytes};
+    }
+    return {plan.extent.height, plan.extent.height == 0 ? 0 : plan.bytes / plan.extent.height};
+}
+
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes) {
+    return fill_angles(rotation, plan, 0, angle_lines(plan).count, memory, bytes);
+}
+
+Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line, std::uint32_t lines, void* memory,
+                   std::size_t bytes) {
     if (Status status = check(rotation); !status) {
         return status;
     }
@@ -208,15 +218,20 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
         return error(Code::invalid_argument, "memory is %p: must not be null and be aligned to 4", memory);
     }
-    if (bytes < plan.bytes) {
-        return error(Code::invalid_argument, "bytes is %llu: must be at least plan.bytes, %llu", ull{bytes}, ull{plan.bytes});
+    const AngleLines all = angle_lines(plan);
+    if (first_line > all.count || lines > all.count - first_line) {
+        return error(Code::invalid_argument, "lines is %u from %u: the table has %u", lines, first_line, all.count);
+    }
+    const std::uint64_t needed = std::uint64_t{lines} * all.bytes;
+    if (bytes < needed) {
+        return error(Code::invalid_argument, "bytes is %llu: must be at least %llu for %u lines", ull{bytes}, ull{needed}, lines);
     }
     RowWriter writer(rotation, memory);
-    if (plan.source == AngleSource::direct_texture) {
-        fill_texture(plan, writer);
-    } else {
-        for (std::uint64_t position = 0; position < plan.rows; ++position) {
-            writer.row(position);
+    for (std::uint32_t line = first_line; line < first_line + lines; ++line) {
+        if (plan.source == AngleSource::direct_texture) {
+            fill_texture_line(plan, line, writer);
+        } else {
+            writer.row(line);
         }
     }
     return {};

@@ -45,7 +45,7 @@ struct Strides {
 };
 bool strides_allow(Element element, const Strides& strides, std::uint32_t access) noexcept;
 
-/// The pipelines that create() compiles for one mapping: `gpu` says whether heads_owned of 4 comes beside 1.
+/// What a pipeline for this access is specialised to. many_heads: four heads an invocation, on a GPU.
 Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads, const DispatchLimits& limits) noexcept;
 
 /// Invocations that one token needs.

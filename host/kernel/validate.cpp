@@ -239,6 +239,16 @@ Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, co
     return place_words("positions.ids", positions.ids, ids * 4, limits, resolved.ids, resolved.ids_offset);
 }
 
+// Every row that the shader takes for covered is inside the table: it reads by these numbers.
+bool holds_its_rows(const AnglePlan& plan) noexcept {
+    if (plan.rows == 0) return false;
+    if (plan.source == AngleSource::direct_buffer) return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
+    if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
+    const std::uint64_t columns = ((std::uint64_t{plan.rows} - 1) >> plan.fold_log2) + 1;
+    return columns * plan.row_texels <= plan.extent.width &&
+           std::min(std::uint64_t{plan.rows}, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
+}
+
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles, ResolvedCall& resolved) noexcept {
     if (!angles.plan) return error(Code::invalid_argument, "angles.plan is null");
     if (angles.plan->source != info.angles) {
@@ -248,6 +258,11 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
     if (angles.plan->pairs != info.rotary_dim / 2) {
         return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs, info.rotary_dim,
                      info.rotary_dim / 2);
+    }
+    if (!holds_its_rows(*angles.plan)) {
+        return error(Code::invalid_argument,
+                     "angles.plan: %u rows do not fit into its %zu bytes; it must be as plan_angles made it", angles.plan->rows,
+                     angles.plan->bytes);
     }
     if (info.angles == AngleSource::direct_buffer) {
         return place_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
@@ -350,6 +365,26 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
         status = place_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
+        if (!status) return result;
+    }
+    // What the shader reads beside the tensors, and the word that it counts in, lie outside what it writes.
+    struct Words {
+        const char* name;
+        const VkDescriptorBufferInfo& where;
+        const VkDescriptorBufferInfo& bound;
+    };
+    const Words all_words[] = {{"positions.ids", call.positions.ids, resolved.ids},
+                               {"angles.buffer", call.angles.buffer, resolved.table},
+                               {"out_of_range", call.out_of_range, resolved.status}};
+    for (const TensorRows* out : {&q_out, &k_out}) {
+        for (const Words& words : all_words) {
+            if (out->tensor.heads == 0 || words.bound.buffer != out->tensor.where.buffer || !words.bound.buffer) continue;
+            const std::uint64_t end = words.bound.offset + words.bound.range;
+            if (words.where.offset < out->end_byte() && out->first_byte() < end) {
+                status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", out->name, words.name);
+                return result;
+            }
+        }
     }
     return result;
 }

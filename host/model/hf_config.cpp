@@ -36,8 +36,8 @@ class Import {
         : config_(config), section_(scaling_section(config)), top_{{&config, ""}}, both_{{&config, ""}, section_.scope()} {}
 
     Rotation run() {
+        rotation_.rope_type = scaling_type(section_);  // first: an unknown type is what a user should hear of
         refuse_unsupported_keys(config_, section_);
-        rotation_.rope_type = scaling_type(section_);
         model_type();
         pairing();
         head_dim();
@@ -209,14 +209,33 @@ class Import {
     Rotation rotation_;
 };
 
+// Every layer of the models that are read so far has the same RoPE.
+void check_query(const json& config, const ModelQuery& query) {
+    if (query.tower != "text" && query.tower != "vision") {
+        fail(Code::invalid_argument, "tower is '%.*s': must be text or vision", int(query.tower.size()), query.tower.data());
+    }
+    if (query.tower == "vision") {
+        fail(Code::not_supported, "tower is 'vision': vision towers are not supported yet");
+    }
+    if (!query.layer_type.empty()) {
+        fail(Code::invalid_argument, "layer_type is '%.*s': the model has no layer types", int(query.layer_type.size()),
+             query.layer_type.data());
+    }
+    const Field layers = find_first({{&config, ""}}, {"num_hidden_layers", "n_layer"});
+    if (layers && query.layer >= 0 && std::uint64_t(query.layer) >= whole_number(layers, 1, max_whole)) {
+        fail(Code::invalid_argument, "layer is %d: the model has %s", query.layer, shown(*layers.value).c_str());
+    }
+}
+
 }  // namespace
 
-Result<Rotation> from_hf_config(std::string_view json_text) {
+Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query) {
     try {
         const json config = parse_json(json_text);
         if (!config.is_object()) {
             return {error(Code::invalid_data, "the document is %s: must be an object", shown(config).c_str()), {}};
         }
+        check_query(config, query);
         return {{}, Import(config).run()};
     } catch (const ImportError& failure) {
         return {failure.status, {}};

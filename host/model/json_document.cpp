@@ -26,6 +26,8 @@ std::string printable(std::string text) {
 /// Looks at the events of a document and refuses what json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
+    explicit StrictReader(std::string_view text) : text_(text) {}
+
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
     bool number_integer(json::number_integer_t) override { return true; }
@@ -40,13 +42,21 @@ class StrictReader : public json::json_sax_t {
     bool end_array() override { return leave(); }
 
     bool key(json::string_t& name) override {
+        last_key_ = name;
         if (!keys_.back().insert(name).second) {
             fail(Code::invalid_data, "not usable JSON: the key \"%s\" is given twice in one object", shown_key(name).c_str());
         }
         return true;
     }
 
-    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& exception) override {
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& exception) override {
+        // What Python's json module writes for a float that is not finite, and JSON has no word for: it may fail a letter later.
+        for (const std::string_view literal : {"NaN", "Infinity"}) {
+            const std::size_t at = text_.rfind(literal, position);
+            if (at != std::string_view::npos && at + literal.size() >= position) {
+                fail(Code::invalid_data, "%s is %s: must be a finite number", shown_key(last_key_).c_str(), literal.data());
+            }
+        }
         std::string what = printable(exception.what());
         what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
         fail(Code::invalid_data, "not valid JSON: %s", what.c_str());
@@ -66,13 +76,15 @@ class StrictReader : public json::json_sax_t {
         return true;
     }
 
+    std::string_view text_;
+    std::string last_key_;
     std::vector<std::set<std::string>> keys_;  // of each object that is open; empty for arrays
 };
 
 }  // namespace
 
 json parse_json(std::string_view text) {
-    StrictReader reader;
+    StrictReader reader(text);
     json::sax_parse(text, &reader);
     return json::parse(text);
 }

@@ -63,9 +63,14 @@ class Comparison {
     void turn_to(std::int64_t position) {
         const long double gain = operation_.attention_factor;
         for (std::size_t j = 0; j < angles_.size(); ++j) {
-            const long double angle = static_cast<long double>(position) * operation_.inv_freq[j];
-            const long double sine = gain * std::sin(angle);
-            angles_[j] = {gain * std::cos(angle), operation_.inverse ? -sine : sine};
+            // 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin
+            // by what is then a tiny angle.
+            const long double inv_freq = operation_.inv_freq[j];
+            const long double angle = static_cast<long double>(position) * inv_freq;
+            const long double rest = std::fma(static_cast<long double>(position), inv_freq, -angle);
+            const long double c = std::cos(angle), s = std::sin(angle);
+            const long double cosine = gain * (c - rest * s), sine = gain * (s + rest * c);
+            angles_[j] = {cosine, operation_.inverse ? -sine : sine};
         }
     }
 

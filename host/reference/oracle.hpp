@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle: RoPE by its definition, in plain loops, with angles of at least 64 bits. It shares no code with the library, so
+// The oracle: RoPE by its definition, in plain loops, with angles that are exact
+// products of position and inv_freq. It shares no code with the library, so
 // that a mistake there cannot repeat itself here. For tools and tests; not installed.
 #pragma once
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstring>
-#include <new>
+#include <cinttypes>
 #include <utility>
 
 #include "runtime/device_impl.hpp"
@@ -10,8 +9,6 @@
 namespace vkrope {
 
 namespace {
-
-constexpr std::uint32_t texel_bytes = 16;  // RGBA32F
 
 Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, VkImageView& view) {
     VkImageViewCreateInfo info = {};
@@ -58,38 +55,65 @@ void transition(const Device::Impl& device, VkCommandBuffer commands, VkImage im
     device.vk.vkCmdPipelineBarrier(commands, change.from_stage, change.to_stage, 0, 0, nullptr, 0, nullptr, 1, &barrier);
 }
 
-// Copies the table into the image, as many lines at a time as staging memory holds; the image ends up readable by shaders.
-Status upload_image(Device::Impl& device, const AnglePlan& plan, VkImage image, const std::byte* texels) {
-    const std::size_t line_bytes = std::size_t{plan.extent.width} * texel_bytes;
+// Where a part of the table goes.
+using CopyLines = std::function<void(VkCommandBuffer, std::uint32_t first_line, std::uint32_t lines)>;
+
+// Fills staging memory with as many lines as it holds and copies them, until the table is complete.
+Status upload_lines(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, const CopyLines& copy) {
+    const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
-    const std::uint32_t lines_at_once = std::uint32_t(std::min<std::size_t>(device.staging.bytes / line_bytes, plan.extent.height));
-    for (std::uint32_t line = 0; line < plan.extent.height; line += lines_at_once) {
-        const std::uint32_t lines = std::min(lines_at_once, plan.extent.height - line);
-        std::memcpy(device.staging.mapped, texels + line * line_bytes, lines * line_bytes);
-        if (Status s = flush_staging(device, lines * line_bytes); !s) return s;
-        VkBufferImageCopy region = {};
-        region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-        region.imageOffset.y = std::int32_t(line);
-        region.imageExtent = {plan.extent.width, lines, 1};
+    const auto at_once = std::uint32_t(std::min<std::size_t>(device.staging.bytes / all.bytes, all.count));
+    for (std::uint32_t first = 0; first < all.count; first += at_once) {
+        const std::uint32_t lines = std::min(at_once, all.count - first);
+        if (Status s = fill_angles(rotation, plan, first, lines, device.staging.mapped, device.staging.bytes); !s) return s;
+        if (Status s = flush_staging(device, lines * all.bytes); !s) return s;
         const auto copied = device.submit([&](VkCommandBuffer commands) {
-            if (line == 0) {
-                transition(device, commands, image,
-                           {VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                            VK_PIPELINE_STAGE_TRANSFER_BIT, 0, VK_ACCESS_TRANSFER_WRITE_BIT});
-            }
-            device.vk.vkCmdCopyBufferToImage(commands, device.staging.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1,
-                                             &region);
-            if (line + lines == plan.extent.height) {
-                transition(
-                    device, commands, image,
-                    {VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT});
-            }
+            copy(commands, first, lines);
             return Status{};
         });
         if (!copied) return copied.status;
     }
     return {};
+}
+
+Status upload_buffer(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkBuffer buffer) {
+    const std::size_t line_bytes = angle_lines(plan).bytes;
+    return upload_lines(device, rotation, plan, [&](VkCommandBuffer commands, std::uint32_t first, std::uint32_t lines) {
+        const VkBufferCopy region = {0, first * line_bytes, lines * line_bytes};
+        device.vk.vkCmdCopyBuffer(commands, device.staging.buffer, buffer, 1, &region);
+    });
+}
+
+// The image ends up readable by shaders.
+Status upload_image(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image) {
+    return upload_lines(device, rotation, plan, [&](VkCommandBuffer commands, std::uint32_t first, std::uint32_t lines) {
+        if (first == 0) {
+            transition(device, commands, image,
+                       {VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                        VK_PIPELINE_STAGE_TRANSFER_BIT, 0, VK_ACCESS_TRANSFER_WRITE_BIT});
+        }
+        VkBufferImageCopy region = {};
+        region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
+        region.imageOffset.y = std::int32_t(first);
+        region.imageExtent = {plan.extent.width, lines, 1};
+        device.vk.vkCmdCopyBufferToImage(commands, device.staging.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
+        if (first + lines == plan.extent.height) {
+            transition(
+                device, commands, image,
+                {VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                 VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT});
+        }
+    });
+}
+
+// Said before anything is allocated: a table grows with the largest position, and a device's memory has an end.
+Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
+    const std::uint64_t memory = device.candidate.info.memory_bytes;
+    const std::uint64_t largest = device.candidate.largest_allocation ? device.candidate.largest_allocation : memory;
+    if (plan.bytes <= memory && plan.bytes <= largest) return {};
+    return error(Code::limit_exceeded,
+                 "max_position is %u: its angle table has %zu bytes, the device allocates %" PRIu64 " at most", plan.rows,
+                 plan.bytes, std::min(memory, largest));
 }
 
 }  // namespace
@@ -120,17 +144,15 @@ Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, An
     if (!plan) return {plan.status, {}};
     made->plan_ = plan.value;
     made->device_ = &device.impl();
-    const std::unique_ptr<std::byte[]> content(new (std::nothrow) std::byte[plan->bytes]);
-    if (!content) return {error(Code::out_of_host_memory, "no memory for an angle table of %zu bytes", plan->bytes), {}};
-    if (made.status = fill_angles(rotation, plan.value, content.get(), plan->bytes); !made) return made;
+    if (made.status = check_memory(device.impl(), plan.value); !made) return made;
     if (source == AngleSource::direct_buffer) {
         auto buffer = Buffer::make(device, plan->bytes);
-        made.status = buffer ? buffer->upload(content.get(), plan->bytes) : buffer.status;
+        made.status = buffer ? upload_buffer(device.impl(), rotation, plan.value, buffer->handle()) : buffer.status;
         made->buffer_ = std::move(buffer.value);
         return made;
     }
     if (made.status = create_image(device.impl(), plan.value, made->image_, made->allocation_); !made) return made;
-    if (made.status = upload_image(device.impl(), plan.value, made->image_, content.get()); !made) return made;
+    if (made.status = upload_image(device.impl(), rotation, plan.value, made->image_); !made) return made;
     made.status = create_view(device.impl(), plan.value, made->image_, made->view_);
     return made;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tensors in host memory: the whole way, from a model's rotation to the rotated bytes.
 #include <algorithm>
-#include <cinttypes>
 #include <cstdlib>
 
 #include "runtime/device_impl.hpp"
@@ -74,7 +73,7 @@ std::uint64_t table_length(const HostShape& shape) {
 }  // namespace
 
 struct HostRotation::Impl {
-    Device* device = nullptr;
+    Device::Impl* device = nullptr;
     HostShape shape;
     const Kernel* kernel = nullptr;  // the device's
     std::unique_ptr<DescriptorArena, DestroyArena> arena;
@@ -82,30 +81,33 @@ struct HostRotation::Impl {
     HostTensor q, k;
     Buffer ids;
 
-    Status make_tensor(HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {
+    ~Impl() {
+        if (device && device->pending) static_cast<void>(arena.release());  // leaked, as all that the queue may still use
+    }
+
+    Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {
         tensor.shape = strides_of(shape, heads, head_dim);
-        const std::uint64_t rows =
-            std::uint64_t{shape.batch} * shape.tokens * heads;  // below 2^96 only on paper: checked by dividing
-        if (heads != 0 && rows / heads / std::max(shape.tokens, 1u) != (shape.tokens ? shape.batch : 0)) {
-            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than 64 bits count", shape.batch,
+        constexpr std::uint64_t most_rows = std::uint64_t{1} << 44;  // of up to 2^16 channels: more than any device holds
+        const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
+        if (shape.tokens != 0 && sequences > most_rows / shape.tokens) {
+            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than any device holds", shape.batch,
                          shape.tokens, heads);
         }
-        if (rows > (std::uint64_t{1} << 44))
-            return error(Code::limit_exceeded, "%" PRIu64 " rows: more than any device holds", rows);
+        const std::uint64_t rows = sequences * shape.tokens;
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
         if (tensor.bytes == 0) return {};
-        auto in = Buffer::make(*device, tensor.bytes);
+        auto in = Buffer::make(on, tensor.bytes);
         if (!in) return in.status;
         tensor.in = std::move(in.value);
         if (shape.in_place) return {};
-        auto out = Buffer::make(*device, tensor.bytes);
+        auto out = Buffer::make(on, tensor.bytes);
         tensor.out = std::move(out.value);
         return out.status;
     }
 
-    Status make_ids() {
+    Status make_ids(Device& on) {
         if (shape.positions.empty()) return {};
-        auto made = Buffer::make(*device, shape.positions.size() * sizeof(std::int32_t));
+        auto made = Buffer::make(on, shape.positions.size() * sizeof(std::int32_t));
         if (!made) return made.status;
         ids = std::move(made.value);
         return ids.upload(shape.positions.data(), shape.positions.size() * sizeof(std::int32_t));
@@ -121,11 +123,11 @@ struct HostRotation::Impl {
         info.angles = shape.angles;
         info.positions = shape.positions.empty() ? PositionSource::implicit : PositionSource::ids;
         info.mapping = shape.mapping;
-        const Result<const Kernel*> made = device->impl().kernel_for(info);
+        const Result<const Kernel*> made = device->kernel_for(info);
         if (!made) return made.status;
         kernel = made.value;
-        if (device->ref().enabled & push_descriptor) return {};
-        const Result<DescriptorArena*> sets = create_arena(kernel, 1);
+        if (device->ref.enabled & push_descriptor) return {};
+        const Result<DescriptorArena*> sets = create_arena(kernel, 2);  // Q and K apart, where the device binds few buffers
         arena.reset(sets.value);
         return sets.status;
     }
@@ -155,15 +157,15 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
     Result<HostRotation> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
-    impl.device = &device;
+    impl.device = &device.impl();
     impl.shape = shape;
     if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
     if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
     Status& status = made.status;
     if (status = impl.make_kernel(rotation); !status) return made;
-    if (status = impl.make_tensor(impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
-    if (status = impl.make_tensor(impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
-    if (status = impl.make_ids(); !status) return made;
+    if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
+    if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
+    if (status = impl.make_ids(device); !status) return made;
     auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
     status = table.status;
     impl.table = std::move(table.value);

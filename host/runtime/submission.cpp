@@ -28,8 +28,9 @@ Status Device::Impl::begin() {
 
 Status Device::Impl::wait() {
     const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
-    pending = result == VK_TIMEOUT;
-    if (pending) return error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
+    pending = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;  // unknown: nothing may be reused or freed
+    if (result == VK_TIMEOUT)
+        return error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkWaitForFences");
     const VkResult reset = vk.vkResetFences(ref.device, 1, &fence);
     return reset == VK_SUCCESS ? Status{} : vulkan_error(reset, "vkResetFences");
@@ -64,7 +65,7 @@ Result<std::optional<double>> Device::Impl::submit(const std::function<Status(Vk
     info.pCommandBuffers = &commands;
     result = vk.vkQueueSubmit(queue, 1, &info, fence);
     const Status status = result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit");
-    if (status.code == Code::device_lost || status.code == Code::timeout) lost = status;
+    if (status.code == Code::device_lost || pending) lost = status;
     if (!status) return {status, {}};
     return {{}, elapsed_ns()};
 }

@@ -60,7 +60,7 @@ Command add_frequencies(CLI::App& vkrope) {
     CLI::App* command = vkrope.add_subcommand("frequencies", "Print the frequency of every channel pair of a model's RoPE.");
     const auto options = std::make_shared<FrequenciesOptions>();
     add_model_options(*command, options->model);
-    add_integer(*command, "--layer", options->model.layer, std::uint32_t{0}, UINT32_MAX,
+    add_integer(*command, "--layer", options->model.layer, std::uint32_t{0}, std::uint32_t{65535},
                 "Which layer, where the model has layer types.")
         ->excludes("--layer-type");
     add_choice(*command, "--tower", options->tower, towers, "Which part of a model that has several.");

@@ -21,6 +21,9 @@ std::string read_text(const std::string& path) {
     if (std::filesystem::is_directory(path, ignored)) {
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
     }
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+        fail(ExitCode::bad_file, "--model: '{}' is no regular file", path);
+    }
     std::ifstream file(path, std::ios::binary);
     if (!file) {
         fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
@@ -44,17 +47,18 @@ HeadCounts head_counts(const std::string& json_text) {
         const auto found = json.is_object() ? json.find(key) : json.end();
         return found != json.end() && found->is_number_unsigned() ? std::optional(found->get<std::uint64_t>()) : std::nullopt;
     };
-    const auto q = count("num_attention_heads"), k = count("num_key_value_heads");
+    auto q = count("num_attention_heads");
+    for (const char* key : {"n_head", "n_heads"}) {
+        q = q ? q : count(key);
+    }
+    const auto k = count("num_key_value_heads");
     return {.q = q, .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
-void refuse_layer_types(const ModelOptions& options) {
-    if (!options.layer_type.empty()) {
-        fail(ExitCode::usage, "--layer-type: '{}': the model has no layer types", options.layer_type);
-    }
-    if (options.layer) {
-        fail(ExitCode::usage, "--layer: {}: the model has no layer types", *options.layer);
-    }
+ModelQuery query_of(const ModelOptions& options) {
+    return {.layer_type = options.layer_type,
+            .seq_len = options.sequence_length.value_or(0),
+            .layer = options.layer ? static_cast<int>(*options.layer) : -1};
 }
 
 }  // namespace
@@ -69,9 +73,9 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 
 Model load_model(const ModelOptions& options) {
     const std::string text = read_text(options.path);
-    Model model = {.rotation = value_of(from_hf_config(text), Subject::model_file, fmt::format("--model: '{}': ", options.path)),
+    Model model = {.rotation = value_of(from_hf_config(text, query_of(options)), Subject::model_file,
+                                        fmt::format("--model: '{}': ", options.path)),
                    .heads = head_counts(text)};
-    refuse_layer_types(options);
     for (const std::string& warning : model.rotation.warnings) {
         print_warning(fmt::format("{}: {}", options.path, warning));
     }

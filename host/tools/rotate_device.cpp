@@ -92,6 +92,8 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
 }
 
 void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device, Measured& measured) {
+    std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
+    preparing->update(0);
     HostRotation rotation = value_of(HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
     if (rotation.q_bytes() != measured.q.size() || rotation.k_bytes() != measured.k.size()) {
         fail(ExitCode::device_failed, "the library expects {} and {} bytes of Q and K, the files have {} and {}",
@@ -102,6 +104,7 @@ void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, De
     };
     const auto output = [](std::vector<std::byte>& bytes) -> void* { return bytes.empty() ? nullptr : bytes.data(); };
     check(rotation.upload(input(inputs.q), input(inputs.k)), Subject::device);
+    preparing.reset();
     time_rotations(options, device, rotation, measured);
     check(rotation.download(output(measured.q), output(measured.k)), Subject::device);
     measured.angles = rotation.angle_plan();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The README's C++ example, taken from the README, compiles against the installed package and runs.
 set -eu
+! grep -n '@[A-Z]*@' "$SOURCE"/*.md || { echo "a placeholder was left in the documents"; exit 1; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH/app"
 "$CMAKE" --install "$BUILD" --prefix "$SCRATCH/installed" >"$SCRATCH/install.log"
@@ -21,7 +22,8 @@ grep -q 'find_package(vkrope' "$SCRATCH/app/lines.cmake" || { echo "the README h
 "$CMAKE" -S "$SCRATCH/app" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$SCRATCH/installed" \
     -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror"
 "$CMAKE" --build "$SCRATCH/build"
-"$SCRATCH/build/app" | tee "$SCRATCH/output"
+"$SCRATCH/build/app" >"$SCRATCH/output"
+[ -s "$SCRATCH/output" ] || { echo "the example prints nothing"; exit 1; }
 # The README shows what it prints.
 printed=$(cat "$SCRATCH/output")
 grep -qF -e "$printed" "$SOURCE/README.md" || { echo "the README shows another output than: $printed"; exit 1; }

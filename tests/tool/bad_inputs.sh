@@ -41,7 +41,7 @@ refuse 2 'ends past head_dim 32' with --head-dim 32
 refuse 5 "by --head-dim" with --head-dim 128
 
 # The model.
-for field in '"rope_theta": 0' '"rope_theta": "large"' '"rope_theta": null, "head_dim": 7' '"head_dim": 7, "rope_theta": 10000.0' \
+for field in '"rope_theta": 0' '"rope_theta": -10000.0' '"rope_theta": NaN' '"rope_theta": "large"' '"rope_theta": null, "head_dim": 7' '"head_dim": 7, "rope_theta": 10000.0' \
     '"rope_theta": 10000.0, "rope_scaling": {"rope_type": "spiral"}'; do
     model_with "$field" >bad.json
     refuse 5 "--model: 'bad.json': " "$vkrope" rotate --model bad.json --q q.npy --out-q out.npy

@@ -93,9 +93,11 @@ TEST_CASE("rope_theta") {
         check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "}, Code::invalid_data);
         check_refused({llama_with(std::string("\"rope_theta\": ") + value), "a finite number above 0"}, Code::invalid_data);
     }
-    for (const char* value : {"NaN", "Infinity", "1e999"}) {
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "not valid JSON"}, Code::invalid_data);
+    for (const char* value : {"NaN", "Infinity", "-Infinity"}) {
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "}, Code::invalid_data);
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "must be a finite number"}, Code::invalid_data);
     }
+    check_refused({llama_with("\"rope_theta\": NULL"), "not valid JSON"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e999"), "number overflow"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e-30"), "must be below 2048"}, Code::invalid_data);
     check_refused({R"({"model_type": "cohere", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta is missing"},

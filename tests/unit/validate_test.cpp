@@ -37,6 +37,9 @@ AnglePlan plan() {
     p.pairs = 8;
     p.rows = 100;
     p.bytes = 100 * 8 * 8;
+    p.row_texels = 4;
+    p.fold_log2 = 7;
+    p.extent = {4, 100};
     return p;
 }
 const AnglePlan the_plan = plan();
@@ -163,6 +166,15 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
     breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view is null");
     breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; }, "angles.plan->source");
     breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs is 8");
+    for (const auto& shrink :
+         {+[](AnglePlan& p) { p.extent.width = 3; }, +[](AnglePlan& p) { p.extent.height = 99; },
+          +[](AnglePlan& p) { p.fold_log2 = 5; }, +[](AnglePlan& p) { p.rows = 0; }, +[](AnglePlan& p) { p.row_texels = 3; }}) {
+        AnglePlan broken = the_plan;
+        shrink(broken);
+        breaks_record([&](KernelInfo&, Call& c) { c.angles.plan = &broken; }, "angles.plan");
+    }
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {q_buffer, 1020, 64}; }, "q_out and positions.ids overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {k_buffer, 0, 4}; }, "k_out and out_of_range overlap");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 2, 4}; }, "out_of_range.offset is 2");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 0, 2}; }, "out_of_range.range is 2");
 }

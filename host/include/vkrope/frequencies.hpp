@@ -70,6 +70,19 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
 /// bytes   size of `memory`, at least plan.bytes
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes);
 
+/// A table in lines: texel lines of a texture, positions of a buffer.
+struct AngleLines {
+    std::uint32_t count = 0;
+    std::size_t bytes = 0;  ///< of one line
+};
+AngleLines angle_lines(const AnglePlan& plan) noexcept;
+
+/// Writes a part of the table, for staging memory that is smaller than the whole: `lines` lines from `first_line` on.
+///
+/// bytes  size of `memory`, at least lines * angle_lines(plan).bytes
+Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line, std::uint32_t lines, void* memory,
+                   std::size_t bytes);
+
 /// The angle inv_freq in turns, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64 turn, truncated).
 ///
 /// inv_freq  radians per position; finite, |inv_freq| < 2^11

@@ -52,8 +52,8 @@ struct DeviceOptions {
 /// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices last.
 Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options = {});
 
-/// The one device of `found` that `select` names. None: no_device. Several, or an index past the end: invalid_argument. `found`
-/// is never empty of reasons: the message lists what there was to choose from.
+/// The one device of `found` that `select` (see DeviceOptions) names. None: no_device. Several, or an index past the end:
+/// invalid_argument. Either way the sentence lists what there was to choose from.
 Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select);
 
 /// A device with one compute queue. Move-only; an empty Device may only be destroyed or assigned to.

@@ -17,8 +17,8 @@ enum class Code : std::int32_t {
     limit_exceeded,        ///< beyond a limit of the device or of the format; both numbers are in `what`
     invalid_data,          ///< a model file that cannot be read, or that contradicts itself
     no_device,             ///< no Vulkan loader, or no device that fits
-    out_of_host_memory,    ///
-    out_of_device_memory,  ///
+    out_of_host_memory,    ///< of the application
+    out_of_device_memory,  ///< of the device, or of memory that it can see
     device_lost,           ///< every later call on that device fails the same way; destroying is safe
     timeout,               ///< a bounded wait ran out; the work may still be running
     vulkan_error,          ///< any other VkResult, in `vk_result`
