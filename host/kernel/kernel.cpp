@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // requirements() and create(): everything that happens before the first call is recorded.
 #include <cstring>
+#include <memory>
 #include <new>
-#include <vector>
 
 #include "kernel/kernel_object.hpp"
 #include "kernel/spirv.hpp"
@@ -203,13 +203,16 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     }
     std::uint32_t count = 0;
     VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
-    std::vector<VkExtensionProperties> offered(result == VK_SUCCESS ? count : 0);
-    if (result == VK_SUCCESS) result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.data());
+    if (result != VK_SUCCESS) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow) VkExtensionProperties[count]);
+    if (!offered) return {error(Code::out_of_host_memory, "no memory for the names of %u extensions", count), {}};
+    result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
-    for (const VkExtensionProperties& extension : offered) {
-        if (std::strcmp(extension.extensionName, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) continue;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (std::strcmp(offered[i].extensionName, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) continue;
         needs.optional_extensions[needs.optional_extension_count++] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME;
         needs.enabled |= push_descriptor;
+        break;
     }
     return {{}, needs};
 }

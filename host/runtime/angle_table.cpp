@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/device_impl.hpp"
+#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -139,22 +140,24 @@ AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
 }
 
 Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position) {
-    Result<AngleTable> made;
-    const auto plan = plan_angles(rotation, source, max_position, device.info().limits.maxImageDimension2D);
-    if (!plan) return {plan.status, {}};
-    made->plan_ = plan.value;
-    made->device_ = &device.impl();
-    if (made.status = check_memory(device.impl(), plan.value); !made) return made;
-    if (source == AngleSource::direct_buffer) {
-        auto buffer = Buffer::make(device, plan->bytes);
-        made.status = buffer ? upload_buffer(device.impl(), rotation, plan.value, buffer->handle()) : buffer.status;
-        made->buffer_ = std::move(buffer.value);
+    return no_throw([&]() -> Result<AngleTable> {
+        Result<AngleTable> made;
+        const auto plan = plan_angles(rotation, source, max_position, device.info().limits.maxImageDimension2D);
+        if (!plan) return {plan.status, {}};
+        made->plan_ = plan.value;
+        made->device_ = &device.impl();
+        if (made.status = check_memory(device.impl(), plan.value); !made) return made;
+        if (source == AngleSource::direct_buffer) {
+            auto buffer = Buffer::make(device, plan->bytes);
+            made.status = buffer ? upload_buffer(device.impl(), rotation, plan.value, buffer->handle()) : buffer.status;
+            made->buffer_ = std::move(buffer.value);
+            return made;
+        }
+        if (made.status = create_image(device.impl(), plan.value, made->image_, made->allocation_); !made) return made;
+        if (made.status = upload_image(device.impl(), rotation, plan.value, made->image_); !made) return made;
+        made.status = create_view(device.impl(), plan.value, made->image_, made->view_);
         return made;
-    }
-    if (made.status = create_image(device.impl(), plan.value, made->image_, made->allocation_); !made) return made;
-    if (made.status = upload_image(device.impl(), rotation, plan.value, made->image_); !made) return made;
-    made.status = create_view(device.impl(), plan.value, made->image_, made->view_);
-    return made;
+    });
 }
 
 }  // namespace vkrope

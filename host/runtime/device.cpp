@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Making and unmaking a device of our own.
 #include "runtime/device_impl.hpp"
+#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -18,7 +19,7 @@ const DeviceRef& Device::ref() const noexcept {
 }
 
 Result<std::optional<double>> Device::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
-    return impl_->submit(record_commands);
+    return no_throw([&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });
 }
 
 namespace {
@@ -45,19 +46,21 @@ Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
 }
 
 Result<Device> Device::open(const DeviceOptions& options) {
-    auto instance = Instance::make(options);
-    if (!instance) return {instance.status, {}};
-    auto candidates = list_candidates(*instance.value);
-    if (!candidates) return {candidates.status, {}};
-    std::vector<DeviceInfo> found;
-    for (const Candidate& candidate : candidates.value) found.push_back(candidate.info);
-    const auto chosen = select_device(found, options.select);
-    if (!chosen) return {chosen.status, {}};
-    Result<Device> opened;
-    opened->impl_ = std::make_unique<Impl>();
-    opened.status = opened->impl_->create(options, std::move(instance.value), std::move(candidates.value[chosen.value]));
-    if (!opened) opened->impl_.reset();
-    return opened;
+    return no_throw([&]() -> Result<Device> {
+        auto instance = Instance::make(options);
+        if (!instance) return {instance.status, {}};
+        auto candidates = list_candidates(*instance.value);
+        if (!candidates) return {candidates.status, {}};
+        std::vector<DeviceInfo> found;
+        for (const Candidate& candidate : candidates.value) found.push_back(candidate.info);
+        const auto chosen = select_device(found, options.select);
+        if (!chosen) return {chosen.status, {}};
+        Result<Device> opened;
+        opened->impl_ = std::make_unique<Impl>();
+        opened.status = opened->impl_->create(options, std::move(instance.value), std::move(candidates.value[chosen.value]));
+        if (!opened) opened->impl_.reset();
+        return opened;
+    });
 }
 
 Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen) {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -142,49 +143,57 @@ Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
 }
 
 Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options) {
-    const auto instance = Instance::make(options);
-    if (!instance) return {instance.status, {}};
-    auto candidates = list_candidates(*instance.value);
-    if (!candidates) return {candidates.status, {}};
-    std::vector<DeviceInfo> found;
-    for (Candidate& candidate : candidates.value) found.push_back(std::move(candidate.info));
-    return {{}, std::move(found)};
+    return no_throw([&]() -> Result<std::vector<DeviceInfo>> {
+        const auto instance = Instance::make(options);
+        if (!instance) return {instance.status, {}};
+        auto candidates = list_candidates(*instance.value);
+        if (!candidates) return {candidates.status, {}};
+        std::vector<DeviceInfo> found;
+        for (Candidate& candidate : candidates.value) found.push_back(std::move(candidate.info));
+        return {{}, std::move(found)};
+    });
 }
 
 Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select) {
-    std::vector<std::size_t> all, matches;
-    for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
-    if (found.empty()) return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
-    if (select.empty()) {
-        if (found[0].suitable) return {{}, 0};
-        return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(), found[0].reason.c_str()), 0};
-    }
-    const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-    if (hex_digits && select.size() == 32) {
-        std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) { return found[i].uuid == lower(select); });
-    } else if (select.find_first_not_of("0123456789") == std::string::npos) {
-        std::size_t index = 0;
-        const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
-        if (parsed.ec != std::errc{} || index >= found.size()) {
-            return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(),
-                          list_of(found, all).c_str()),
+    return no_throw([&]() -> Result<std::size_t> {
+        std::vector<std::size_t> all, matches;
+        for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
+        if (found.empty()) return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
+        if (select.empty()) {
+            if (found[0].suitable) return {{}, 0};
+            return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(), found[0].reason.c_str()), 0};
+        }
+        const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+        if (hex_digits && select.size() == 32) {
+            std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
+                         [&](auto i) { return found[i].uuid == lower(select); });
+        } else if (select.find_first_not_of("0123456789") == std::string::npos) {
+            std::size_t index = 0;
+            const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
+            if (parsed.ec != std::errc{} || index >= found.size()) {
+                return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(),
+                              list_of(found, all).c_str()),
+                        0};
+            }
+            matches = {index};
+        } else {
+            std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
+                         [&](auto i) { return lower(found[i].name).find(lower(select)) != std::string::npos; });
+        }
+        if (matches.empty()) {
+            return {error(Code::no_device, "no device matches \"%s\"; there are: %s", select.c_str(), list_of(found, all).c_str()),
                     0};
         }
-        matches = {index};
-    } else {
-        std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
-                     [&](auto i) { return lower(found[i].name).find(lower(select)) != std::string::npos; });
-    }
-    if (matches.empty()) {
-        return {error(Code::no_device, "no device matches \"%s\"; there are: %s", select.c_str(), list_of(found, all).c_str()), 0};
-    }
-    if (matches.size() > 1) {
-        return {error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()),
+        if (matches.size() > 1) {
+            return {
+                error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()),
                 0};
-    }
-    const DeviceInfo& chosen = found[matches[0]];
-    if (!chosen.suitable) return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(), chosen.reason.c_str()), 0};
-    return {{}, matches[0]};
+        }
+        const DeviceInfo& chosen = found[matches[0]];
+        if (!chosen.suitable)
+            return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(), chosen.reason.c_str()), 0};
+        return {{}, matches[0]};
+    });
 }
 
 }  // namespace vkrope

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/device_impl.hpp"
+#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -153,23 +154,25 @@ HostRotation::HostRotation(HostRotation&&) noexcept = default;
 HostRotation& HostRotation::operator=(HostRotation&&) noexcept = default;
 
 Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation, const HostShape& shape) {
-    if (Status s = check(shape); !s) return {s, {}};
-    Result<HostRotation> made;
-    made->impl_ = std::make_unique<Impl>();
-    Impl& impl = *made->impl_;
-    impl.device = &device.impl();
-    impl.shape = shape;
-    if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
-    if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
-    Status& status = made.status;
-    if (status = impl.make_kernel(rotation); !status) return made;
-    if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
-    if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
-    if (status = impl.make_ids(device); !status) return made;
-    auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
-    status = table.status;
-    impl.table = std::move(table.value);
-    return made;
+    return no_throw([&]() -> Result<HostRotation> {
+        if (Status s = check(shape); !s) return {s, {}};
+        Result<HostRotation> made;
+        made->impl_ = std::make_unique<Impl>();
+        Impl& impl = *made->impl_;
+        impl.device = &device.impl();
+        impl.shape = shape;
+        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
+        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
+        Status& status = made.status;
+        if (status = impl.make_kernel(rotation); !status) return made;
+        if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
+        if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
+        if (status = impl.make_ids(device); !status) return made;
+        auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
+        status = table.status;
+        impl.table = std::move(table.value);
+        return made;
+    });
 }
 
 std::size_t HostRotation::q_bytes() const noexcept {
@@ -192,9 +195,11 @@ Status HostRotation::upload(const void* q, const void* k) {
 }
 
 Result<std::optional<double>> HostRotation::run(Direction direction) {
-    reset(impl_->arena.get());
-    return impl_->device->submit(
-        [&](VkCommandBuffer commands) { return record(commands, impl_->kernel, impl_->call(direction), impl_->arena.get()); });
+    return no_throw([&]() -> Result<std::optional<double>> {
+        reset(impl_->arena.get());
+        return impl_->device->submit(
+            [&](VkCommandBuffer commands) { return record(commands, impl_->kernel, impl_->call(direction), impl_->arena.get()); });
+    });
 }
 
 Status HostRotation::download(void* q, void* k) {
