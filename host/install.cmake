@@ -10,6 +10,9 @@ foreach(tier model runtime)
     endif()
 endforeach()
 list(TRANSFORM headers REPLACE "(.+)" "include/vkrope/\\1.hpp")
+if(VKROPE_C)
+    list(APPEND headers include/vkrope/vkrope.h)
+endif()
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkrope)
 install(FILES ${PROJECT_SOURCE_DIR}/shaders/interface.h ${PROJECT_SOURCE_DIR}/shaders/element.glsl ${PROJECT_SOURCE_DIR}/shaders/pairing.glsl
               ${PROJECT_SOURCE_DIR}/shaders/angles.glsl

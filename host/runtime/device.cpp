@@ -17,6 +17,12 @@ const DeviceInfo& Device::info() const noexcept {
 const DeviceRef& Device::ref() const noexcept {
     return impl_->ref;
 }
+VkQueue Device::queue() const noexcept {
+    return impl_->queue;
+}
+std::uint32_t Device::queue_family() const noexcept {
+    return impl_->candidate.queue_family;
+}
 
 Result<std::optional<double>> Device::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
     return no_throw([&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });

@@ -71,6 +71,10 @@ class Device {
     /// For create() and record() of the kernel tier.
     const DeviceRef& ref() const noexcept;
 
+    /// The one queue, for submissions of your own; not while this Device submits.
+    VkQueue queue() const noexcept;
+    std::uint32_t queue_family() const noexcept;
+
     /// Records one command buffer with `record_commands`, submits it and waits for it.
     ///
     /// Returns the nanoseconds that the device spent between the first and the last recorded command, or nothing where it

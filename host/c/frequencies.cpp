@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Tier "frequencies" for C.
+#include "vkrope/frequencies.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "c/convert.hpp"
+#include "status.hpp"
+
+using namespace vkrope;
+using namespace vkrope::c;
+
+namespace {
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
+static_assert(VKROPE_ANGLES_DIRECT_BUFFER == int(AngleSource::direct_buffer));
+static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_texture));
+static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
+
+// Runs `scale` on the caller's frequencies, which change only if it succeeds.
+template <class Scale>
+Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
+    if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+    if (count > PTRDIFF_MAX / sizeof(double)) {
+        return error(Code::invalid_argument, "count is %llu: more than fits into memory", ull{count});
+    }
+    std::vector<double> scaled(inv_freq, inv_freq + count);
+    if (Status s = scale(scaled); !s) return s;
+    std::copy(scaled.begin(), scaled.end(), inv_freq);
+    return {};
+}
+
+double or_one(double value) {
+    return value == 0 ? 1 : value;
+}
+
+Status check(const vkrope_rotation_info& info) {
+    // Arrays come without their size: a count of something else must not be believed.
+    const std::size_t count = info.inv_freq_count;
+    if (count != info.rotary_dim / 2 && !(info.unrotated && count == 0)) {
+        return error(Code::invalid_argument, "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
+                     info.rotary_dim / 2);
+    }
+    if (Status s = not_null(info.inv_freq, "info.inv_freq"); !s && count != 0) return s;
+    if (Status s = not_null(info.warnings, "info.warnings"); !s && info.warning_count != 0) return s;
+    for (std::size_t i = 0; i < info.warning_count; ++i) {
+        if (!info.warnings[i]) return error(Code::invalid_argument, "info.warnings[%llu] is null", ull{i});
+    }
+    return {};
+}
+
+Rotation to_cpp(const vkrope_rotation_info& info) {
+    Rotation rotation;
+    rotation.pairing = Pairing(info.pairing);
+    rotation.head_dim = info.head_dim;
+    rotation.rotary_dim = info.rotary_dim;
+    rotation.q_rotary_offset = info.q_rotary_offset;
+    rotation.k_rotary_offset = info.k_rotary_offset;
+    rotation.inv_freq.assign(info.inv_freq, info.inv_freq + info.inv_freq_count);
+    rotation.attention_factor = or_one(info.attention_factor);
+    rotation.softmax_scale = or_one(info.softmax_scale);
+    rotation.max_position = info.max_position;
+    rotation.rotates = !info.unrotated;
+    if (info.rope_type) rotation.rope_type = info.rope_type;
+    rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
+    return rotation;
+}
+
+vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
+    vkrope_rotation_info info = {};
+    info.pairing = vkrope_pairing(rotation.of.pairing);
+    info.head_dim = rotation.of.head_dim;
+    info.rotary_dim = rotation.of.rotary_dim;
+    info.q_rotary_offset = rotation.of.q_rotary_offset;
+    info.k_rotary_offset = rotation.of.k_rotary_offset;
+    info.unrotated = !rotation.of.rotates;
+    info.inv_freq = rotation.of.inv_freq.data();
+    info.inv_freq_count = rotation.of.inv_freq.size();
+    info.attention_factor = rotation.of.attention_factor;
+    info.softmax_scale = rotation.of.softmax_scale;
+    info.max_position = rotation.of.max_position;
+    info.rope_type = rotation.of.rope_type.c_str();
+    info.warnings = rotation.warnings.data();
+    info.warning_count = rotation.warnings.size();
+    return info;
+}
+
+}  // namespace
+
+namespace vkrope::c {
+
+std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
+    auto handle = std::make_unique<vkrope_rotation>();
+    handle->of = std::move(rotation);
+    for (const std::string& warning : handle->of.warnings) handle->warnings.push_back(warning.c_str());
+    return handle;
+}
+
+Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept {
+    vkrope_angle_plan c;
+    if (Status s = read(from, name, c); !s) return s;
+    if (c.bytes > std::numeric_limits<std::size_t>::max()) {
+        return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name, ull{c.bytes},
+                     ull{std::numeric_limits<std::size_t>::max()});
+    }
+    plan.source = AngleSource(c.source);
+    plan.format = c.format;
+    plan.extent = c.extent;
+    plan.usage = c.usage;
+    plan.bytes = std::size_t(c.bytes);
+    plan.pairs = c.pairs;
+    plan.rows = c.rows;
+    plan.fold_log2 = c.fold_log2;
+    plan.row_texels = c.row_texels;
+    return {};
+}
+
+vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
+    vkrope_angle_plan c = {};
+    c.struct_size = sizeof c;
+    c.source = vkrope_angle_source(plan.source);
+    c.format = plan.format;
+    c.extent = plan.extent;
+    c.usage = plan.usage;
+    c.pairs = plan.pairs;
+    c.rows = plan.rows;
+    c.fold_log2 = plan.fold_log2;
+    c.row_texels = plan.row_texels;
+    c.bytes = plan.bytes;
+    return c;
+}
+
+}  // namespace vkrope::c
+
+vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+        const Result<std::vector<double>> made = default_inv_freq(base, rotary_dim);
+        std::copy(made.value.begin(), made.value.end(), inv_freq);
+        return made.status;
+    });
+}
+
+vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor, vkrope_error* error) {
+    return guarded(error, [&] {
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) { return scale_linear(scaled, factor); });
+    });
+}
+
+vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count, const vkrope_llama3_scaling* scaling, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_llama3_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        const Llama3Scaling numbers = {c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_position_embeddings};
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) { return scale_llama3(scaled, numbers); });
+    });
+}
+
+vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation, vkrope_error* error) {
+    return making(rotation, "rotation", error, [&]() -> Status {
+        vkrope_rotation_info c;
+        if (Status s = read(info, "info", c); !s) return s;
+        if (Status s = check(c); !s) return s;
+        *rotation = wrap(to_cpp(c)).release();
+        return {};
+    });
+}
+
+vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        return write(to_c(*rotation), "info", info);
+    });
+}
+
+void vkrope_rotation_destroy(vkrope_rotation* rotation) {
+    delete rotation;
+}
+
+vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
+                                 uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        const Result<AnglePlan> made = plan_angles(rotation->of, AngleSource(source), max_position, max_image_side);
+        if (!made) return made.status;
+        return write(c::to_c(made.value), "plan", plan);
+    });
+}
+
+vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, void* memory, size_t bytes,
+                                 vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        AnglePlan filled;
+        if (Status s = read_plan(plan, "plan", filled); !s) return s;
+        return fill_angles(rotation->of, filled, memory, bytes);
+    });
+}
+
+vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        AnglePlan divided;
+        if (Status s = read_plan(plan, "plan", divided); !s) return s;
+        const AngleLines of = angle_lines(divided);
+        vkrope_angle_lines c = {};
+        c.count = of.count;
+        c.bytes = of.bytes;
+        return write(c, "lines", lines);
+    });
+}
+
+vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, uint32_t first_line,
+                                      uint32_t lines, void* memory, size_t bytes, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        AnglePlan filled;
+        if (Status s = read_plan(plan, "plan", filled); !s) return s;
+        return fill_angles(rotation->of, filled, first_line, lines, memory, bytes);
+    });
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Tier "kernel" for C. The handles are the C++ objects themselves; recording allocates nothing here either.
+#include "vkrope/kernel.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "c/convert.hpp"
+
+using namespace vkrope;
+using namespace vkrope::c;
+
+namespace {
+
+static_assert(VKROPE_ENABLED_PUSH_DESCRIPTOR == int(push_descriptor) && VKROPE_ENABLED_DEBUG_UTILS == int(debug_utils));
+static_assert(VKROPE_ELEMENT_F16 == int(Element::f16) && VKROPE_ELEMENT_BF16 == int(Element::bf16));
+static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) && VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
+static_assert(VKROPE_DIRECTION_INVERSE == int(Direction::inverse));
+static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) && VKROPE_GAIN_DIVIDE_OUT == int(Gain::divide_out));
+static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == int(Mapping::cpu));
+static_assert(VKROPE_PAIRING_OUT_HALF_SPLIT == 1 + int(Pairing::half_split));
+static_assert(VKROPE_PAIRING_OUT_INTERLEAVED == 1 + int(Pairing::interleaved));
+static_assert(VKROPE_BROADCAST == broadcast);
+
+const Kernel* unwrap(const vkrope_kernel* kernel) {
+    return reinterpret_cast<const Kernel*>(kernel);
+}
+DescriptorArena* unwrap(vkrope_arena* arena) {
+    return reinterpret_cast<DescriptorArena*>(arena);
+}
+
+Status read_device(const vkrope_device_ref* from, DeviceRef& device) {
+    vkrope_device_ref c;
+    if (Status s = read(from, "device", c); !s) return s;
+    device.instance = c.instance;
+    device.physical = c.physical;
+    device.device = c.device;
+    device.get_instance_proc_addr = c.get_instance_proc_addr;
+    device.enabled = c.enabled;
+    device.pipeline_cache = c.pipeline_cache;
+    device.allocator = c.allocator;
+    return {};
+}
+
+Status read_width(const vkrope_width* from, const char* name, Width& width) {
+    vkrope_width c;
+    if (Status s = read_optional(from, name, c); !s) return s;
+    width = {Element(c.in), Element(c.out), c.head_dim, c.rotary_offset};
+    return {};
+}
+
+Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
+    vkrope_kernel_info c;
+    if (Status s = read(from, "info", c); !s) return s;
+    if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
+    if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
+    info.pairing = Pairing(c.pairing);
+    info.rotary_dim = c.rotary_dim;
+    info.angles = AngleSource(c.angles);
+    info.positions = PositionSource(c.positions);
+    info.mapping = Mapping(c.mapping);
+    if (c.pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(c.pairing_out - 1);
+    info.scatter_k = c.scatter_k;
+    return {};
+}
+
+Status read_tensor(const vkrope_tensor* from, const char* name, Tensor& tensor) {
+    vkrope_tensor c;
+    if (Status s = read_optional(from, name, c); !s) return s;
+    tensor.where = c.where;
+    tensor.heads = c.heads;
+    tensor.heads_per_group = c.heads_per_group;
+    tensor.token_stride = c.token_stride;
+    tensor.head_stride = c.head_stride;
+    tensor.batch_stride = c.batch_stride;
+    tensor.group_stride = c.group_stride;
+    tensor.buffer_size = c.buffer_size;
+    return {};
+}
+
+Status read_positions(const vkrope_positions* from, Positions& positions) {
+    vkrope_positions c;
+    if (Status s = read_optional(from, "call.positions", c); !s) return s;
+    positions.first = c.first;
+    positions.ids = c.ids;
+    positions.batch_stride = c.batch_stride;
+    positions.int64 = c.int64_ids;
+    positions.axis_stride = c.axis_stride;
+    if (c.token_stride != 0) positions.token_stride = c.token_stride;
+    return {};
+}
+
+Status read_rows(const vkrope_rows* from, Rows& rows) {
+    vkrope_rows c;
+    if (Status s = read_optional(from, "call.k_rows", c); !s) return s;
+    rows.slots = c.slots;
+    if (c.page_size != 0) rows.page_size = c.page_size;
+    rows.page_stride = c.page_stride;
+    rows.row_stride = c.row_stride;
+    return {};
+}
+
+Status read_angles(const vkrope_angles* from, AnglePlan& plan, Angles& angles) {
+    vkrope_angles c;
+    if (Status s = read_optional(from, "call.angles", c); !s) return s;
+    angles.view = c.view;
+    angles.buffer = c.buffer;
+    if (!c.plan) return {};  // for the rules of the kernel tier to judge
+    angles.plan = &plan;
+    return read_plan(c.plan, "call.angles.plan", plan);
+}
+
+/// `plan` is where call.angles points to.
+Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
+    vkrope_call c;
+    if (Status s = read(from, "call", c); !s) return s;
+    if (c.batch != 0) call.batch = c.batch;
+    call.tokens = c.tokens;
+    if (Status s = read_tensor(c.q_in, "call.q_in", call.q_in); !s) return s;
+    if (Status s = read_tensor(c.q_out, "call.q_out", call.q_out); !s) return s;
+    if (Status s = read_tensor(c.k_in, "call.k_in", call.k_in); !s) return s;
+    if (Status s = read_tensor(c.k_out, "call.k_out", call.k_out); !s) return s;
+    if (Status s = read_positions(c.positions, call.positions); !s) return s;
+    if (Status s = read_angles(c.angles, plan, call.angles); !s) return s;
+    if (Status s = read_rows(c.k_rows, call.k_rows); !s) return s;
+    call.direction = Direction(c.direction);
+    call.gain = Gain(c.gain);
+    call.out_of_range = c.out_of_range;
+    return {};
+}
+
+}  // namespace
+
+vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
+                                      PFN_vkGetInstanceProcAddr get_instance_proc_addr, vkrope_requirements* requirements,
+                                      vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        const Result<Requirements> asked = vkrope::requirements(instance, physical, get_instance_proc_addr);
+        if (!asked) return asked.status;
+        vkrope_requirements c = {};
+        static_assert(std::size(c.optional_extensions) == std::size(Requirements{}.optional_extensions));
+        c.api_version = asked->api_version;
+        c.enabled = asked->enabled;
+        c.optional_extension_count = asked->optional_extension_count;
+        std::copy(std::begin(asked->optional_extensions), std::end(asked->optional_extensions), c.optional_extensions);
+        return write(c, "requirements", requirements);
+    });
+}
+
+vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info, vkrope_kernel** kernel,
+                                   vkrope_error* error) {
+    return making(kernel, "kernel", error, [&]() -> Status {
+        DeviceRef ref;
+        if (Status s = read_device(device, ref); !s) return s;
+        KernelInfo made_for;
+        if (Status s = read_info(info, made_for); !s) return s;
+        const Result<Kernel*> made = create(ref, made_for);
+        *kernel = reinterpret_cast<vkrope_kernel*>(made.value);
+        return made.status;
+    });
+}
+
+void vkrope_kernel_destroy(vkrope_kernel* kernel) {
+    destroy(reinterpret_cast<Kernel*>(kernel));
+}
+
+vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** arena, vkrope_error* error) {
+    return making(arena, "arena", error, [&]() -> Status {
+        if (Status s = not_null(kernel, "kernel"); !s) return s;
+        const Result<DescriptorArena*> made = create_arena(unwrap(kernel), calls);
+        *arena = reinterpret_cast<vkrope_arena*>(made.value);
+        return made.status;
+    });
+}
+
+void vkrope_arena_reset(vkrope_arena* arena) {
+    if (arena) reset(unwrap(arena));
+}
+
+void vkrope_arena_destroy(vkrope_arena* arena) {
+    destroy(unwrap(arena));
+}
+
+vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        const Boundary at = vkrope::boundary();
+        vkrope_boundary c = {};
+        c.stage = at.stage;
+        c.input_access = at.input_access;
+        c.output_access = at.output_access;
+        c.in_place_access = at.in_place_access;
+        return write(c, "boundary", boundary);
+    });
+}
+
+vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel, const vkrope_call* call, vkrope_arena* arena,
+                            vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        AnglePlan plan;
+        Call converted;
+        if (Status s = read_call(call, plan, converted); !s) return s;
+        return record(commands, unwrap(kernel), converted, unwrap(arena));
+    });
+}

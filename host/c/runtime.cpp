@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Tier "runtime" for C.
+#include "vkrope/runtime.hpp"
+
+#include "c/convert.hpp"
+#include "status.hpp"
+
+using namespace vkrope;
+using namespace vkrope::c;
+
+struct vkrope_device_list {
+    std::vector<DeviceInfo> of;
+};
+struct vkrope_device {
+    Device of;
+};
+struct vkrope_buffer {
+    Buffer of;
+};
+struct vkrope_angle_table {
+    AngleTable of;
+    vkrope_angle_plan plan;  // of.plan(), for vkrope_angles to refer to
+};
+struct vkrope_host_rotation {
+    HostRotation of;
+};
+
+namespace {
+
+static_assert(VKROPE_LAYOUT_BHSD == int(Layout::bhsd) && VKROPE_LAYOUT_SBHD == int(Layout::sbhd) &&
+              VKROPE_LAYOUT_THD == int(Layout::thd));
+
+Status read_options(const vkrope_device_options* from, DeviceOptions& options) {
+    vkrope_device_options c;
+    if (Status s = read_optional(from, "options", c); !s) return s;
+    if (c.select) options.select = c.select;
+    options.get_instance_proc_addr = c.get_instance_proc_addr;
+    options.validation = c.validation;
+    options.push_descriptors = !c.no_push_descriptors;
+    if (c.on_message) {
+        options.on_message = [call = c.on_message, user_data = c.user_data](const Message& message) {
+            call(user_data, message.error, message.id, message.text);
+        };
+    }
+    if (c.timeout_ns != 0) options.timeout_ns = c.timeout_ns;
+    return {};
+}
+
+Status write_info(const DeviceInfo& device, vkrope_device_info* info) {
+    vkrope_device_info c = {};
+    c.name = device.name.c_str();
+    c.driver = device.driver.c_str();
+    c.uuid = device.uuid.c_str();
+    c.reason = device.reason.c_str();
+    c.type = device.type;
+    c.api_version = device.api_version;
+    c.suitable = device.suitable;
+    c.memory_bytes = device.memory_bytes;
+    c.limits = &device.limits;
+    return write(c, "info", info);
+}
+
+Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
+    vkrope_host_shape c;
+    if (Status s = read(from, "shape", c); !s) return s;
+    if (Status s = not_null(c.positions, "shape.positions"); !s && c.position_count != 0) return s;
+    if (c.positions && c.position_count == 0 && c.tokens != 0) {
+        return error(Code::invalid_argument, "shape.position_count is 0: shape.positions is not null");
+    }
+    if (c.batch != 0) shape.batch = c.batch;
+    shape.tokens = c.tokens;
+    shape.q_heads = c.q_heads;
+    shape.k_heads = c.k_heads;
+    shape.q_head_dim = c.q_head_dim;
+    shape.k_head_dim = c.k_head_dim;
+    shape.element = Element(c.element);
+    shape.layout = Layout(c.layout);
+    shape.positions.assign(c.positions, c.positions + c.position_count);
+    shape.first_position = c.first_position;
+    shape.angles = AngleSource(c.angles);
+    shape.mapping = Mapping(c.mapping);
+    shape.in_place = c.in_place;
+    return {};
+}
+
+/// A handle for what was made, if it was.
+template <class Handle, class Value>
+Status hand_out(Result<Value>&& made, Handle** handle) {
+    if (!made) return made.status;
+    *handle = new Handle{std::move(made.value)};
+    return {};
+}
+
+Status hand_out(const Result<std::optional<double>>& spent, double* nanoseconds) {
+    if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
+    return spent.status;
+}
+
+}  // namespace
+
+vkrope_result vkrope_device_list_create(const vkrope_device_options* options, vkrope_device_list** list, vkrope_error* error) {
+    return making(list, "list", error, [&]() -> Status {
+        DeviceOptions asked;
+        if (Status s = read_options(options, asked); !s) return s;
+        return hand_out(devices(asked), list);
+    });
+}
+
+uint32_t vkrope_device_list_count(const vkrope_device_list* list) {
+    return list ? uint32_t(list->of.size()) : 0;
+}
+
+vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t index, vkrope_device_info* info,
+                                     vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(list, "list"); !s) return s;
+        const uint32_t count = vkrope_device_list_count(list);
+        if (index >= count) return vkrope::error(Code::invalid_argument, "index is %u: the list has %u devices", index, count);
+        return write_info(list->of[index], info);
+    });
+}
+
+void vkrope_device_list_destroy(vkrope_device_list* list) {
+    delete list;
+}
+
+vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device, vkrope_error* error) {
+    return making(device, "device", error, [&]() -> Status {
+        DeviceOptions asked;
+        if (Status s = read_options(options, asked); !s) return s;
+        return hand_out(Device::open(asked), device);
+    });
+}
+
+vkrope_result vkrope_device_get_info(const vkrope_device* device, vkrope_device_info* info, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        return write_info(device->of.info(), info);
+    });
+}
+
+vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_ref* ref, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        const DeviceRef& of = device->of.ref();
+        vkrope_device_ref c = {};
+        c.instance = of.instance;
+        c.physical = of.physical;
+        c.device = of.device;
+        c.get_instance_proc_addr = of.get_instance_proc_addr;
+        c.enabled = of.enabled;
+        c.pipeline_cache = of.pipeline_cache;
+        c.allocator = of.allocator;
+        return write(c, "ref", ref);
+    });
+}
+
+vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* family, VkQueue* queue, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (family) *family = device->of.queue_family();
+        if (queue) *queue = device->of.queue();
+        return {};
+    });
+}
+
+vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record, void* user_data, double* nanoseconds,
+                                   vkrope_error* error) {
+    vkrope_error refused = {};  // what the callback answered: it may be a code that no Status has
+    const vkrope_result result = guarded(error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (!record) return vkrope::error(Code::invalid_argument, "record is null");
+        const auto submitted = device->of.submit([&](VkCommandBuffer commands) -> Status {
+            refused.code = record(user_data, commands, &refused);
+            return refused.code == VKROPE_SUCCESS ? Status{} : vkrope::error(Code::invalid_argument, "record failed");
+        });
+        return hand_out(submitted, nanoseconds);
+    });
+    if (refused.code == VKROPE_SUCCESS) return result;
+    if (error) *error = refused;
+    return refused.code;
+}
+
+void vkrope_device_destroy(vkrope_device* device) {
+    delete device;
+}
+
+vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer, vkrope_error* error) {
+    return making(buffer, "buffer", error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        return hand_out(Buffer::make(device->of, bytes), buffer);
+    });
+}
+
+VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer) {
+    return buffer ? buffer->of.whole() : VkDescriptorBufferInfo{};
+}
+
+vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes, uint64_t offset, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(buffer, "buffer"); !s) return s;
+        if (Status s = not_null(source, "source"); !s && bytes != 0) return s;
+        return buffer->of.upload(source, bytes, offset);
+    });
+}
+
+vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes, uint64_t offset, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(buffer, "buffer"); !s) return s;
+        if (Status s = not_null(target, "target"); !s && bytes != 0) return s;
+        return buffer->of.download(target, bytes, offset);
+    });
+}
+
+void vkrope_buffer_destroy(vkrope_buffer* buffer) {
+    delete buffer;
+}
+
+vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation, vkrope_angle_source source,
+                                        uint64_t max_position, vkrope_angle_table** table, vkrope_error* error) {
+    return making(table, "table", error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, AngleSource(source), max_position);
+        if (!made) return made.status;
+        const vkrope_angle_plan plan = to_c(made->plan());
+        *table = new vkrope_angle_table{std::move(made.value), plan};
+        return {};
+    });
+}
+
+vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_angles* angles, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(table, "table"); !s) return s;
+        const Angles of = table->of.angles();
+        vkrope_angles c = {};
+        c.plan = &table->plan;
+        c.view = of.view;
+        c.buffer = of.buffer;
+        return write(c, "angles", angles);
+    });
+}
+
+void vkrope_angle_table_destroy(vkrope_angle_table* table) {
+    delete table;
+}
+
+vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation, const vkrope_host_shape* shape,
+                                          vkrope_host_rotation** host_rotation, vkrope_error* error) {
+    return making(host_rotation, "host_rotation", error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        HostShape of;
+        if (Status s = read_shape(shape, of); !s) return s;
+        return hand_out(HostRotation::make(device->of, rotation->of, of), host_rotation);
+    });
+}
+
+size_t vkrope_host_rotation_q_bytes(const vkrope_host_rotation* host_rotation) {
+    return host_rotation ? host_rotation->of.q_bytes() : 0;
+}
+
+size_t vkrope_host_rotation_k_bytes(const vkrope_host_rotation* host_rotation) {
+    return host_rotation ? host_rotation->of.k_bytes() : 0;
+}
+
+vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        return host_rotation->of.upload(q, k);
+    });
+}
+
+vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction, double* nanoseconds,
+                                       vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        return hand_out(host_rotation->of.run(Direction(direction)), nanoseconds);
+    });
+}
+
+vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        return host_rotation->of.download(q, k);
+    });
+}
+
+void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation) {
+    delete host_rotation;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "c/structs.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "c/guard.hpp"
+#include "status.hpp"
+
+namespace vkrope::c {
+
+namespace {
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+// A field that is added later must not lie where an older caller has padding, which may hold anything: structs end with their last
+// field. Only where pointers have 64 bits; elsewhere, sizes are those of one version.
+#define VKROPE_ENDS_WITH(type, last) \
+    static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), #type " ends with padding")
+VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
+VKROPE_ENDS_WITH(vkrope_rotation_info, warning_count);
+VKROPE_ENDS_WITH(vkrope_angle_plan, bytes);
+VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);
+VKROPE_ENDS_WITH(vkrope_model_query, seq_len);
+VKROPE_ENDS_WITH(vkrope_requirements, optional_extensions);
+VKROPE_ENDS_WITH(vkrope_device_ref, allocator);
+VKROPE_ENDS_WITH(vkrope_width, rotary_offset);
+VKROPE_ENDS_WITH(vkrope_kernel_info, k);
+VKROPE_ENDS_WITH(vkrope_tensor, buffer_size);
+VKROPE_ENDS_WITH(vkrope_rows, row_stride);
+VKROPE_ENDS_WITH(vkrope_positions, token_stride);
+VKROPE_ENDS_WITH(vkrope_angles, buffer);
+VKROPE_ENDS_WITH(vkrope_call, out_of_range);
+VKROPE_ENDS_WITH(vkrope_boundary, in_place_access);
+VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
+VKROPE_ENDS_WITH(vkrope_device_info, limits);
+VKROPE_ENDS_WITH(vkrope_host_shape, in_place);
+#undef VKROPE_ENDS_WITH
+
+// The size that the struct at `pointer` says it has.
+Status size_of(const void* pointer, const char* name, std::size_t& size) noexcept {
+    if (Status s = not_null(pointer, name); !s) return s;
+    std::memcpy(&size, pointer, sizeof size);
+    if (size >= sizeof size) return {};
+    return error(Code::invalid_argument, "%s.struct_size is %llu: must be sizeof of the struct", name, ull{size});
+}
+
+}  // namespace
+
+Status read_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept {
+    std::size_t size = 0;
+    if (Status s = size_of(from, name, size); !s) return s;
+    const auto* bytes = static_cast<const unsigned char*>(from);
+    for (std::size_t i = known; i < size; ++i) {
+        if (bytes[i] == 0) continue;
+        return error(Code::invalid_argument, "%s.struct_size is %llu: this version knows %llu bytes, and byte %llu is not 0", name,
+                     ull{size}, ull{known}, ull{i});
+    }
+    std::memset(to, 0, known);
+    std::memcpy(to, from, std::min(size, known));
+    return {};
+}
+
+Status write_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept {
+    std::size_t size = 0;
+    if (Status s = size_of(to, name, size); !s) return s;
+    const std::size_t header = sizeof size, copied = std::min(size, known);
+    std::memset(static_cast<unsigned char*>(to) + header, 0, size - header);
+    std::memcpy(static_cast<unsigned char*>(to) + header, static_cast<const unsigned char*>(from) + header, copied - header);
+    return {};
+}
+
+}  // namespace vkrope::c

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the program share: a rotation of four channels, and how results are judged. */
+#ifndef C_APP_H
+#define C_APP_H
+
+#include <vkrope/vkrope.h>
+
+enum { head_dim = 4, pairs = head_dim / 2, position = 7 };
+static const double base = 10000.0;
+
+/* The rotation of the whole head row, half_split; the caller destroys it. */
+int make_rotation(vkrope_rotation** rotation);
+
+/* Whether `rotated` is `row` at `position` within the library's bound, 2.5 u (|x0| + |x1|); `direction` is 1, or -1 for the
+   inverse. */
+int is_rotated(const char* what, const float* row, const float* rotated, int direction);
+
+/* 1 for success; otherwise says what failed, and in which words. */
+int succeeded(const char* what, vkrope_result result, const vkrope_error* error);
+
+int use_frequencies(void);
+int use_host_memory(vkrope_device* device);
+int use_submit(vkrope_device* device);
+int use_own_commands(vkrope_device* device);
+
+#endif

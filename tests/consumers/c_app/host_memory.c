@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The short way: tensors in host memory, everything else the library's. */
+#include <stdio.h>
+
+#include "c_app.h"
+
+static int rotate(vkrope_host_rotation* work) {
+    const float q[head_dim] = {1, 2, 3, 4}, k[head_dim] = {-0.5f, 0.25f, 8, -1};
+    float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0};
+    double nanoseconds = 0;
+    vkrope_error error;
+    if (vkrope_host_rotation_q_bytes(work) != sizeof q || vkrope_host_rotation_k_bytes(work) != sizeof k) {
+        fprintf(stderr, "q has %zu bytes, k %zu\n", vkrope_host_rotation_q_bytes(work), vkrope_host_rotation_k_bytes(work));
+        return 0;
+    }
+    return succeeded("vkrope_host_rotation_upload", vkrope_host_rotation_upload(work, q, k, &error), &error) &&
+           succeeded("vkrope_host_rotation_run", vkrope_host_rotation_run(work, VKROPE_DIRECTION_FORWARD, &nanoseconds, &error),
+                     &error) &&
+           succeeded("vkrope_host_rotation_download", vkrope_host_rotation_download(work, rotated_q, rotated_k, &error), &error) &&
+           is_rotated("host memory, q", q, rotated_q, 1) && is_rotated("host memory, k", k, rotated_k, 1);
+}
+
+int use_host_memory(vkrope_device* device) {
+    vkrope_rotation* rotation = NULL;
+    vkrope_host_rotation* work = NULL;
+    vkrope_error error;
+    const vkrope_host_shape shape = {
+        .struct_size = sizeof shape,
+        .tokens = 1,
+        .q_heads = 1,
+        .k_heads = 1,
+        .first_position = position,
+    };
+    const int good =
+        make_rotation(&rotation) &&
+        succeeded("vkrope_host_rotation_create", vkrope_host_rotation_create(device, rotation, &shape, &work, &error), &error) &&
+        rotate(work);
+    vkrope_host_rotation_destroy(work);
+    vkrope_rotation_destroy(rotation);
+    return good;
+}

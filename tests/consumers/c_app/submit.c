@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The way between: kernel, tensors and calls of our own; table, command buffer and waiting the library's. The table is a
+   texture. */
+#include <stdio.h>
+#include <string.h>
+
+#include "c_app.h"
+
+struct work {
+    vkrope_kernel* kernel;
+    vkrope_arena* arena;
+    vkrope_angle_table* table;
+    vkrope_buffer* row;
+};
+
+static int make(struct work* w, vkrope_device* device, const vkrope_rotation* rotation, const float* row, size_t bytes) {
+    vkrope_error error;
+    vkrope_device_ref ref = {.struct_size = sizeof ref};
+    const vkrope_width k = {.struct_size = sizeof k, .head_dim = head_dim};
+    const vkrope_kernel_info info = {.struct_size = sizeof info, .rotary_dim = head_dim, .k = &k};
+    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
+    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &w->kernel, &error), &error)) return 0;
+    if (!(ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) &&
+        !succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 1, &w->arena, &error), &error)) {
+        return 0;
+    }
+    return succeeded("vkrope_angle_table_create",
+                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_DIRECT_TEXTURE, position + 1, &w->table, &error),
+                     &error) &&
+           succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, &w->row, &error), &error) &&
+           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->row, row, bytes, 0, &error), &error);
+}
+
+static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
+    const struct work* w = user_data;
+    const vkrope_tensor row = {.struct_size = sizeof row, .where = vkrope_buffer_whole(w->row), .heads = 1};
+    const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
+    vkrope_angles angles = {.struct_size = sizeof angles};
+    const vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
+    if (result != VKROPE_SUCCESS) return result;
+    const vkrope_call call = {
+        .struct_size = sizeof call,
+        .tokens = 1,
+        .k_in = &row,
+        .k_out = &row,
+        .positions = &positions,
+        .angles = &angles,
+    };
+    return vkrope_record(commands, w->kernel, &call, w->arena, error);
+}
+
+/* A callback that fails: nothing is submitted, and its words come back. */
+static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
+    (void)user_data;
+    (void)commands;
+    strcpy(error->what, "not today");
+    return VKROPE_ERROR_LIMIT_EXCEEDED;
+}
+
+static int rotate(struct work* w, vkrope_device* device, const float* row, size_t bytes) {
+    float rotated[head_dim] = {0};
+    double nanoseconds = 0;
+    vkrope_error error;
+    if (vkrope_device_submit(device, refuse, NULL, NULL, &error) != VKROPE_ERROR_LIMIT_EXCEEDED ||
+        error.code != VKROPE_ERROR_LIMIT_EXCEEDED || strcmp(error.what, "not today") != 0) {
+        fprintf(stderr, "a refused submission came back as: %s\n", error.what);
+        return 0;
+    }
+    return succeeded("vkrope_device_submit", vkrope_device_submit(device, record, w, &nanoseconds, &error), &error) &&
+           succeeded("vkrope_buffer_download", vkrope_buffer_download(w->row, rotated, bytes, 0, &error), &error) &&
+           is_rotated("submit, in place", row, rotated, 1);
+}
+
+int use_submit(vkrope_device* device) {
+    const float row[head_dim] = {4, -3, 2, 1};
+    struct work w = {0};
+    vkrope_rotation* rotation = NULL;
+    const int good = make_rotation(&rotation) && make(&w, device, rotation, row, sizeof row) && rotate(&w, device, row, sizeof row);
+    vkrope_buffer_destroy(w.row);
+    vkrope_angle_table_destroy(w.table);
+    vkrope_arena_destroy(w.arena);
+    vkrope_kernel_destroy(w.kernel);
+    vkrope_rotation_destroy(rotation);
+    return good;
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The shared library of the C interface exports what vkrope.h declares and nothing else, under a name with its version; and the header
+# compiles alone, as C11 and as C++17.
+set -eu
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+header="$SOURCE/host/include/vkrope/vkrope.h"
+library="$BUILD/host/c/libvkrope.so"
+[ -e "$library" ] || { echo "no libvkrope.so in $BUILD/host/c"; exit 1; }
+
+nm -D --defined-only "$library" | awk '{ print $NF }' | sort >"$SCRATCH/exported"
+sed -n 's/^VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\1/p' "$header" | sort >"$SCRATCH/declared"
+[ "$(wc -l <"$SCRATCH/declared")" -gt 20 ] || { echo "found too few declarations in vkrope.h"; exit 1; }
+if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
+    echo "vkrope.h declares (<) and libvkrope.so exports (>) different functions:"
+    cat "$SCRATCH/difference"
+    exit 1
+fi
+
+dynamic=$(readelf -d "$library")
+echo "$dynamic" | grep -q 'SONAME.*\[libvkrope\.so\.0\]' || { echo "the SONAME is not libvkrope.so.0"; exit 1; }
+[ -e "$library.$VERSION" ] || { echo "libvkrope.so.$VERSION was not built"; exit 1; }
+# The loader is found at run time.
+! echo "$dynamic" | grep 'NEEDED.*libvulkan' || { echo "libvkrope.so links the Vulkan loader"; exit 1; }
+
+CC=${CC:-$(command -v cc || command -v gcc || command -v clang || true)}
+[ -n "$CC" ] || { echo "no C compiler: set CC"; exit 1; }
+cat >"$SCRATCH/alone.c" <<'END'
+#include <vkrope/vkrope.h>
+const char* first_word(void);
+const char* first_word(void) { return vkrope_status_string(VKROPE_SUCCESS); }
+END
+cat >"$SCRATCH/version.c" <<'END'
+#include <vkrope/vkrope.h>
+#include <stdio.h>
+int main(void) {
+    printf("%d.%d.%d %u.%u.%u\n", VKROPE_VERSION_MAJOR, VKROPE_VERSION_MINOR, VKROPE_VERSION_PATCH, vkrope_version() >> 22,
+           vkrope_version() >> 12 & 0x3ff, vkrope_version() & 0xfff);
+    return 0;
+}
+END
+include=$SOURCE/host/include
+"$CC" -std=c11 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" -o "$SCRATCH/alone.o"
+"$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" -o "$SCRATCH/alone_cpp.o"
+
+# One version: the header's, the library's, the project's. A library with sanitizers needs a program with them.
+if ! echo "$dynamic" | grep -q 'NEEDED.*san\.so'; then
+    "$CC" -std=c11 -I"$include" "$SCRATCH/version.c" -L"$BUILD/host/c" -Wl,-rpath,"$BUILD/host/c" -lvkrope -o "$SCRATCH/version"
+    versions=$("$SCRATCH/version")
+    [ "$versions" = "$VERSION $VERSION" ] || { echo "header and library: $versions; the project is $VERSION"; exit 1; }
+fi

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+// The rules that the C interface adds to the C++ one: sizes of structs, zero as the default, codes, and that nothing but a code
+// comes out. Linked with the shared library, so that what is tested is what other languages call.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.h"
+
+namespace {
+
+struct DestroyRotation {
+    void operator()(vkrope_rotation* rotation) const { vkrope_rotation_destroy(rotation); }
+};
+using OwnedRotation = std::unique_ptr<vkrope_rotation, DestroyRotation>;
+
+template <class Struct>
+Struct sized() {
+    Struct s = {};
+    s.struct_size = sizeof s;
+    return s;
+}
+
+const std::vector<double> frequencies = {1.0, 0.01};
+
+vkrope_rotation_info four_channels() {
+    auto info = sized<vkrope_rotation_info>();
+    info.head_dim = info.rotary_dim = 4;
+    info.inv_freq = frequencies.data();
+    info.inv_freq_count = frequencies.size();
+    return info;
+}
+
+OwnedRotation rotation_of(const vkrope_rotation_info& info) {
+    vkrope_rotation* rotation = nullptr;
+    vkrope_error error;
+    REQUIRE_MESSAGE(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_SUCCESS, error.what);
+    return OwnedRotation(rotation);
+}
+
+vkrope_rotation_info info_of(const OwnedRotation& rotation) {
+    auto info = sized<vkrope_rotation_info>();
+    REQUIRE(vkrope_rotation_get_info(rotation.get(), &info, nullptr) == VKROPE_SUCCESS);
+    return info;
+}
+
+bool says(const vkrope_error& error, const char* words) {
+    INFO(error.what);
+    return std::strstr(error.what, words) != nullptr;
+}
+
+PFN_vkVoidFunction VKAPI_PTR no_functions(VkInstance, const char*) {
+    return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("C: the header's version is the library's and the project's") {
+    CHECK(vkrope_version() == VKROPE_VERSION);
+    const std::string header = std::to_string(VKROPE_VERSION_MAJOR) + "." + std::to_string(VKROPE_VERSION_MINOR) + "." +
+                               std::to_string(VKROPE_VERSION_PATCH);
+    CHECK(header == VKROPE_TEST_VERSION);
+}
+
+TEST_CASE("C: every code has words of its own, any other number has some") {
+    std::vector<std::string> seen;
+    for (int code = VKROPE_SUCCESS; code >= VKROPE_ERROR_INTERNAL; --code) {
+        const std::string words = vkrope_status_string(vkrope_result(code));
+        CHECK(words != "unknown result");
+        for (const std::string& other : seen) CHECK(words != other);
+        seen.push_back(words);
+    }
+    CHECK(std::string(vkrope_status_string(vkrope_result(-12))) == "unknown result");
+    CHECK(std::string(vkrope_status_string(vkrope_result(1))) == "unknown result");
+}
+
+TEST_CASE("C: an error is written whole, success clears it, and nobody has to ask for it") {
+    vkrope_error error;
+    std::memset(&error, 0x5a, sizeof error);
+    double inv_freq[2];
+    CHECK(vkrope_default_inv_freq(-1.0, 4, inv_freq, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(error.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(error.vk_result == VK_SUCCESS);
+    CHECK(says(error, "base is -1"));
+    CHECK(vkrope_default_inv_freq(-1.0, 4, inv_freq, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
+
+    CHECK(vkrope_default_inv_freq(10000.0, 4, inv_freq, &error) == VKROPE_SUCCESS);
+    CHECK(error.code == VKROPE_SUCCESS);
+    CHECK(std::string(error.what).empty());
+}
+
+TEST_CASE("C: struct_size 0 is an error that names it") {
+    auto info = four_channels();
+    vkrope_error error;
+    for (const std::size_t size : {std::size_t{0}, sizeof(std::size_t) - 1}) {
+        info.struct_size = size;
+        auto* rotation = reinterpret_cast<vkrope_rotation*>(&info);
+        CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, "info.struct_size"));
+        CHECK(rotation == nullptr);
+    }
+    vkrope_boundary boundary = {};
+    CHECK(vkrope_get_boundary(&boundary, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "boundary.struct_size"));
+}
+
+TEST_CASE("C: an older, smaller struct has zeros where it ends") {
+    auto info = four_channels();
+    info.attention_factor = 3;
+    info.softmax_scale = 5;
+    info.rope_type = "not part of the older struct";
+    info.struct_size = offsetof(vkrope_rotation_info, softmax_scale);
+    const OwnedRotation rotation = rotation_of(info);
+    const vkrope_rotation_info read = info_of(rotation);
+    CHECK(read.attention_factor == 3);
+    CHECK(read.softmax_scale == 1);
+    CHECK(std::string(read.rope_type) == "default");
+}
+
+TEST_CASE("C: a newer, larger struct is accepted while its new fields are 0") {
+    struct Newer {
+        vkrope_rotation_info known;
+        std::uint64_t added[2];
+    } newer = {four_channels(), {0, 0}};
+    newer.known.struct_size = sizeof newer;
+    vkrope_error error;
+    vkrope_rotation* rotation = nullptr;
+    CHECK(vkrope_rotation_create(&newer.known, &rotation, &error) == VKROPE_SUCCESS);
+
+    // What is filled becomes 0 where this version has nothing to say.
+    newer.added[1] = 7;
+    CHECK(vkrope_rotation_get_info(rotation, &newer.known, &error) == VKROPE_SUCCESS);
+    CHECK(newer.known.struct_size == sizeof newer);
+    CHECK(newer.known.head_dim == 4);
+    CHECK(newer.added[1] == 0);
+    vkrope_rotation_destroy(rotation);
+
+    newer.known = four_channels();
+    newer.known.struct_size = sizeof newer;
+    newer.added[1] = 1;
+    CHECK(vkrope_rotation_create(&newer.known, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.struct_size"));
+    CHECK(rotation == nullptr);
+}
+
+TEST_CASE("C: no byte past the size of a smaller struct is written") {
+    const OwnedRotation rotation = rotation_of(four_channels());
+    auto plan = sized<vkrope_angle_plan>();
+    plan.struct_size = offsetof(vkrope_angle_plan, pairs);
+    plan.pairs = 1234;
+    plan.bytes = 5678;
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 8, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_DIRECT_BUFFER);
+    CHECK(plan.usage == VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+    CHECK(plan.pairs == 1234);
+    CHECK(plan.bytes == 5678);
+}
+
+TEST_CASE("C: a rotation gives back what it was made of, zero being the default") {
+    const char* const warnings[] = {"first", "second"};
+    auto info = four_channels();
+    info.pairing = VKROPE_PAIRING_INTERLEAVED;
+    info.head_dim = 12;
+    info.q_rotary_offset = 1;
+    info.k_rotary_offset = 2;
+    info.softmax_scale = 0.5;
+    info.max_position = 1 << 20;
+    info.rope_type = "llama3";
+    info.warnings = warnings;
+    info.warning_count = 2;
+    const OwnedRotation rotation = rotation_of(info);
+    const vkrope_rotation_info read = info_of(rotation);
+    CHECK(read.pairing == VKROPE_PAIRING_INTERLEAVED);
+    CHECK(read.head_dim == 12);
+    CHECK(read.rotary_dim == 4);
+    CHECK(read.q_rotary_offset == 1);
+    CHECK(read.k_rotary_offset == 2);
+    CHECK(read.unrotated == VK_FALSE);
+    REQUIRE(read.inv_freq_count == 2);
+    CHECK(read.inv_freq != info.inv_freq);  // a copy
+    CHECK(read.inv_freq[1] == 0.01);
+    CHECK(read.attention_factor == 1);
+    CHECK(read.softmax_scale == 0.5);
+    CHECK(read.max_position == 1 << 20);
+    CHECK(std::string(read.rope_type) == "llama3");
+    REQUIRE(read.warning_count == 2);
+    CHECK(std::string(read.warnings[1]) == "second");
+    // And what it gives back makes the same again.
+    CHECK(info_of(rotation_of(read)).k_rotary_offset == 2);
+}
+
+TEST_CASE("C: arrays without a size are believed only where their count is the rule's") {
+    vkrope_error error;
+    vkrope_rotation* rotation = nullptr;
+    auto info = four_channels();
+    info.inv_freq_count = 16;  // bytes, say
+    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.inv_freq_count is 16"));
+    info = four_channels();
+    info.inv_freq = nullptr;
+    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.inv_freq is null"));
+    const char* const hole[] = {"first", nullptr};
+    info = four_channels();
+    info.warnings = hole;
+    info.warning_count = 2;
+    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.warnings[1]"));
+    CHECK(rotation == nullptr);
+}
+
+TEST_CASE("C: the numbers are those of the C++ tier") {
+    const auto expected = vkrope::default_inv_freq(500000.0, 128);
+    std::vector<double> made(64);
+    REQUIRE(vkrope_default_inv_freq(500000.0, 128, made.data(), nullptr) == VKROPE_SUCCESS);
+    CHECK(made == expected.value);
+
+    auto scaling = sized<vkrope_llama3_scaling>();
+    scaling.factor = 8;
+    scaling.low_freq_factor = 1;
+    scaling.high_freq_factor = 4;
+    scaling.original_max_position_embeddings = 8192;
+    auto scaled = expected.value;
+    REQUIRE(vkrope::scale_llama3(scaled, {8, 1, 4, 8192}));
+    REQUIRE(vkrope::scale_linear(scaled, 2));
+    REQUIRE(vkrope_scale_llama3(made.data(), made.size(), &scaling, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_scale_linear(made.data(), made.size(), 2, nullptr) == VKROPE_SUCCESS);
+    CHECK(made == scaled);
+
+    // A failure changes nothing.
+    vkrope_error error;
+    scaling.high_freq_factor = 1;
+    CHECK(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "low_freq_factor"));
+    CHECK(vkrope_scale_linear(made.data(), made.size(), 0, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(made == scaled);
+}
+
+TEST_CASE("C: plan and content of a table are those of the C++ tier") {
+    const OwnedRotation rotation = rotation_of(four_channels());
+    vkrope::Rotation same;
+    same.head_dim = same.rotary_dim = 4;
+    same.inv_freq = frequencies;
+    for (const auto source : {vkrope::AngleSource::direct_texture, vkrope::AngleSource::direct_buffer}) {
+        const auto expected = vkrope::plan_angles(same, source, 100, 64);
+        REQUIRE(expected);
+        auto plan = sized<vkrope_angle_plan>();
+        REQUIRE(vkrope_plan_angles(rotation.get(), vkrope_angle_source(source), 100, 64, &plan, nullptr) == VKROPE_SUCCESS);
+        CHECK(int(plan.source) == int(expected->source));
+        CHECK(plan.format == expected->format);
+        CHECK(plan.extent.width == expected->extent.width);
+        CHECK(plan.extent.height == expected->extent.height);
+        CHECK(plan.usage == expected->usage);
+        CHECK(plan.pairs == expected->pairs);
+        CHECK(plan.rows == expected->rows);
+        CHECK(plan.fold_log2 == expected->fold_log2);
+        CHECK(plan.row_texels == expected->row_texels);
+        REQUIRE(plan.bytes == expected->bytes);
+
+        std::vector<float> theirs(expected->bytes / 4), ours(expected->bytes / 4);
+        REQUIRE(vkrope::fill_angles(same, expected.value, theirs.data(), expected->bytes));
+        REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes, nullptr) == VKROPE_SUCCESS);
+        CHECK(ours == theirs);
+
+        // The same in two parts.
+        auto lines = sized<vkrope_angle_lines>();
+        REQUIRE(vkrope_get_angle_lines(&plan, &lines, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(lines.count * lines.bytes == plan.bytes);
+        std::vector<float> parts(expected->bytes / 4);
+        const auto half = std::uint32_t(lines.count / 2), rest = std::uint32_t(lines.count - half);
+        const std::size_t half_bytes = half * lines.bytes;
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, 0, half, parts.data(), half_bytes, nullptr) == VKROPE_SUCCESS);
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, half, rest, parts.data() + half_bytes / 4, plan.bytes - half_bytes,
+                                      nullptr) == VKROPE_SUCCESS);
+        CHECK(parts == theirs);
+
+        vkrope_error error;
+        CHECK(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes - 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, "bytes"));
+    }
+    vkrope_error error;
+    auto plan = sized<vkrope_angle_plan>();
+    CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "source is 99"));
+}
+
+TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
+    vkrope_error error;
+    vkrope_rotation* rotation = nullptr;
+    const char broken[] = "{\"model_type\": ";
+    CHECK(vkrope_rotation_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) == VKROPE_ERROR_INVALID_DATA);
+    CHECK(rotation == nullptr);
+    CHECK(!std::string(error.what).empty());
+    CHECK(vkrope_rotation_from_hf_config(nullptr, 0, nullptr, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "json is null"));
+}
+
+TEST_CASE("C: what is asked of a model, zero being the default") {
+    const std::string json =
+        R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "rope_theta": 10000.0, "num_hidden_layers": 3,
+            "max_position_embeddings": 2048})";
+    auto query = sized<vkrope_model_query>();
+    const auto ask = [&](vkrope_error& error) {
+        vkrope_rotation* rotation = nullptr;
+        const vkrope_result result = vkrope_rotation_from_hf_config(json.data(), json.size(), &query, &rotation, &error);
+        CHECK((rotation != nullptr) == (result == VKROPE_SUCCESS));
+        vkrope_rotation_destroy(rotation);
+        return result;
+    };
+    vkrope_error error;
+    CHECK(ask(error) == VKROPE_SUCCESS);
+    query.layer_number = 3;  // the last one
+    CHECK(ask(error) == VKROPE_SUCCESS);
+    query.layer_number = 4;
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    query.layer_number = UINT32_MAX;
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.layer_number"));
+    query = sized<vkrope_model_query>();
+    query.tower = "vision";
+    CHECK(ask(error) == VKROPE_ERROR_NOT_SUPPORTED);
+}
+
+TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {
+    vkrope_error error;
+    auto info = sized<vkrope_rotation_info>();
+    CHECK(vkrope_rotation_create(nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation is null"));
+    CHECK(vkrope_rotation_get_info(nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_default_inv_freq(1, 2, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_scale_linear(nullptr, 1, 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "device is null"));
+    CHECK(vkrope_buffer_upload(nullptr, nullptr, 0, 0, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_host_rotation_run(nullptr, VKROPE_DIRECTION_FORWARD, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_list_count(nullptr) == 0);
+    CHECK(vkrope_host_rotation_q_bytes(nullptr) == 0);
+    CHECK(vkrope_buffer_whole(nullptr).buffer == VK_NULL_HANDLE);
+    vkrope_rotation_destroy(nullptr);
+    vkrope_kernel_destroy(nullptr);
+    vkrope_arena_destroy(nullptr);
+    vkrope_arena_reset(nullptr);
+    vkrope_buffer_destroy(nullptr);
+    vkrope_angle_table_destroy(nullptr);
+    vkrope_host_rotation_destroy(nullptr);
+    vkrope_device_list_destroy(nullptr);
+    vkrope_device_destroy(nullptr);
+}
+
+TEST_CASE("C: structs within structs are checked under their own names") {
+    vkrope_error error;
+    vkrope_tensor tensor = {};
+    auto call = sized<vkrope_call>();
+    call.k_out = &tensor;
+    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "call.k_out.struct_size is 0"));
+    vkrope_angle_plan plan = {};
+    auto angles = sized<vkrope_angles>();
+    angles.plan = &plan;
+    call.k_out = nullptr;
+    call.angles = &angles;
+    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "call.angles.plan.struct_size is 0"));
+    call.angles = nullptr;
+    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "commands is null"));
+
+    vkrope_kernel* kernel = nullptr;
+    vkrope_width width = {};
+    const auto device = sized<vkrope_device_ref>();
+    auto info = sized<vkrope_kernel_info>();
+    info.q = &width;
+    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.q.struct_size is 0"));
+    info.q = nullptr;
+    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(kernel == nullptr);
+}
+
+TEST_CASE("C: what a rotation is recorded between is the kernel tier's") {
+    auto boundary = sized<vkrope_boundary>();
+    REQUIRE(vkrope_get_boundary(&boundary, nullptr) == VKROPE_SUCCESS);
+    CHECK(boundary.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(boundary.input_access == VK_ACCESS_SHADER_READ_BIT);
+    CHECK(boundary.output_access == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(boundary.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+}
+
+TEST_CASE("C: without Vulkan there is no device, and no crash") {
+    vkrope_error error;
+    auto options = sized<vkrope_device_options>();
+    options.get_instance_proc_addr = no_functions;
+    vkrope_device* device = nullptr;
+    vkrope_device_list* list = nullptr;
+    CHECK(vkrope_device_open(&options, &device, &error) == VKROPE_ERROR_NO_DEVICE);
+    CHECK(vkrope_device_list_create(&options, &list, &error) == VKROPE_ERROR_NO_DEVICE);
+    CHECK(device == nullptr);
+    CHECK(list == nullptr);
+}
+
+TEST_CASE("C: a count that no memory holds is an error") {
+    double inv_freq[1] = {1};
+    vkrope_error error;
+    CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 8, 2, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "count is"));
+    CHECK(inv_freq[0] == 1);
+}
+
+// Sanitizers end the program where the standard library throws.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define VKROPE_TEST_SANITIZED
+#endif
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(VKROPE_TEST_SANITIZED)
+TEST_CASE("C: an exception of the standard library comes out as a code") {
+    double inv_freq[1] = {1};
+    vkrope_error error;
+    CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 32, 2, &error) == VKROPE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK(error.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK(says(error, "memory"));
+    CHECK(inv_freq[0] == 1);
+}
+#endif
