@@ -56,4 +56,12 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
     return status;
 }
 
+/// The status of a call that creates `handle`. What it writes when it fails is undefined, and must not be destroyed.
+template <class Handle>
+Status created(VkResult result, Handle& handle, const char* call) noexcept {
+    if (result == VK_SUCCESS) return {};
+    handle = VK_NULL_HANDLE;
+    return vulkan_error(result, call);
+}
+
 }  // namespace vkrope

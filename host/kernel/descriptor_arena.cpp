@@ -16,7 +16,7 @@ struct DescriptorArena {
 
 namespace {
 
-VkResult create_pool(const Kernel& kernel, std::uint32_t calls, VkDescriptorPool& pool) {
+Status create_pool(const Kernel& kernel, std::uint32_t calls, VkDescriptorPool& pool) {
     VkDescriptorPoolSize sizes[max_bindings] = {};
     const Module& module = *kernel.module;
     for (std::uint32_t i = 0; i < module.binding_count; ++i) sizes[i] = {module.bindings[i].type, calls};
@@ -25,7 +25,8 @@ VkResult create_pool(const Kernel& kernel, std::uint32_t calls, VkDescriptorPool
     info.maxSets = calls;
     info.poolSizeCount = module.binding_count;
     info.pPoolSizes = sizes;
-    return kernel.vk.vkCreateDescriptorPool(kernel.device.device, &info, kernel.device.allocator, &pool);
+    const VkResult result = kernel.vk.vkCreateDescriptorPool(kernel.device.device, &info, kernel.device.allocator, &pool);
+    return created(result, pool, "vkCreateDescriptorPool");
 }
 
 // All sets at once: record() then only takes the next one.
@@ -58,9 +59,7 @@ Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls)
     Status status;
     if (!arena->sets || !layouts) {
         status = error(Code::out_of_host_memory, "no memory for %u descriptor sets", calls);
-    } else if (const VkResult result = create_pool(*kernel, calls, arena->pool); result != VK_SUCCESS) {
-        status = vulkan_error(result, "vkCreateDescriptorPool");
-    } else {
+    } else if (status = create_pool(*kernel, calls, arena->pool); status) {
         status = allocate_sets(*arena, layouts);
     }
     if (!status) {

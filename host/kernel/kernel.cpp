@@ -51,7 +51,7 @@ Status create_layouts(Kernel& kernel) {
     set_info.pBindings = bindings;
     VkResult result =
         kernel.vk.vkCreateDescriptorSetLayout(kernel.device.device, &set_info, kernel.device.allocator, &kernel.set_layout);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDescriptorSetLayout");
+    if (Status s = created(result, kernel.set_layout, "vkCreateDescriptorSetLayout"); !s) return s;
 
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shader::Push)};
     VkPipelineLayoutCreateInfo info = {};
@@ -61,7 +61,7 @@ Status create_layouts(Kernel& kernel) {
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
     result = kernel.vk.vkCreatePipelineLayout(kernel.device.device, &info, kernel.device.allocator, &kernel.layout);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreatePipelineLayout");
+    if (Status s = created(result, kernel.layout, "vkCreatePipelineLayout"); !s) return s;
     return name(kernel, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)kernel.layout, "vkrope");
 }
 

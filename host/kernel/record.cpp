@@ -51,6 +51,7 @@ ResolvedCall alone(const ResolvedCall& both, bool key) noexcept {
     ResolvedCall one = both;
     one.k_in = one.k_out = {};
     one.work.k_heads = 0;
+    one.work.k_in_place = false;
     if (key) {
         one.q_in = both.k_in;
         one.q_out = both.k_out;
@@ -67,9 +68,13 @@ bool overlap(const Placement& a, const Placement& b) noexcept {
 
 Status plan(const Kernel& kernel, const ResolvedCall& call, Dispatches& plan) noexcept {
     if (!kernel.module->counts && call.status.buffer) {
+        // One tensor with a counter; a device that has that many is served by the wide module only, which needs more.
+        const std::uint32_t wanted = kernel.max_storage_buffers == kernel.module->storage_buffers
+                                         ? kernel.module->storage_buffers + 1
+                                         : wide_module(kernel.info.angles).storage_buffers;
         return error(Code::limit_exceeded,
                      "out_of_range: the call needs %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                     kernel.module->storage_buffers + 1, kernel.max_storage_buffers);
+                     wanted, kernel.max_storage_buffers);
     }
     if (!kernel.lean) {
         plan.of[plan.count++] = {&kernel.q, call, nullptr, {}};

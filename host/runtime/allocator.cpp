@@ -43,7 +43,7 @@ Status create_allocator(Device::Impl& device) {
     info.pVulkanFunctions = &functions;
     info.flags = VMA_ALLOCATOR_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
     const VkResult result = vmaCreateAllocator(&info, &device.allocator);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vmaCreateAllocator");
+    return created(result, device.allocator, "vmaCreateAllocator");
 }
 
 void destroy_allocator(Device::Impl& device) noexcept {
@@ -65,7 +65,7 @@ Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags 
     VmaAllocation made = nullptr;
     VmaAllocationInfo made_info = {};
     const VkResult result = vmaCreateBuffer(device.allocator, &info, &memory, &buffer, &made, &made_info);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vmaCreateBuffer");
+    if (Status s = created(result, buffer, "vmaCreateBuffer"); !s) return s;
     allocation = made;
     if (mapped) *mapped = static_cast<std::byte*>(made_info.pMappedData);
     return {};
@@ -76,21 +76,25 @@ Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& 
     memory.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
     VmaAllocation made = nullptr;
     const VkResult result = vmaCreateImage(device.allocator, &info, &memory, &image, &made, nullptr);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vmaCreateImage");
+    if (Status s = created(result, image, "vmaCreateImage"); !s) return s;
     allocation = made;
     return {};
 }
 
-// While the queue may still use it, memory is leaked on purpose: that is the lesser harm.
 void free_buffer(Device::Impl& device, VkBuffer buffer, void* allocation) noexcept {
-    if (buffer && !device.pending) vmaDestroyBuffer(device.allocator, buffer, allocation_of(allocation));
+    if (!buffer) return;
+    if (device.pending) return device.abandon({.buffer = buffer, .allocation = allocation});
+    vmaDestroyBuffer(device.allocator, buffer, allocation_of(allocation));
 }
 
 void free_image(Device::Impl& device, VkImage image, void* allocation) noexcept {
-    if (image && !device.pending) vmaDestroyImage(device.allocator, image, allocation_of(allocation));
+    if (!image) return;
+    if (device.pending) return device.abandon({.image = image, .allocation = allocation});
+    vmaDestroyImage(device.allocator, image, allocation_of(allocation));
 }
 
 Status prepare_staging(Device::Impl& device, VkDeviceSize wanted) {
+    if (Status s = device.ready(); !s) return s;
     wanted = std::clamp<VkDeviceSize>(wanted, 1 << 16, largest_staging);
     Staging& staging = device.staging;
     if (staging.bytes >= wanted) return {};

@@ -19,7 +19,7 @@ Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, V
     info.format = plan.format;
     info.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
     const VkResult result = device.vk.vkCreateImageView(device.ref.device, &info, nullptr, &view);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateImageView");
+    return created(result, view, "vkCreateImageView");
 }
 
 Status create_image(Device::Impl& device, const AnglePlan& plan, VkImage& image, void*& allocation) {
@@ -120,9 +120,13 @@ Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
 }  // namespace
 
 AngleTable::~AngleTable() {
-    if (!device_ || device_->pending) return;
-    device_->vk.vkDestroyImageView(device_->ref.device, view_, nullptr);
-    free_image(*device_, image_, allocation_);
+    if (!device_) return;
+    if (device_->pending) {
+        device_->abandon({.image = image_, .view = view_, .allocation = allocation_});
+    } else {
+        if (view_) device_->vk.vkDestroyImageView(device_->ref.device, view_, nullptr);
+        free_image(*device_, image_, allocation_);
+    }
 }
 
 AngleTable::AngleTable(AngleTable&& other) noexcept {

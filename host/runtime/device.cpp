@@ -47,7 +47,8 @@ Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
     }
     const Result<Kernel*> made = vkrope::create(ref, info);
     if (!made) return {made.status, nullptr};
-    kernels.emplace_back(info, made.value);
+    OwnedKernel owned(made.value);  // before emplace_back, which may throw
+    kernels.emplace_back(info, std::move(owned));
     return {{}, made.value};
 }
 
@@ -104,15 +105,36 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     info.enabledExtensionCount = std::uint32_t(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     const VkResult result = instance->vkCreateDevice(candidate.handle, &info, nullptr, &ref.device);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateDevice");
+    if (Status s = created(result, ref.device, "vkCreateDevice"); !s) return s;
 
+    // All of them before the verdict: destroying needs some.
+    Status loaded;
 #define VKROPE_LOAD(name)                                                                     \
     vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name)); \
-    if (!vk.name) return error(Code::no_device, "the device knows no " #name);
+    if (!vk.name && loaded) loaded = error(Code::no_device, "the device knows no " #name);
     VKROPE_RUNTIME_DEVICE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD
+    if (!loaded) return loaded;
     vk.vkGetDeviceQueue(ref.device, candidate.queue_family, 0, &queue);
     return {};
+}
+
+void Device::Impl::abandon(const Abandoned& object) noexcept {
+    try {
+        abandoned.push_back(object);
+    } catch (const std::bad_alloc&) {
+        // Leaked: that is the lesser harm.
+    }
+}
+
+void Device::Impl::free_abandoned() noexcept {
+    for (const Abandoned& object : abandoned) {
+        destroy(object.arena);
+        if (object.view) vk.vkDestroyImageView(ref.device, object.view, nullptr);
+        free_image(*this, object.image, object.allocation);
+        free_buffer(*this, object.buffer, object.allocation);
+    }
+    abandoned.clear();
 }
 
 Status Device::Impl::create_commands() {
@@ -121,7 +143,7 @@ Status Device::Impl::create_commands() {
     pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool_info.queueFamilyIndex = candidate.queue_family;
     VkResult result = vk.vkCreateCommandPool(ref.device, &pool_info, nullptr, &command_pool);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateCommandPool");
+    if (Status s = created(result, command_pool, "vkCreateCommandPool"); !s) return s;
 
     VkCommandBufferAllocateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
@@ -134,7 +156,7 @@ Status Device::Impl::create_commands() {
     VkFenceCreateInfo fence_info = {};
     fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     result = vk.vkCreateFence(ref.device, &fence_info, nullptr, &fence);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateFence");
+    if (Status s = created(result, fence, "vkCreateFence"); !s) return s;
 
     if (candidate.timestamp_bits == 0 || candidate.info.limits.timestampPeriod <= 0) return {};
     VkQueryPoolCreateInfo query_info = {};
@@ -142,7 +164,7 @@ Status Device::Impl::create_commands() {
     query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     query_info.queryCount = 2;
     result = vk.vkCreateQueryPool(ref.device, &query_info, nullptr, &timestamps);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateQueryPool");
+    return created(result, timestamps, "vkCreateQueryPool");
 }
 
 Device::Impl::~Impl() {
@@ -153,12 +175,13 @@ Device::Impl::~Impl() {
         for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
         return;
     }
+    free_abandoned();
     kernels.clear();
     destroy_allocator(*this);
     if (!ref.device || !vk.vkDestroyDevice) return;
-    vk.vkDestroyQueryPool(ref.device, timestamps, nullptr);
-    vk.vkDestroyFence(ref.device, fence, nullptr);
-    vk.vkDestroyCommandPool(ref.device, command_pool, nullptr);
+    if (timestamps) vk.vkDestroyQueryPool(ref.device, timestamps, nullptr);
+    if (fence) vk.vkDestroyFence(ref.device, fence, nullptr);
+    if (command_pool) vk.vkDestroyCommandPool(ref.device, command_pool, nullptr);
     vk.vkDestroyDevice(ref.device, nullptr);
 }
 

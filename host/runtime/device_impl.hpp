@@ -53,6 +53,15 @@ struct DestroyKernel {
 };
 using OwnedKernel = std::unique_ptr<Kernel, DestroyKernel>;
 
+/// What its owner let go while the queue might still be using it.
+struct Abandoned {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    VkImage image = VK_NULL_HANDLE;
+    VkImageView view = VK_NULL_HANDLE;
+    void* allocation = nullptr;  ///< of the buffer or the image
+    DescriptorArena* arena = nullptr;
+};
+
 struct Device::Impl {
     std::unique_ptr<Instance> instance;
     Candidate candidate;
@@ -66,7 +75,8 @@ struct Device::Impl {
     VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null where the queue has none
     std::uint64_t timeout_ns = 0;
     Staging staging;
-    bool pending = false;  ///< a wait ran out: the queue may still be working, nothing of it may be freed
+    bool pending = false;              ///< a wait failed: the queue may still be working, nothing of it may be freed
+    std::vector<Abandoned> abandoned;  ///< freed when the queue has answered after all
     /// Compiled once a device: a kernel serves every shape.
     std::vector<std::pair<KernelInfo, OwnedKernel>> kernels;
     Status lost;  ///< the status that every later submission returns, once a submission went wrong for good
@@ -74,6 +84,12 @@ struct Device::Impl {
     ~Impl();
     Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
     Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
+
+    /// Before staging memory or the command buffer is used again: waits for what an earlier wait left behind.
+    Status ready();
+
+    /// Frees it as soon as the queue has answered.
+    void abandon(const Abandoned& object) noexcept;
 
     /// The kernel for `info`, made when it is first asked for.
     Result<const Kernel*> kernel_for(const KernelInfo& info);
@@ -83,7 +99,9 @@ struct Device::Impl {
     Status create_commands();
     Status wait();
     Status begin();
-    std::optional<double> elapsed_ns() const;
+    Status keep(const Status& status);
+    void free_abandoned() noexcept;
+    Result<std::optional<double>> elapsed_ns() const;
 };
 
 // ---- allocator.cpp ----

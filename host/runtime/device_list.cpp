@@ -35,15 +35,24 @@ std::string hex(const std::uint8_t* bytes, std::size_t count) {
     return text;
 }
 
-bool offers(const Instance& instance, VkPhysicalDevice device, const char* name) {
+using Extensions = std::vector<VkExtensionProperties>;
+
+// All of them, or an error: one that is overlooked may be one that has to be enabled.
+Result<Extensions> extensions_of(const Instance& instance, VkPhysicalDevice device) {
     std::uint32_t count = 0;
-    if (instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) return false;
-    std::vector<VkExtensionProperties> offered(count);
-    if (instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, offered.data()) < 0) return false;
+    VkResult result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    Extensions offered(result == VK_SUCCESS ? count : 0);
+    if (result == VK_SUCCESS) result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, offered.data());
+    if (result != VK_SUCCESS) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    offered.resize(count);
+    return {{}, std::move(offered)};
+}
+
+bool has(const Extensions& offered, const char* name) {
     return std::any_of(offered.begin(), offered.end(), [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
-void read_identity(const Instance& instance, Candidate& candidate) {
+void read_identity(const Instance& instance, const Extensions& offered, Candidate& candidate) {
     VkPhysicalDeviceDriverProperties driver = {};
     driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
     VkPhysicalDeviceMaintenance3Properties maintenance = {};
@@ -51,7 +60,7 @@ void read_identity(const Instance& instance, Candidate& candidate) {
     VkPhysicalDeviceIDProperties id = {};
     id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
     id.pNext = &maintenance;
-    if (offers(instance, candidate.handle, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) maintenance.pNext = &driver;
+    if (has(offered, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) maintenance.pNext = &driver;
     VkPhysicalDeviceProperties2 properties = {};
     properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     properties.pNext = &id;
@@ -89,8 +98,10 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     if (memory.memoryTypeCount == 0) candidate.info.reason = "it has no memory types";
 }
 
-Candidate describe(const Instance& instance, VkPhysicalDevice handle) {
-    Candidate candidate;
+// A device that cannot be described is unsuitable, and says why; only host memory that runs out is an error.
+Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
+    Result<Candidate> described;
+    Candidate& candidate = described.value;
     candidate.handle = handle;
     VkPhysicalDeviceProperties properties = {};
     instance.vkGetPhysicalDeviceProperties(handle, &properties);
@@ -100,17 +111,24 @@ Candidate describe(const Instance& instance, VkPhysicalDevice handle) {
     candidate.info.limits = properties.limits;
     const Result<Requirements> needs = requirements(instance.handle(), handle, instance.get_instance_proc_addr());
     if (!needs) {
+        if (needs.status.code == Code::out_of_host_memory) described.status = needs.status;
         candidate.info.reason = needs.status.what;
-        return candidate;
+        return described;
     }
     candidate.requirements = needs.value;
-    read_identity(instance, candidate);
+    const Result<Extensions> offered = extensions_of(instance, handle);
+    if (!offered) {
+        if (offered.status.code == Code::out_of_host_memory) described.status = offered.status;
+        candidate.info.reason = offered.status.what;
+        return described;
+    }
+    read_identity(instance, offered.value, candidate);
     read_queue(instance, candidate);
     read_memory(instance, candidate);
-    candidate.portability_subset = offers(instance, handle, "VK_KHR_portability_subset");
+    candidate.portability_subset = has(offered.value, "VK_KHR_portability_subset");
     if (candidate.queue_family == no_queue_family) candidate.info.reason = "it has no compute queue";
     candidate.info.suitable = candidate.info.reason.empty();
-    return candidate;
+    return described;
 }
 
 std::string lower(std::string text) {
@@ -135,7 +153,11 @@ Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
     const auto handles = instance.physical_devices();
     if (!handles) return {handles.status, {}};
     std::vector<Candidate> candidates;
-    for (VkPhysicalDevice handle : handles.value) candidates.push_back(describe(instance, handle));
+    for (VkPhysicalDevice handle : handles.value) {
+        auto described = describe(instance, handle);
+        if (!described) return {described.status, {}};
+        candidates.push_back(std::move(described.value));
+    }
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
         return std::pair(rank(a), b.info.memory_bytes) < std::pair(rank(b), a.info.memory_bytes);
     });

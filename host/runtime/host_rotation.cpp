@@ -83,7 +83,7 @@ struct HostRotation::Impl {
     Buffer ids;
 
     ~Impl() {
-        if (device && device->pending) static_cast<void>(arena.release());  // leaked, as all that the queue may still use
+        if (arena && device->pending) device->abandon({.arena = arena.release()});  // the queue may be using its sets
     }
 
     Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {

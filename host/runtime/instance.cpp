@@ -102,26 +102,29 @@ Status Instance::create() {
     info.ppEnabledExtensionNames = extensions.data();
 
     const VkResult result = create_instance(&info, nullptr, &handle_);
+    const Status made = created(result, handle_, "vkCreateInstance");
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return error(Code::no_device, "no Vulkan driver is installed");
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateInstance");
+    if (!made) return made;
     if (Status s = load_functions(); !s) return s;
     return options_.validation ? create_messenger(messenger) : Status{};
 }
 
 Status Instance::load_functions() {
+    // All of them before the verdict: destroying needs one.
+    Status loaded;
 #define VKROPE_LOAD(name)                                                         \
     name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name)); \
-    if (!name) return error(Code::no_device, "the Vulkan loader knows no " #name);
+    if (!name && loaded) loaded = error(Code::no_device, "the Vulkan loader knows no " #name);
     VKROPE_RUNTIME_INSTANCE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD
-    return {};
+    return loaded;
 }
 
 Status Instance::create_messenger(const VkDebugUtilsMessengerCreateInfoEXT& info) {
     const auto create_it =
         reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get_instance_proc_addr_(handle_, "vkCreateDebugUtilsMessengerEXT"));
     const VkResult result = create_it ? create_it(handle_, &info, nullptr, &messenger_) : VK_ERROR_EXTENSION_NOT_PRESENT;
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateDebugUtilsMessengerEXT");
+    return created(result, messenger_, "vkCreateDebugUtilsMessengerEXT");
 }
 
 Instance::~Instance() {

@@ -9,7 +9,9 @@
 
 namespace vkrope {
 
-inline Status& status_of(Status& status) noexcept { return status; }
+inline Status& status_of(Status& status) noexcept {
+    return status;
+}
 template <class T>
 Status& status_of(Result<T>& result) noexcept {
     return result.status;
@@ -27,6 +29,10 @@ auto no_throw(const Body& body) noexcept -> decltype(body()) {
     } catch (const std::exception& exception) {
         decltype(body()) failed;
         status_of(failed) = error(Code::invalid_argument, "a callback threw: %s", exception.what());
+        return failed;
+    } catch (...) {
+        decltype(body()) failed;
+        status_of(failed) = error(Code::invalid_argument, "a callback threw");
         return failed;
     }
 }

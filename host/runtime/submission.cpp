@@ -29,26 +29,42 @@ Status Device::Impl::begin() {
 Status Device::Impl::wait() {
     const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
     pending = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;  // unknown: nothing may be reused or freed
-    if (result == VK_TIMEOUT)
-        return error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkWaitForFences");
-    const VkResult reset = vk.vkResetFences(ref.device, 1, &fence);
-    return reset == VK_SUCCESS ? Status{} : vulkan_error(reset, "vkResetFences");
+    if (!pending) free_abandoned();
+    if (result == VK_SUCCESS) return {};
+    Status status = vulkan_error(result, "vkWaitForFences");
+    if (result == VK_TIMEOUT) {
+        status = error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
+        status.vk_result = result;
+    }
+    return status;
 }
 
-std::optional<double> Device::Impl::elapsed_ns() const {
+// A device that is lost, or does not answer, is so for good.
+Status Device::Impl::keep(const Status& status) {
+    if (status.code == Code::device_lost || status.code == Code::timeout) lost = status;
+    return status;
+}
+
+Status Device::Impl::ready() {
+    if (!lost) return lost;
+    return pending ? keep(wait()) : Status{};
+}
+
+// Nothing where there are no timestamps, or where they cannot be had; only a lost device is an error.
+Result<std::optional<double>> Device::Impl::elapsed_ns() const {
     std::uint64_t ticks[2] = {};
-    if (!timestamps || vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks, ticks, sizeof *ticks,
-                                                VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
-        return {};
-    }
+    if (!timestamps) return {};
+    const VkResult result =
+        vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks, ticks, sizeof *ticks, VK_QUERY_RESULT_64_BIT);
+    if (result == VK_ERROR_DEVICE_LOST) return {vulkan_error(result, "vkGetQueryPoolResults"), {}};
+    if (result != VK_SUCCESS) return {};
     const std::uint64_t valid =
         candidate.timestamp_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
-    return double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod);
+    return {{}, double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
 }
 
 Result<std::optional<double>> Device::Impl::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
-    if (!lost) return {lost, {}};
+    if (Status s = ready(); !s) return {s, {}};
     if (Status s = begin(); !s) return {s, {}};
     if (timestamps) {
         vk.vkCmdResetQueryPool(commands, timestamps, 0, 2);
@@ -63,11 +79,14 @@ Result<std::optional<double>> Device::Impl::submit(const std::function<Status(Vk
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands;
+    // Here, not after the wait: where it fails nothing has been submitted, and the next submission tries again.
+    result = vk.vkResetFences(ref.device, 1, &fence);
+    if (result != VK_SUCCESS) return {vulkan_error(result, "vkResetFences"), {}};
     result = vk.vkQueueSubmit(queue, 1, &info, fence);
-    const Status status = result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit");
-    if (status.code == Code::device_lost || pending) lost = status;
-    if (!status) return {status, {}};
-    return {{}, elapsed_ns()};
+    if (Status s = keep(result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit")); !s) return {s, {}};
+    const Result<std::optional<double>> elapsed = elapsed_ns();
+    keep(elapsed.status);
+    return elapsed;
 }
 
 }  // namespace vkrope

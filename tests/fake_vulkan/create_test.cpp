@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// requirements(), create() and arenas: which objects are made, with what, and that all of them go.
+#include <cstring>
+
+#include "kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+// SPIR-V 1.3, section 3.32: OpSpecConstantTrue to OpSpecConstantOp.
+std::size_t specialisation_constants(const std::vector<std::uint32_t>& words) {
+    std::size_t count = 0;
+    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
+        const std::uint32_t op = words[at] & 0xffff;
+        count += op >= 48 && op <= 52;
+    }
+    return count;
+}
+
+std::size_t storage_buffers_of_layout() {
+    const Object* layout =
+        fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT), "test");
+    std::size_t count = 0;
+    for (const auto& binding : layout->bindings) count += binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("requirements: what the device offers") {
+    for (const bool offered : {true, false}) {
+        KernelHost host({.push_descriptors = offered});
+        const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+        REQUIRE(needs);
+        CHECK(needs->api_version == VK_API_VERSION_1_1);
+        CHECK(needs->optional_extension_count == (offered ? 1 : 0));
+        CHECK((needs->enabled & push_descriptor) == (offered ? 1u : 0u));
+        if (offered) CHECK(std::strcmp(needs->optional_extensions[0], VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) == 0);
+        check_no_faults();
+    }
+    KernelHost old({.api_version = VK_API_VERSION_1_0});
+    CHECK(requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code == Code::not_supported);
+}
+
+TEST_CASE(
+    "create: at most six pipelines, from the caller's cache, with the caller's allocator, and modules without constants to set") {
+    for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
+        for (const auto type : {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+            for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+                for (const std::uint32_t k_dim : {0u, 128u, 130u}) {
+                    CAPTURE(storage_buffers);
+                    CAPTURE(k_dim);
+                    KernelHost host({.storage_buffers = storage_buffers, .type = type}, true);
+                    KernelInfo info = kernel_info(angles);
+                    info.k.head_dim = k_dim;
+                    const std::size_t alive = fake().alive().size();
+                    const auto kernel = create(host.ref, info);
+                    INFO(kernel.status.what);
+                    REQUIRE(kernel);
+                    const std::size_t pipelines = fake().count("vkCreateComputePipelines");
+                    CHECK(pipelines >= 1);
+                    CHECK(pipelines <= 6);
+                    CHECK(fake().count("vkCreateShaderModule") == fake().count("vkDestroyShaderModule"));
+                    CHECK(fake().alive().size() == alive + pipelines + 2);
+                    CHECK(host.allocator.allocated == 2 * pipelines + 2);
+                    CHECK(host.allocator.freed == pipelines);
+                    const Object* pipeline = fake().find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test");
+                    CHECK(pipeline->cache == number_of(host.ref.pipeline_cache));
+                    CHECK(pipeline->allocator == host.ref.allocator);
+                    CHECK(pipeline->name.find("vkrope") == 0);
+                    REQUIRE(fake().shaders().size() == pipelines);
+                    for (const auto& words : fake().shaders()) {
+                        CHECK(words[0] == 0x07230203);
+                        CHECK(specialisation_constants(words) == 0);
+                    }
+                    const std::size_t wide = angles == AngleSource::direct_texture ? 6 : 7;
+                    if (storage_buffers >= wide)
+                        CHECK(storage_buffers_of_layout() == wide);
+                    else
+                        CHECK(storage_buffers_of_layout() == 4);
+                    destroy(kernel.value);
+                    CHECK(fake().alive().size() == alive);
+                    CHECK(host.allocator.allocated == host.allocator.freed);
+                    check_no_faults();
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("create: names are given where debug utils are enabled, and nothing of them is called elsewhere") {
+    KernelHost host({.debug_utils = false});
+    const auto kernel = create(host.ref, kernel_info());
+    REQUIRE(kernel);
+    CHECK(fake().count("vkSetDebugUtilsObjectNameEXT") == 0);
+    destroy(kernel.value);
+    check_no_faults();
+}
+
+TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothing is left") {
+    std::size_t allocations = 0;
+    for (std::size_t fail_at = 0; fail_at <= allocations; ++fail_at) {
+        {
+            KernelHost host({}, true);
+            host.allocator.fail_at = fail_at;
+            const auto kernel = create(host.ref, kernel_info());
+            if (fail_at == 0) allocations = host.allocator.allocated;
+            CHECK(kernel.status.code == (fail_at == 0 ? Code::ok : Code::out_of_host_memory));
+            destroy(kernel.value);
+            CHECK(host.allocator.allocated == host.allocator.freed);
+        }
+        check_clean();
+    }
+    CHECK(allocations >= 10);
+}
+
+TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
+    KernelHost host({.push_descriptors = false}, true);
+    const auto kernel = create(host.ref, kernel_info());
+    REQUIRE(kernel);
+    fake().forget_calls();
+    const auto arena = create_arena(kernel.value, 5);
+    REQUIRE(arena);
+    CHECK(fake().calls() == std::vector<std::string>{"vkCreateDescriptorPool", "vkAllocateDescriptorSets"});
+    fake().forget_calls();
+    reset(arena.value);
+    CHECK(fake().calls().empty());
+    destroy(arena.value);
+    CHECK(fake().calls() == std::vector<std::string>{"vkDestroyDescriptorPool"});
+    destroy(kernel.value);
+    CHECK(host.allocator.allocated == host.allocator.freed);
+    CHECK(fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET) == 0);
+    check_no_faults();
+}
+
+TEST_CASE("an entry point that is missing is named, and nothing is created") {
+    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetDeviceProcAddr", "vkEnumerateDeviceExtensionProperties",
+                                "vkCreateShaderModule", "vkCmdDispatch", "vkDestroyPipeline", "vkCmdPushDescriptorSetKHR",
+                                "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
+        KernelHost host;
+        fake().config.missing = {missing};
+        const std::size_t alive = fake().alive().size();
+        const auto kernel = create(host.ref, kernel_info());
+        CHECK(kernel.status.code == Code::invalid_argument);
+        CHECK(std::string(kernel.status.what).find(missing) != std::string::npos);
+        CHECK(kernel.value == nullptr);
+        CHECK(fake().alive().size() == alive);
+        check_no_faults();
+    }
+}
+
+TEST_CASE("destroying null is nothing") {
+    fake().restart();
+    destroy(static_cast<Kernel*>(nullptr));
+    destroy(static_cast<DescriptorArena*>(nullptr));
+    reset(nullptr);
+    CHECK(fake().calls().empty());
+}
+
+}  // namespace vkrope::test

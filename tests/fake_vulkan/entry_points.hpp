@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// How the entry points of the fake are written, and the tables that vkGetInstanceProcAddr looks them up in.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "fake_vulkan.hpp"
+#include "host_memory.hpp"
+
+namespace vkrope::test {
+
+using EntryPoints = std::map<std::string, PFN_vkVoidFunction>;
+
+EntryPoints global_entry_points();    // fake_instance.cpp
+EntryPoints instance_entry_points();  // fake_instance.cpp
+EntryPoints object_entry_points();    // fake_objects.cpp
+EntryPoints pipeline_entry_points();  // fake_pipelines.cpp
+EntryPoints memory_entry_points();    // fake_memory.cpp
+EntryPoints command_entry_points();   // fake_commands.cpp
+
+template <class Function>
+PFN_vkVoidFunction entry_point(Function function) {
+    return reinterpret_cast<PFN_vkVoidFunction>(function);
+}
+
+/// What a write says, without its set.
+Descriptor descriptor_of(const VkWriteDescriptorSet& write);  // fake_pipelines.cpp
+
+inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{0xfa0});
+inline const VkQueue the_queue = reinterpret_cast<VkQueue>(std::uintptr_t{0xfb0});
+
+/// A call that returns nothing.
+class Entered {
+   public:
+    explicit Entered(const char* entry) { fake().enter(entry); }
+
+   private:
+    Unobserved unobserved_;  // must come first: enter() allocates
+};
+
+inline void check_device(VkDevice device, const char* entry) {
+    fake().find(VK_OBJECT_TYPE_DEVICE, device, entry);
+}
+
+/// vkCreate* of a child of `device`; `describe` makes the Object.
+template <class Handle, class Describe>
+VkResult create_child(const char* entry, VkObjectType type, VkDevice device, const VkAllocationCallbacks* allocator, Handle* out,
+                      const Describe& describe) {
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible(entry);
+    *out = wrong_handle<Handle>();
+    if (result != VK_SUCCESS) return result;
+    check_device(device, entry);
+    const std::uint64_t handle = fake().create(type, number_of(device), allocator, describe());
+    if (handle == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
+    *out = reinterpret_cast<Handle>(std::uintptr_t(handle));
+    return VK_SUCCESS;
+}
+
+template <class Handle>
+void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle handle, const VkAllocationCallbacks* allocator) {
+    const Entered entered(entry);
+    check_device(device, entry);
+    fake().destroy(type, number_of(handle), allocator, entry);
+}
+
+/// The two calls of an enumeration. `result` is what was injected.
+template <class Item>
+VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count, Item* items) {
+    if (result < 0) return result;
+    const auto wanted = std::uint32_t(all.size());
+    if (!items) {
+        *count = wanted;
+        return VK_SUCCESS;
+    }
+    std::uint32_t room = *count < wanted ? *count : wanted;
+    if (result == VK_INCOMPLETE && room > 0) --room;
+    for (std::uint32_t i = 0; i < room; ++i) items[i] = all[i];
+    *count = room;
+    return room < wanted ? VK_INCOMPLETE : result;
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Instance and physical device: what the fake says of itself.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "entry_points.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+std::vector<VkExtensionProperties> extensions(std::initializer_list<std::pair<bool, const char*>> offered) {
+    std::vector<VkExtensionProperties> all;
+    for (const auto& [there, name] : offered) {
+        if (!there) continue;
+        VkExtensionProperties properties = {};
+        std::snprintf(properties.extensionName, sizeof properties.extensionName, "%s", name);
+        properties.specVersion = 1;
+        all.push_back(properties);
+    }
+    return all;
+}
+
+std::vector<VkExtensionProperties> instance_extensions() {
+    return extensions(
+        {{true, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME}, {fake().config.debug_utils, VK_EXT_DEBUG_UTILS_EXTENSION_NAME}});
+}
+
+std::vector<VkExtensionProperties> device_extensions() {
+    return extensions({{true, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME},
+                       {fake().config.push_descriptors, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME},
+                       {true, "VK_KHR_portability_subset"}});
+}
+
+std::vector<std::string> names(const char* const* list, std::uint32_t count) {
+    return std::vector<std::string>(list, list + count);
+}
+
+bool offers(const std::vector<VkExtensionProperties>& offered, const std::vector<std::string>& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+        return std::any_of(offered.begin(), offered.end(), [&](const auto& one) { return name == one.extensionName; });
+    });
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL enumerate_instance_extensions(const char*, std::uint32_t* count, VkExtensionProperties* items) {
+    const Unobserved unobserved;
+    return enumerate(fake().enter_fallible("vkEnumerateInstanceExtensionProperties", items != nullptr), instance_extensions(),
+                     count, items);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL enumerate_version(std::uint32_t* version) {
+    const Unobserved unobserved;
+    *version = VK_API_VERSION_1_1;
+    return fake().enter_fallible("vkEnumerateInstanceVersion");
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* allocator,
+                                               VkInstance* instance) {
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible("vkCreateInstance");
+    *instance = wrong_handle<VkInstance>();
+    if (result != VK_SUCCESS) return result;
+    Object object;
+    object.extensions = names(info->ppEnabledExtensionNames, info->enabledExtensionCount);
+    if (!offers(instance_extensions(), object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
+    const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_INSTANCE, 0, allocator, object);
+    *instance = reinterpret_cast<VkInstance>(std::uintptr_t(handle));
+    return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance instance, const VkAllocationCallbacks* allocator) {
+    const Entered entered("vkDestroyInstance");
+    fake().destroy(VK_OBJECT_TYPE_INSTANCE, number_of(instance), allocator, "vkDestroyInstance");
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL enumerate_physical_devices(VkInstance instance, std::uint32_t* count, VkPhysicalDevice* items) {
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible("vkEnumeratePhysicalDevices", items != nullptr);
+    fake().find(VK_OBJECT_TYPE_INSTANCE, instance, "vkEnumeratePhysicalDevices");
+    return enumerate(result, std::vector{the_physical_device}, count, items);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL enumerate_device_extensions(VkPhysicalDevice, const char*, std::uint32_t* count,
+                                                           VkExtensionProperties* items) {
+    const Unobserved unobserved;
+    return enumerate(fake().enter_fallible("vkEnumerateDeviceExtensionProperties", items != nullptr), device_extensions(), count,
+                     items);
+}
+
+VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice, VkPhysicalDeviceProperties* properties) {
+    const Entered entered("vkGetPhysicalDeviceProperties");
+    const FakeConfig& config = fake().config;
+    *properties = {};
+    properties->apiVersion = config.api_version;
+    properties->driverVersion = 7;
+    properties->deviceType = config.type;
+    std::snprintf(properties->deviceName, sizeof properties->deviceName, "Fake");
+    VkPhysicalDeviceLimits& limits = properties->limits;
+    limits.maxImageDimension2D = 4096;
+    limits.maxMemoryAllocationCount = 4096;
+    limits.bufferImageGranularity = 1;
+    limits.maxPerStageDescriptorStorageBuffers = config.storage_buffers;
+    limits.maxStorageBufferRange = config.storage_range;
+    limits.minStorageBufferOffsetAlignment = config.offset_alignment;
+    limits.maxPushConstantsSize = 128;
+    std::memcpy(limits.maxComputeWorkGroupCount, config.workgroup_count, sizeof config.workgroup_count);
+    limits.maxComputeWorkGroupInvocations = 128;
+    for (std::uint32_t& size : limits.maxComputeWorkGroupSize) size = 128;
+    limits.nonCoherentAtomSize = 64;
+    limits.timestampPeriod = config.timestamps ? 2.0f : 0.0f;
+}
+
+VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2* properties) {
+    get_properties(physical, &properties->properties);
+    for (auto* next = static_cast<VkBaseOutStructure*>(properties->pNext); next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES)
+            reinterpret_cast<VkPhysicalDeviceMaintenance3Properties*>(next)->maxMemoryAllocationSize = 1u << 30;
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
+            auto* driver = reinterpret_cast<VkPhysicalDeviceDriverProperties*>(next);
+            std::snprintf(driver->driverName, sizeof driver->driverName, "fake driver");
+        }
+    }
+}
+
+VKAPI_ATTR void VKAPI_CALL get_queue_families(VkPhysicalDevice, std::uint32_t* count, VkQueueFamilyProperties* families) {
+    const Entered entered("vkGetPhysicalDeviceQueueFamilyProperties");
+    *count = 1;
+    if (families) *families = {VK_QUEUE_COMPUTE_BIT, 1, fake().config.timestamps ? 64u : 0u, {1, 1, 1}};
+}
+
+// Device-local memory, and memory that the host sees: small, so that an allocation costs little.
+VKAPI_ATTR void VKAPI_CALL get_memory(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties* memory) {
+    const Entered entered("vkGetPhysicalDeviceMemoryProperties");
+    *memory = {};
+    memory->memoryTypeCount = memory->memoryHeapCount = 2;
+    memory->memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+    memory->memoryTypes[1] = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 1};
+    if (fake().config.coherent) memory->memoryTypes[1].propertyFlags |= VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    memory->memoryHeaps[0] = {VkDeviceSize{16} << 20, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+    memory->memoryHeaps[1] = {VkDeviceSize{16} << 20, 0};
+}
+
+VKAPI_ATTR void VKAPI_CALL get_memory2(VkPhysicalDevice physical, VkPhysicalDeviceMemoryProperties2* memory) {
+    get_memory(physical, &memory->memoryProperties);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
+                                             const VkAllocationCallbacks* allocator, VkDevice* device) {
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible("vkCreateDevice");
+    *device = wrong_handle<VkDevice>();
+    if (result != VK_SUCCESS) return result;
+    if (physical != the_physical_device) fake().fault("vkCreateDevice: unknown physical device");
+    Object object;
+    object.extensions = names(info->ppEnabledExtensionNames, info->enabledExtensionCount);
+    if (!offers(device_extensions(), object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
+    if (std::find(object.extensions.begin(), object.extensions.end(), "VK_KHR_portability_subset") == object.extensions.end()) {
+        fake().fault("vkCreateDevice: VK_KHR_portability_subset is offered and not enabled");
+    }
+    const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_DEVICE, fake().only(VK_OBJECT_TYPE_INSTANCE), allocator, object);
+    *device = reinterpret_cast<VkDevice>(std::uintptr_t(handle));
+    return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+// Entry points of extensions are there where the extension is enabled.
+PFN_vkVoidFunction find_device_entry(const char* name) {
+    static const EntryPoints all = [] {
+        EntryPoints merged = object_entry_points();
+        for (const auto& more : {pipeline_entry_points(), memory_entry_points(), command_entry_points()}) {
+            merged.insert(more.begin(), more.end());
+        }
+        return merged;
+    }();
+    const auto found = all.find(name);
+    if (found == all.end() || fake().config.missing.contains(name)) return nullptr;
+    if (found->first == "vkCmdPushDescriptorSetKHR" && !fake().enabled(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) return nullptr;
+    const bool of_debug_utils = found->first.find("DebugUtils") != std::string::npos;
+    return of_debug_utils && !fake().enabled(VK_EXT_DEBUG_UTILS_EXTENSION_NAME) ? nullptr : found->second;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device, const char* name) {
+    const Entered entered("vkGetDeviceProcAddr");
+    check_device(device, "vkGetDeviceProcAddr");
+    return find_device_entry(name);
+}
+
+}  // namespace
+
+EntryPoints global_entry_points() {
+    return {{"vkCreateInstance", entry_point(create_instance)},
+            {"vkEnumerateInstanceExtensionProperties", entry_point(enumerate_instance_extensions)},
+            {"vkEnumerateInstanceVersion", entry_point(enumerate_version)},
+            {"vkGetInstanceProcAddr", entry_point(fake_get_instance_proc_addr)}};
+}
+
+EntryPoints instance_entry_points() {
+    return {{"vkCreateDevice", entry_point(create_device)},
+            {"vkDestroyInstance", entry_point(destroy_instance)},
+            {"vkEnumerateDeviceExtensionProperties", entry_point(enumerate_device_extensions)},
+            {"vkEnumeratePhysicalDevices", entry_point(enumerate_physical_devices)},
+            {"vkGetDeviceProcAddr", entry_point(get_device_proc_addr)},
+            {"vkGetPhysicalDeviceMemoryProperties", entry_point(get_memory)},
+            {"vkGetPhysicalDeviceMemoryProperties2", entry_point(get_memory2)},
+            {"vkGetPhysicalDeviceProperties", entry_point(get_properties)},
+            {"vkGetPhysicalDeviceProperties2", entry_point(get_properties2)},
+            {"vkGetPhysicalDeviceQueueFamilyProperties", entry_point(get_queue_families)}};
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance, const char* name) {
+    const Entered entered("vkGetInstanceProcAddr");
+    static const EntryPoints global = global_entry_points(), of_instance = instance_entry_points();
+    if (fake().config.missing.contains(name)) return nullptr;
+    if (const auto found = global.find(name); found != global.end()) return found->second;
+    if (!instance) return nullptr;
+    fake().find(VK_OBJECT_TYPE_INSTANCE, instance, "vkGetInstanceProcAddr");
+    if (const auto found = of_instance.find(name); found != of_instance.end()) return found->second;
+    return find_device_entry(name);
+}
+
+}  // namespace vkrope::test

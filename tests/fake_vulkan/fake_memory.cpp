@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Memory, buffers and images: host memory that keeps what is copied into it.
+#include "entry_points.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr VkDeviceSize alignment = 64;
+
+VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info,
+                                               const VkAllocationCallbacks* allocator, VkDeviceMemory* memory) {
+    return create_child("vkAllocateMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, allocator, memory, [&] {
+        Object object;
+        object.content.resize(info->allocationSize);
+        object.usage = info->memoryTypeIndex;
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkFreeMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, memory, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL map_memory(VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags,
+                                          void** data) {
+    const Unobserved unobserved;
+    if (const VkResult result = fake().enter_fallible("vkMapMemory"); result != VK_SUCCESS) return result;
+    Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, "vkMapMemory");
+    if (!object) return VK_ERROR_MEMORY_MAP_FAILED;
+    if (object->mapped) fake().fault("vkMapMemory: the memory is mapped already");
+    if (object->usage != 1) fake().fault("vkMapMemory: the host does not see the memory");
+    object->mapped = true;
+    *data = object->content.data() + offset;
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR void VKAPI_CALL unmap_memory(VkDevice, VkDeviceMemory memory) {
+    const Entered entered("vkUnmapMemory");
+    Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, "vkUnmapMemory");
+    if (object && !object->mapped) fake().fault("vkUnmapMemory: the memory is not mapped");
+    if (object) object->mapped = false;
+}
+
+VkResult mapped_ranges(const char* entry, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+    const Unobserved unobserved;
+    if (const VkResult result = fake().enter_fallible(entry); result != VK_SUCCESS) return result;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, ranges[i].memory, entry);
+        if (object && !object->mapped) fake().fault(std::string(entry) + ": the memory is not mapped");
+    }
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL flush(VkDevice, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+    return mapped_ranges("vkFlushMappedMemoryRanges", count, ranges);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+    return mapped_ranges("vkInvalidateMappedMemoryRanges", count, ranges);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo* info,
+                                             const VkAllocationCallbacks* allocator, VkBuffer* buffer) {
+    return create_child("vkCreateBuffer", VK_OBJECT_TYPE_BUFFER, device, allocator, buffer, [&] {
+        Object object;
+        object.bytes = info->size;
+        object.usage = info->usage;
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyBuffer", VK_OBJECT_TYPE_BUFFER, device, buffer, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_image(VkDevice device, const VkImageCreateInfo* info, const VkAllocationCallbacks* allocator,
+                                            VkImage* image) {
+    return create_child("vkCreateImage", VK_OBJECT_TYPE_IMAGE, device, allocator, image, [&] {
+        Object object;
+        object.bytes = VkDeviceSize{info->extent.width} * info->extent.height * 16;
+        object.usage = info->usage;
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_image(VkDevice device, VkImage image, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyImage", VK_OBJECT_TYPE_IMAGE, device, image, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_image_view(VkDevice device, const VkImageViewCreateInfo* info,
+                                                 const VkAllocationCallbacks* allocator, VkImageView* view) {
+    return create_child("vkCreateImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, allocator, view, [&] {
+        const Object* image = fake().find(VK_OBJECT_TYPE_IMAGE, info->image, "vkCreateImageView");
+        if (image && image->memory == 0) fake().fault("vkCreateImageView: the image has no memory");
+        return Object{};
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_image_view(VkDevice device, VkImageView view, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, view, allocator);
+}
+
+// Buffers may lie in either type of memory, images in device-local memory only.
+VkMemoryRequirements requirements_of(const char* entry, VkObjectType type, std::uint64_t handle) {
+    const Entered entered(entry);
+    const Object* object = fake().find(type, handle, entry);
+    const VkDeviceSize bytes = object ? (object->bytes + alignment - 1) / alignment * alignment : 0;
+    return {bytes, alignment, type == VK_OBJECT_TYPE_BUFFER ? 3u : 1u};
+}
+
+VKAPI_ATTR void VKAPI_CALL buffer_requirements(VkDevice, VkBuffer buffer, VkMemoryRequirements* needs) {
+    *needs = requirements_of("vkGetBufferMemoryRequirements", VK_OBJECT_TYPE_BUFFER, number_of(buffer));
+}
+
+VKAPI_ATTR void VKAPI_CALL image_requirements(VkDevice, VkImage image, VkMemoryRequirements* needs) {
+    *needs = requirements_of("vkGetImageMemoryRequirements", VK_OBJECT_TYPE_IMAGE, number_of(image));
+}
+
+VKAPI_ATTR void VKAPI_CALL buffer_requirements2(VkDevice, const VkBufferMemoryRequirementsInfo2* info,
+                                                VkMemoryRequirements2* needs) {
+    needs->memoryRequirements = requirements_of("vkGetBufferMemoryRequirements2", VK_OBJECT_TYPE_BUFFER, number_of(info->buffer));
+}
+
+VKAPI_ATTR void VKAPI_CALL image_requirements2(VkDevice, const VkImageMemoryRequirementsInfo2* info, VkMemoryRequirements2* needs) {
+    needs->memoryRequirements = requirements_of("vkGetImageMemoryRequirements2", VK_OBJECT_TYPE_IMAGE, number_of(info->image));
+}
+
+VkResult bind(const char* entry, VkObjectType type, std::uint64_t handle, VkDeviceMemory memory, VkDeviceSize offset) {
+    const Unobserved unobserved;
+    if (const VkResult result = fake().enter_fallible(entry); result != VK_SUCCESS) return result;
+    Object* object = fake().find(type, handle, entry);
+    const Object* backing = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, entry);
+    if (!object || !backing) return VK_SUCCESS;
+    if (object->memory != 0) fake().fault(std::string(entry) + ": it has memory already");
+    if (offset % alignment != 0 || offset + object->bytes > backing->content.size())
+        fake().fault(std::string(entry) + ": it does not fit into the memory");
+    object->memory = number_of(memory);
+    object->memory_offset = offset;
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL bind_buffer(VkDevice, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset) {
+    return bind("vkBindBufferMemory", VK_OBJECT_TYPE_BUFFER, number_of(buffer), memory, offset);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL bind_image(VkDevice, VkImage image, VkDeviceMemory memory, VkDeviceSize offset) {
+    return bind("vkBindImageMemory", VK_OBJECT_TYPE_IMAGE, number_of(image), memory, offset);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL bind_buffer2(VkDevice, std::uint32_t count, const VkBindBufferMemoryInfo* infos) {
+    if (count != 1) fake().fault("vkBindBufferMemory2: the fake binds one at a time");
+    return bind("vkBindBufferMemory2", VK_OBJECT_TYPE_BUFFER, number_of(infos->buffer), infos->memory, infos->memoryOffset);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL bind_image2(VkDevice, std::uint32_t count, const VkBindImageMemoryInfo* infos) {
+    if (count != 1) fake().fault("vkBindImageMemory2: the fake binds one at a time");
+    return bind("vkBindImageMemory2", VK_OBJECT_TYPE_IMAGE, number_of(infos->image), infos->memory, infos->memoryOffset);
+}
+
+}  // namespace
+
+EntryPoints memory_entry_points() {
+    return {{"vkAllocateMemory", entry_point(allocate_memory)},
+            {"vkBindBufferMemory", entry_point(bind_buffer)},
+            {"vkBindBufferMemory2", entry_point(bind_buffer2)},
+            {"vkBindImageMemory", entry_point(bind_image)},
+            {"vkBindImageMemory2", entry_point(bind_image2)},
+            {"vkCreateBuffer", entry_point(create_buffer)},
+            {"vkCreateImage", entry_point(create_image)},
+            {"vkCreateImageView", entry_point(create_image_view)},
+            {"vkDestroyBuffer", entry_point(destroy_buffer)},
+            {"vkDestroyImage", entry_point(destroy_image)},
+            {"vkDestroyImageView", entry_point(destroy_image_view)},
+            {"vkFlushMappedMemoryRanges", entry_point(flush)},
+            {"vkFreeMemory", entry_point(free_memory)},
+            {"vkGetBufferMemoryRequirements", entry_point(buffer_requirements)},
+            {"vkGetBufferMemoryRequirements2", entry_point(buffer_requirements2)},
+            {"vkGetImageMemoryRequirements", entry_point(image_requirements)},
+            {"vkGetImageMemoryRequirements2", entry_point(image_requirements2)},
+            {"vkInvalidateMappedMemoryRanges", entry_point(invalidate)},
+            {"vkMapMemory", entry_point(map_memory)},
+            {"vkUnmapMemory", entry_point(unmap_memory)}};
+}
+
+}  // namespace vkrope::test

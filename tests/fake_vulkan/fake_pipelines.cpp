@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Shader modules, pipelines and descriptors: everything that says what a dispatch will see.
+#include <algorithm>
+
+#include "entry_points.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device, const VkShaderModuleCreateInfo* info,
+                                                    const VkAllocationCallbacks* allocator, VkShaderModule* module) {
+    return create_child("vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
+        Object object;
+        object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
+        if (info->codeSize % sizeof *info->pCode != 0) fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
+        fake().keep_shader(object.words);
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_shader_module(VkDevice device, VkShaderModule module, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, module, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo*,
+                                                     const VkAllocationCallbacks* allocator, VkPipelineCache* cache) {
+    return create_child("vkCreatePipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, allocator, cache, [] { return Object{}; });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyPipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, cache, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count,
+                                                        const VkComputePipelineCreateInfo* infos,
+                                                        const VkAllocationCallbacks* allocator, VkPipeline* pipelines) {
+    constexpr const char* entry = "vkCreateComputePipelines";
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible(entry);
+    for (std::uint32_t i = 0; i < count; ++i) pipelines[i] = VK_NULL_HANDLE;  // this one is specified
+    if (result != VK_SUCCESS) return result;
+    check_device(device, entry);
+    if (cache) fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module, entry);
+        fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, infos[i].layout, entry);
+        Object object;
+        object.layout = number_of(infos[i].layout);
+        object.cache = number_of(cache);
+        const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_PIPELINE, number_of(device), allocator, object);
+        if (handle == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
+        pipelines[i] = reinterpret_cast<VkPipeline>(std::uintptr_t(handle));
+    }
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyPipeline", VK_OBJECT_TYPE_PIPELINE, device, pipeline, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_set_layout(VkDevice device, const VkDescriptorSetLayoutCreateInfo* info,
+                                                 const VkAllocationCallbacks* allocator, VkDescriptorSetLayout* layout) {
+    return create_child("vkCreateDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, allocator, layout, [&] {
+        Object object;
+        object.bindings.assign(info->pBindings, info->pBindings + info->bindingCount);
+        object.push_layout = (info->flags & VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR) != 0;
+        const auto buffers = std::count_if(object.bindings.begin(), object.bindings.end(), [](const auto& binding) {
+            return binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        });
+        if (buffers > fake().config.storage_buffers) fake().fault("vkCreateDescriptorSetLayout: more storage buffers than offered");
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_set_layout(VkDevice device, VkDescriptorSetLayout layout,
+                                              const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, layout, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_layout(VkDevice device, const VkPipelineLayoutCreateInfo* info,
+                                                      const VkAllocationCallbacks* allocator, VkPipelineLayout* layout) {
+    return create_child("vkCreatePipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, allocator, layout, [&] {
+        fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[0], "vkCreatePipelineLayout");
+        Object object;
+        object.layout = number_of(info->pSetLayouts[0]);
+        for (std::uint32_t i = 0; i < info->pushConstantRangeCount; ++i) {
+            const VkPushConstantRange& range = info->pPushConstantRanges[i];
+            object.push_bytes = std::max(object.push_bytes, range.offset + range.size);
+        }
+        if (object.push_bytes > 128) fake().fault("vkCreatePipelineLayout: more push constants than offered");
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline_layout(VkDevice device, VkPipelineLayout layout,
+                                                   const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyPipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, layout, allocator);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
+                                                      const VkAllocationCallbacks* allocator, VkDescriptorPool* pool) {
+    return create_child("vkCreateDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, allocator, pool, [&] {
+        Object object;
+        object.sets_left = info->maxSets;
+        object.pool_sizes.assign(info->pPoolSizes, info->pPoolSizes + info->poolSizeCount);
+        return object;
+    });
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_descriptor_pool(VkDevice device, VkDescriptorPool pool, const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, pool, allocator);
+}
+
+// Takes the descriptors of a layout out of the pool, from any of its entries of that type.
+bool take(Object& pool, const Object& layout) {
+    if (pool.sets_left == 0) return false;
+    --pool.sets_left;
+    return std::all_of(layout.bindings.begin(), layout.bindings.end(), [&](const VkDescriptorSetLayoutBinding& binding) {
+        const auto entry = std::find_if(pool.pool_sizes.begin(), pool.pool_sizes.end(), [&](const VkDescriptorPoolSize& size) {
+            return size.type == binding.descriptorType && size.descriptorCount != 0;
+        });
+        if (entry != pool.pool_sizes.end()) --entry->descriptorCount;
+        return entry != pool.pool_sizes.end();
+    });
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL allocate_sets(VkDevice device, const VkDescriptorSetAllocateInfo* info, VkDescriptorSet* sets) {
+    constexpr const char* entry = "vkAllocateDescriptorSets";
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible(entry);
+    for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) sets[i] = VK_NULL_HANDLE;  // this one is specified
+    if (result != VK_SUCCESS) return result;
+    check_device(device, entry);
+    for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) {
+        Object* pool = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_POOL, info->descriptorPool, entry);
+        const Object* layout = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[i], entry);
+        if (!pool || !layout) return VK_SUCCESS;
+        if (layout->push_layout) fake().fault("vkAllocateDescriptorSets: a layout for push descriptors");
+        if (!take(*pool, *layout)) return VK_ERROR_OUT_OF_POOL_MEMORY;
+        Object set;
+        set.layout = number_of(info->pSetLayouts[i]);
+        sets[i] = reinterpret_cast<VkDescriptorSet>(
+            std::uintptr_t(fake().create(VK_OBJECT_TYPE_DESCRIPTOR_SET, number_of(info->descriptorPool), nullptr, set)));
+    }
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice device, std::uint32_t count, const VkWriteDescriptorSet* writes, std::uint32_t,
+                                       const VkCopyDescriptorSet*) {
+    const Entered entered("vkUpdateDescriptorSets");
+    check_device(device, "vkUpdateDescriptorSets");
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Object* set = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, writes[i].dstSet, "vkUpdateDescriptorSets");
+        if (set && set->pending) fake().fault("vkUpdateDescriptorSets: the queue is using the set");
+        if (set) set->descriptors[writes[i].dstBinding] = descriptor_of(writes[i]);
+    }
+}
+
+}  // namespace
+
+Descriptor descriptor_of(const VkWriteDescriptorSet& write) {
+    Descriptor descriptor{.binding = write.dstBinding, .type = write.descriptorType};
+    if (write.pBufferInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) descriptor.buffer = *write.pBufferInfo;
+    if (write.pImageInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE) descriptor.image = *write.pImageInfo;
+    return descriptor;
+}
+
+EntryPoints pipeline_entry_points() {
+    return {{"vkAllocateDescriptorSets", entry_point(allocate_sets)},
+            {"vkCreateComputePipelines", entry_point(create_compute_pipelines)},
+            {"vkCreateDescriptorPool", entry_point(create_descriptor_pool)},
+            {"vkCreateDescriptorSetLayout", entry_point(create_set_layout)},
+            {"vkCreatePipelineCache", entry_point(create_pipeline_cache)},
+            {"vkCreatePipelineLayout", entry_point(create_pipeline_layout)},
+            {"vkCreateShaderModule", entry_point(create_shader_module)},
+            {"vkDestroyDescriptorPool", entry_point(destroy_descriptor_pool)},
+            {"vkDestroyDescriptorSetLayout", entry_point(destroy_set_layout)},
+            {"vkDestroyPipeline", entry_point(destroy_pipeline)},
+            {"vkDestroyPipelineCache", entry_point(destroy_pipeline_cache)},
+            {"vkDestroyPipelineLayout", entry_point(destroy_pipeline_layout)},
+            {"vkDestroyShaderModule", entry_point(destroy_shader_module)},
+            {"vkUpdateDescriptorSets", entry_point(update_sets)}};
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// A Vulkan 1.1 that computes nothing and remembers everything, behind vkGetInstanceProcAddr: no loader, no driver, no GPU.
+//
+// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names, and holds every call against the rules
+// whose violation would hide in a forgiving driver: handles that are unknown, dead or still in use, children that outlive their parent,
+// another allocator at destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled with a wrong handle,
+// since the specification leaves them undefined. One fake a process, one thread at a time.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vkrope::test {
+
+/// What the one physical device offers.
+struct FakeConfig {
+    std::uint32_t storage_buffers = 16;  ///< maxPerStageDescriptorStorageBuffers
+    VkDeviceSize offset_alignment = 16;  ///< minStorageBufferOffsetAlignment
+    std::uint32_t storage_range = 1u << 27;
+    std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
+    VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    std::uint32_t api_version = VK_API_VERSION_1_1;
+    bool push_descriptors = true;        ///< offers VK_KHR_push_descriptor
+    bool debug_utils = true;             ///< offers VK_EXT_debug_utils
+    bool timestamps = true;              ///< the queue has them
+    bool coherent = false;               ///< host-visible memory needs neither flush nor invalidate
+    bool never_finishes = false;         ///< every wait runs out
+    std::set<std::string> missing = {};  ///< entry points that it does not know
+};
+
+/// A call that returns a VkResult, in the order in which they came.
+struct Point {
+    const char* entry = "";
+    bool fills_array = false;  ///< an enumeration with room for results: may be VK_INCOMPLETE
+};
+
+/// Which call fails, counted from 1 over all calls that return a VkResult; 0: none.
+struct Failure {
+    std::size_t at = 0;
+    VkResult with = VK_SUCCESS;
+    bool stays = false;  ///< and every later call of the same entry point
+};
+
+struct Descriptor {
+    std::uint32_t binding = 0;
+    VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    VkDescriptorBufferInfo buffer = {};
+    VkDescriptorImageInfo image = {};
+};
+
+/// One recorded command; which fields it has depends on its name.
+struct Command {
+    std::string entry;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    std::map<std::uint32_t, Descriptor> descriptors = {};  ///< by binding: of a push, or of the set that was bound
+    std::vector<std::byte> pushed = {};
+    std::uint32_t groups[3] = {0, 0, 0};
+    VkPipelineStageFlags stages[2] = {0, 0};  ///< source, destination
+    std::vector<VkMemoryBarrier> memory_barriers = {};
+    std::vector<VkBufferMemoryBarrier> buffer_barriers = {};
+    std::string label = {};
+    std::function<void()> execute = {};
+};
+
+enum class CommandState { initial, recording, executable, pending };
+
+struct Object {
+    VkObjectType type = VK_OBJECT_TYPE_UNKNOWN;
+    std::uint64_t parent = 0;  ///< whose destruction ends this one's life: pools; or must not come first: devices, instances
+    const VkAllocationCallbacks* allocator = nullptr;
+    void* allocation = nullptr;  ///< of that allocator
+    bool pending = false;        ///< the queue may be using it
+    std::string name = {};       ///< by VK_EXT_debug_utils
+
+    VkDeviceSize bytes = 0;  // buffers, images, memory
+    VkFlags usage = 0;
+    std::uint64_t memory = 0;  // what a buffer or image is bound to
+    VkDeviceSize memory_offset = 0;
+    std::vector<std::byte> content = {};                      // memory
+    bool mapped = false;                                      // memory
+    std::vector<VkDescriptorSetLayoutBinding> bindings = {};  // set layouts
+    bool push_layout = false;                                 // set layouts
+    std::vector<VkDescriptorPoolSize> pool_sizes = {};        // descriptor pools
+    std::uint32_t sets_left = 0;                              // descriptor pools
+    std::uint64_t layout = 0;                                 // sets, pipeline layouts, pipelines: the layout behind them
+    std::uint32_t push_bytes = 0;                             // pipeline layouts
+    std::map<std::uint32_t, Descriptor> descriptors = {};     // sets
+    std::vector<std::uint32_t> words = {};                    // shader modules
+    std::vector<std::string> extensions = {};                 // instances, devices
+    std::uint64_t cache = 0;                                  // pipelines
+    bool signaled = false;                                    // fences
+    CommandState state = CommandState::initial;               // command buffers
+    std::vector<Command> commands = {};                       // command buffers
+    std::set<std::uint64_t> uses = {};                        // command buffers
+};
+
+template <class Handle>
+std::uint64_t number_of(Handle handle) {
+    return std::uint64_t(reinterpret_cast<std::uintptr_t>(handle));
+}
+
+class Fake {
+   public:
+    FakeConfig config;
+    Failure failure;
+
+    /// Back to the beginning: nothing created, nothing called.
+    void restart(const FakeConfig& with = {});
+
+    /// Every call since the beginning, or since forget_calls(), in order.
+    const std::vector<std::string>& calls() const { return calls_; }
+    std::size_t count(const std::string& entry) const;
+    void forget_calls();
+
+    /// Every call that could fail, since the beginning.
+    const std::vector<Point>& points() const { return points_; }
+
+    /// Rules that were broken, one sentence each.
+    const std::vector<std::string>& faults() const { return faults_; }
+    void fault(const std::string& sentence);
+
+    /// "VkBuffer 0x…" for each object that is alive.
+    std::vector<std::string> alive() const;
+
+    /// Null where there is no such living object, which is a fault unless `quiet`.
+    Object* find(VkObjectType type, std::uint64_t handle, const char* entry, bool quiet = false);
+    template <class Handle>
+    Object* find(VkObjectType type, Handle handle, const char* entry, bool quiet = false) {
+        return find(type, number_of(handle), entry, quiet);
+    }
+
+    /// What a command buffer holds.
+    const std::vector<Command>& commands(VkCommandBuffer buffer);
+
+    /// Words of every shader module that was created.
+    const std::vector<std::vector<std::uint32_t>>& shaders() const { return shaders_; }
+
+    // ---- For the entry points ----
+
+    void enter(const char* entry);
+    /// What the call must return; VK_SUCCESS where it does not fail.
+    VkResult enter_fallible(const char* entry, bool fills_array = false);
+    /// 0 where the allocator has no memory.
+    std::uint64_t create(VkObjectType type, std::uint64_t parent, const VkAllocationCallbacks* allocator, Object object = {});
+    void destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator, const char* entry);
+    void record(VkCommandBuffer buffer, Command command, std::set<std::uint64_t> uses = {});
+    void submit(VkCommandBuffer buffer, std::uint64_t fence);
+    void finish();  ///< the queue is idle: nothing is pending
+    void keep_shader(const std::vector<std::uint32_t>& words) { shaders_.push_back(words); }
+    bool enabled(const char* extension) const;    ///< by any instance or device that is alive
+    std::uint64_t only(VkObjectType type) const;  ///< the one object of that type, else 0
+
+   private:
+    std::map<std::uint64_t, Object> objects_;
+    std::uint64_t next_ = 0x1000;
+    std::vector<std::string> calls_, faults_;
+    std::vector<Point> points_;
+    std::vector<std::vector<std::uint32_t>> shaders_;
+    std::set<std::uint64_t> submitted_;
+};
+
+Fake& fake();
+
+/// A handle that no object has.
+template <class Handle>
+Handle wrong_handle() {
+    return reinterpret_cast<Handle>(std::uintptr_t{0xdead0});
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance, const char* name);
+
+/// An entry point, typed.
+#define VKROPE_FAKE(name, instance) reinterpret_cast<PFN_##name>(vkrope::test::fake_get_instance_proc_addr(instance, #name))
+
+}  // namespace vkrope::test

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "kernel_host.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace vkrope::test {
+
+namespace {
+
+void* VKAPI_PTR allocate(void* user, std::size_t bytes, std::size_t, VkSystemAllocationScope) {
+    auto* counter = static_cast<CountedAllocator*>(user);
+    if (++counter->allocated == counter->fail_at) {
+        --counter->allocated;
+        counter->fail_at = 0;
+        return nullptr;
+    }
+    return std::malloc(bytes);
+}
+
+void* VKAPI_PTR reallocate(void*, void* memory, std::size_t bytes, std::size_t, VkSystemAllocationScope) {
+    return std::realloc(memory, bytes);
+}
+
+void VKAPI_PTR release(void* user, void* memory) {
+    if (memory) ++static_cast<CountedAllocator*>(user)->freed;
+    std::free(memory);
+}
+
+}  // namespace
+
+CountedAllocator::CountedAllocator() {
+    callbacks = {this, allocate, reallocate, release, nullptr, nullptr};
+}
+
+// The fake's own objects: what they are made with is of no interest here.
+template <class Handle>
+void KernelHost::add(Handle handle, VkObjectType type) {
+    made_.emplace_back(type, number_of(handle));
+}
+
+KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
+    fake().restart(config);
+    const char* const debug_utils_name = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    VkInstanceCreateInfo instance_info = {};
+    instance_info.enabledExtensionCount = config.debug_utils;
+    instance_info.ppEnabledExtensionNames = &debug_utils_name;
+    VKROPE_FAKE(vkCreateInstance, VK_NULL_HANDLE)(&instance_info, nullptr, &ref.instance);
+    std::uint32_t one = 1;
+    VKROPE_FAKE(vkEnumeratePhysicalDevices, ref.instance)(ref.instance, &one, &ref.physical);
+    const char* const extensions[] = {"VK_KHR_portability_subset", VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
+    VkDeviceCreateInfo device_info = {};
+    device_info.enabledExtensionCount = config.push_descriptors ? 2 : 1;
+    device_info.ppEnabledExtensionNames = extensions;
+    VKROPE_FAKE(vkCreateDevice, ref.instance)(ref.physical, &device_info, nullptr, &ref.device);
+    add(ref.instance, VK_OBJECT_TYPE_INSTANCE);
+    add(ref.device, VK_OBJECT_TYPE_DEVICE);
+
+    VkCommandPool pool = VK_NULL_HANDLE;
+    const VkCommandPoolCreateInfo pool_info = {};
+    VKROPE_FAKE(vkCreateCommandPool, ref.instance)(ref.device, &pool_info, nullptr, &pool);
+    add(pool, VK_OBJECT_TYPE_COMMAND_POOL);
+    VkCommandBufferAllocateInfo commands_info = {};
+    commands_info.commandPool = pool;
+    commands_info.commandBufferCount = 1;
+    VKROPE_FAKE(vkAllocateCommandBuffers, ref.instance)(ref.device, &commands_info, &commands);
+    const VkCommandBufferBeginInfo begin_info = {};
+    VKROPE_FAKE(vkBeginCommandBuffer, ref.instance)(commands, &begin_info);
+
+    VkBufferCreateInfo buffer_info = {};
+    buffer_info.size = buffer_bytes;
+    buffer_info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    for (VkBuffer* buffer : {&q, &k, &q_out, &k_out, &words}) {
+        VKROPE_FAKE(vkCreateBuffer, ref.instance)(ref.device, &buffer_info, nullptr, buffer);
+        add(*buffer, VK_OBJECT_TYPE_BUFFER);
+    }
+    Object image_view;
+    view = reinterpret_cast<VkImageView>(
+        std::uintptr_t(fake().create(VK_OBJECT_TYPE_IMAGE_VIEW, number_of(ref.device), nullptr, image_view)));
+    add(view, VK_OBJECT_TYPE_IMAGE_VIEW);
+    const VkPipelineCacheCreateInfo cache_info = {};
+    VKROPE_FAKE(vkCreatePipelineCache, ref.instance)(ref.device, &cache_info, nullptr, &ref.pipeline_cache);
+    add(ref.pipeline_cache, VK_OBJECT_TYPE_PIPELINE_CACHE);
+
+    ref.get_instance_proc_addr = fake_get_instance_proc_addr;
+    ref.enabled =
+        (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) | (config.debug_utils ? std::uint32_t{debug_utils} : 0);
+    if (with_allocator) ref.allocator = &allocator.callbacks;
+    fake().forget_calls();
+}
+
+KernelHost::~KernelHost() {
+    for (auto made = made_.rbegin(); made != made_.rend(); ++made)
+        fake().destroy(made->first, made->second, nullptr, "~KernelHost");
+}
+
+KernelInfo kernel_info(AngleSource angles) {
+    const Width width{Element::f16, Element::f16, 128, 0};
+    return {.rotary_dim = 128, .q = width, .k = width, .angles = angles};
+}
+
+const AnglePlan& angle_plan(AngleSource angles) {
+    static const AnglePlan texture = {.source = AngleSource::direct_texture,
+                                      .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                      .extent = {32, 4096},
+                                      .bytes = 4096 * 32 * 16,
+                                      .pairs = 64,
+                                      .rows = 4096,
+                                      .fold_log2 = 12,
+                                      .row_texels = 32};
+    static const AnglePlan buffer = {.source = AngleSource::direct_buffer, .bytes = 512 * 64 * 8, .pairs = 64, .rows = 512};
+    return angles == AngleSource::direct_texture ? texture : buffer;
+}
+
+Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angles) {
+    const auto tensor = [&](VkBuffer buffer, std::uint32_t heads) {
+        return Tensor{.where = {buffer, 0, VkDeviceSize{tokens} * heads * 128 * 2}, .heads = heads};
+    };
+    Call call{.tokens = tokens};
+    call.q_in = tensor(host.q, 8);
+    call.q_out = tensor(host.q_out, 8);
+    call.k_in = tensor(host.k, 2);
+    call.k_out = tensor(host.k_out, 2);
+    call.angles.plan = &angle_plan(angles);
+    if (angles == AngleSource::direct_texture) {
+        call.angles.view = host.view;
+    } else {
+        call.angles.buffer = {host.words, 4096, angle_plan(angles).bytes};
+    }
+    return call;
+}
+
+std::vector<std::string> recorded(const KernelHost& host) {
+    std::vector<std::string> names;
+    for (const Command& command : fake().commands(host.commands)) names.push_back(command.entry);
+    return names;
+}
+
+std::vector<Command> dispatches(const KernelHost& host) {
+    std::vector<Command> all = fake().commands(host.commands);
+    std::erase_if(all, [](const Command& command) { return command.entry != "vkCmdDispatch"; });
+    return all;
+}
+
+shader::Push pushed(const Command& dispatch) {
+    shader::Push push = {};
+    REQUIRE(dispatch.pushed.size() == sizeof push);
+    std::memcpy(&push, dispatch.pushed.data(), sizeof push);
+    return push;
+}
+
+void check_no_faults() {
+    for (const std::string& fault : fake().faults()) FAIL_CHECK(fault);
+}
+
+void check_clean() {
+    check_no_faults();
+    for (const std::string& object : fake().alive()) FAIL_CHECK(object << " was never destroyed");
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// An application with a device of its own, on the fake: what the kernel tier borrows.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "fake_vulkan.hpp"
+#include "interface.h"
+#include "vkrope/kernel.hpp"
+
+namespace vkrope::test {
+
+/// Vulkan's allocation callbacks, counted and forwarded to the heap.
+struct CountedAllocator {
+    CountedAllocator();
+    VkAllocationCallbacks callbacks = {};
+    std::size_t allocated = 0, freed = 0;
+    std::size_t fail_at = 0;  ///< the allocation, from 1, that fails; 0: none
+};
+
+class KernelHost {
+   public:
+    /// `with_allocator`: the objects of vkrope get allocation callbacks.
+    explicit KernelHost(const FakeConfig& config = {}, bool with_allocator = false);
+    ~KernelHost();
+    KernelHost(const KernelHost&) = delete;
+    KernelHost& operator=(const KernelHost&) = delete;
+
+    DeviceRef ref;
+    CountedAllocator allocator;
+    VkCommandBuffer commands = VK_NULL_HANDLE;  ///< recording
+    VkBuffer q = VK_NULL_HANDLE, k = VK_NULL_HANDLE, q_out = VK_NULL_HANDLE, k_out = VK_NULL_HANDLE, words = VK_NULL_HANDLE;
+    VkImageView view = VK_NULL_HANDLE;
+    static constexpr VkDeviceSize buffer_bytes = 1u << 20;
+
+   private:
+    template <class Handle>
+    void add(Handle handle, VkObjectType type);
+    std::vector<std::pair<VkObjectType, std::uint64_t>> made_;
+};
+
+/// f16 Q and K of 128 channels, all of them rotated; texture, implicit positions.
+KernelInfo kernel_info(AngleSource angles = AngleSource::direct_texture);
+
+/// A table for kernel_info(): 64 pairs, 4096 rows.
+const AnglePlan& angle_plan(AngleSource angles = AngleSource::direct_texture);
+
+/// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in buffers of their own, from offset 0.
+Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7, AngleSource angles = AngleSource::direct_texture);
+
+/// Names of the commands that the host's command buffer holds.
+std::vector<std::string> recorded(const KernelHost& host);
+
+/// Every dispatch that the host's command buffer holds, with what it saw.
+std::vector<Command> dispatches(const KernelHost& host);
+
+shader::Push pushed(const Command& dispatch);
+
+/// No rule was broken.
+void check_no_faults();
+
+/// No rule was broken, and nothing is alive.
+void check_clean();
+
+}  // namespace vkrope::test

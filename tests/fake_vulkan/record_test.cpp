@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+// record(): the very calls, the very numbers.
+#include <memory>
+
+#include "host_memory.hpp"
+#include "kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Destroy {
+    void operator()(Kernel* kernel) const { destroy(kernel); }
+    void operator()(DescriptorArena* arena) const { destroy(arena); }
+};
+
+// A kernel on a host, with an arena where there are no push descriptors.
+struct Recorder {
+    explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(), std::uint32_t calls = 8) : host(config) {
+        kernel.reset(create(host.ref, info).value);
+        REQUIRE(kernel);
+        if (!config.push_descriptors) arena.reset(create_arena(kernel.get(), calls).value);
+        fake().forget_calls();
+    }
+    ~Recorder() { check_no_faults(); }
+
+    Status operator()(const Call& call) {
+        fake().forget_calls();
+        observe_host_memory();
+        const Status status = record(host.commands, kernel.get(), call, arena.get());
+        CHECK(observed_allocations() == 0);
+        return status;
+    }
+
+    KernelHost host;
+    std::unique_ptr<Kernel, Destroy> kernel;
+    std::unique_ptr<DescriptorArena, Destroy> arena;
+};
+
+void check_side(const shader::Side& side, std::uint32_t offset, std::uint32_t batch, std::uint32_t token, std::uint32_t head) {
+    CHECK(side.offset == offset);
+    CHECK(side.batch == batch);
+    CHECK(side.token == token);
+    CHECK(side.head == head);
+}
+
+void check_bound(const Command& dispatch, std::uint32_t binding, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize range) {
+    CAPTURE(binding);
+    REQUIRE(dispatch.descriptors.contains(binding));
+    const VkDescriptorBufferInfo& at = dispatch.descriptors.at(binding).buffer;
+    CHECK(at.buffer == buffer);
+    CHECK(at.offset == offset);
+    CHECK(at.range == range);
+}
+
+const Names pushes = {"vkCmdPushDescriptorSetKHR", "vkCmdBindPipeline", "vkCmdPushConstants", "vkCmdDispatch"};
+const Names sets = {"vkUpdateDescriptorSets", "vkCmdBindDescriptorSets", "vkCmdBindPipeline", "vkCmdPushConstants",
+                    "vkCmdDispatch"};
+
+Names operator+(Names a, const Names& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+}  // namespace
+
+TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a label; no host allocation") {
+    for (const bool labels : {true, false}) {
+        const auto labelled = [&](const Names& names) {
+            return labels ? Names{"vkCmdBeginDebugUtilsLabelEXT"} + names + Names{"vkCmdEndDebugUtilsLabelEXT"} : names;
+        };
+        for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+            for (const bool lean : {false, true}) {
+                for (const bool push_descriptors : {true, false}) {
+                    CAPTURE(lean);
+                    const Names& one = push_descriptors ? pushes : sets;
+                    Recorder recorder(
+                        {.storage_buffers = lean ? 4u : 16u, .push_descriptors = push_descriptors, .debug_utils = labels},
+                        kernel_info(angles));
+                    Call call = kernel_call(recorder.host, 7, angles);
+                    CHECK(recorder(call));
+                    // Lean: Q and K take a dispatch each, and what is apart needs no barrier.
+                    CHECK(fake().calls() == labelled(lean ? one + one : one));
+                    call.q_in = call.q_out = {};
+                    CHECK(recorder(call));
+                    CHECK(fake().calls() == labelled(one));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("record: lean dispatches have a barrier between them exactly where their bound ranges overlap") {
+    Recorder recorder({.storage_buffers = 4, .debug_utils = false});
+    // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows apart, ranges not.
+    Call packed = kernel_call(recorder.host);
+    const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
+        const VkDeviceSize start = first * 256, bytes = 7 * 12 * 256;
+        return Tensor{.where = {recorder.host.q, start, bytes - start}, .heads = heads, .token_stride = 12 * 128};
+    };
+    packed.q_in = packed.q_out = plane(0, 8);
+    packed.k_in = packed.k_out = plane(8, 2);
+    CHECK(recorder(packed));
+    CHECK(fake().calls() == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
+    const Command& barrier = fake().commands(recorder.host.commands)[4];
+    CHECK(barrier.stages[0] == boundary().stage);
+    CHECK(barrier.stages[1] == boundary().stage);
+    REQUIRE(barrier.memory_barriers.size() == 1);
+    CHECK(barrier.memory_barriers[0].srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(barrier.memory_barriers[0].dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+    // Side by side in one buffer: no byte of one range is in the other.
+    Call beside = kernel_call(recorder.host);
+    beside.k_out.where.buffer = beside.q_out.where.buffer;
+    beside.k_out.where.offset = beside.q_out.where.range;
+    CHECK(recorder(beside));
+    CHECK(fake().calls() == pushes + pushes);
+    // The inputs alone may overlap: nobody writes them.
+    Call shared = kernel_call(recorder.host);
+    shared.k_in.where = {shared.q_in.where.buffer, 0, shared.k_in.where.range};
+    CHECK(recorder(shared));
+    CHECK(fake().calls() == pushes + pushes);
+}
+
+TEST_CASE("record: the push constants and descriptors of a call with offsets, strides, ids and a counter") {
+    for (const VkDeviceSize alignment : {4u, 16u, 64u, 256u}) {
+        CAPTURE(alignment);
+        KernelInfo info = kernel_info();
+        info.positions = PositionSource::ids;
+        Recorder recorder({.offset_alignment = alignment, .debug_utils = false}, info);
+        const KernelHost& host = recorder.host;
+        Call call = kernel_call(host, 5);
+        call.batch = 2;
+        call.direction = Direction::inverse;
+        // Q in place, in rows of 10 heads, 100 elements into the buffer: 200 bytes.
+        call.q_in = {.where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
+        call.q_out = call.q_in;
+        call.k_in.where.range = call.k_out.where.range = 2 * 5 * 2 * 256;
+        call.positions.ids = {host.words, 1036, 4 * 15};
+        call.positions.batch_stride = 10;
+        call.out_of_range = {host.words, 2052, 4};
+        CHECK(recorder(call));
+        const Command dispatch = dispatches(host).at(0);
+        // Offsets are lowered to what the device binds at, and to 16 bytes at least.
+        const VkDeviceSize least = alignment < 16 ? 16 : alignment;
+        const auto lowered = [&](VkDeviceSize offset) { return offset / least * least; };
+        const VkDeviceSize q_at = lowered(200), ids_at = lowered(1036), status_at = lowered(2052);
+        const VkDeviceSize q_bytes = (12800 + 4 * 1280 + 8 * 128) * 2, k_bytes = 2 * 5 * 2 * 256;
+        check_bound(dispatch, shader::binding_first_in, host.q, q_at, 200 + q_bytes - q_at);
+        check_bound(dispatch, shader::binding_first_out, host.q, q_at, 200 + q_bytes - q_at);
+        check_bound(dispatch, shader::binding_second_in, host.k, 0, k_bytes);
+        check_bound(dispatch, shader::binding_second_out, host.k_out, 0, k_bytes);
+        check_bound(dispatch, shader::binding_index_a, host.words, ids_at, 1036 + 4 * 15 - ids_at);
+        check_bound(dispatch, shader::binding_status, host.words, status_at, 2056 - status_at);
+        const VkDescriptorImageInfo& image = dispatch.descriptors.at(shader::binding_texture).image;
+        CHECK(image.imageView == host.view);
+        CHECK(image.imageLayout == VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+        CHECK(dispatch.descriptors.size() == 7);
+
+        const shader::Push push = pushed(dispatch);
+        check_side(push.first_in, std::uint32_t(200 - q_at) / 2, 12800, 1280, 128);
+        check_side(push.first_out, std::uint32_t(200 - q_at) / 2, 12800, 1280, 128);
+        check_side(push.second_in, 0, 5 * 2 * 128, 2 * 128, 128);
+        check_side(push.second_out, 0, 5 * 2 * 128, 2 * 128, 128);
+        CHECK(push.tokens == 5);
+        CHECK(push.heads == (8 | 2 << 16));
+        CHECK(push.flags == (shader::flag_inverse | shader::flag_first_in_place | shader::flag_count_uncovered));
+        CHECK(push.index_offset == (1036 - ids_at) / 4);
+        CHECK(push.index_batch == 10);
+        CHECK(push.table_rows == 4096);
+        CHECK(push.table_stride == 12);
+        CHECK(push.table_texels == 32);
+        CHECK(push.status_offset == (2052 - status_at) / 4);
+    }
+}
+
+TEST_CASE("record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
+    Recorder recorder({.debug_utils = false}, kernel_info(AngleSource::direct_buffer));
+    const KernelHost& host = recorder.host;
+    Call call = kernel_call(host, 7, AngleSource::direct_buffer);
+    call.positions.first = -3;
+    call.k_in = call.k_out = {};
+    CHECK(recorder(call));
+    const Command dispatch = dispatches(host).at(0);
+    const VkDeviceSize bytes = 7 * 8 * 256;
+    for (const auto read : {shader::binding_first_in, shader::binding_second_in, shader::binding_index_a})
+        check_bound(dispatch, read, host.q, 0, bytes);
+    for (const auto written : {shader::binding_first_out, shader::binding_second_out, shader::binding_status})
+        check_bound(dispatch, written, host.q_out, 0, bytes);
+    check_bound(dispatch, shader::binding_table, host.words, 4096, angle_plan(AngleSource::direct_buffer).bytes);
+    const shader::Push push = pushed(dispatch);
+    CHECK(push.heads == 8);
+    CHECK(push.flags == 0);
+    CHECK(push.first_position == std::uint32_t(-3));
+    CHECK(push.table_offset == 0);
+    CHECK(push.table_stride == 128);
+    CHECK(push.table_rows == 512);
+}
+
+TEST_CASE("record: a lean dispatch sees one tensor, as first; the counter goes with the first dispatch") {
+    Recorder recorder({.storage_buffers = 4, .debug_utils = false});
+    const KernelHost& host = recorder.host;
+    Call call = kernel_call(host);
+    call.out_of_range = {host.words, 0, 4};
+    CHECK(recorder(call));
+    const auto two = dispatches(host);
+    REQUIRE(two.size() == 2);
+    check_bound(two[0], shader::binding_first_in, host.q, 0, 7 * 8 * 256);
+    check_bound(two[0], shader::binding_first_out, host.q_out, 0, 7 * 8 * 256);
+    check_bound(two[0], shader::binding_status, host.words, 0, 4);
+    check_bound(two[1], shader::binding_first_in, host.k, 0, 7 * 2 * 256);
+    check_bound(two[1], shader::binding_first_out, host.k_out, 0, 7 * 2 * 256);
+    check_bound(two[1], shader::binding_status, host.k_out, 0, 7 * 2 * 256);
+    CHECK(pushed(two[0]).heads == 8);
+    CHECK(pushed(two[1]).heads == 2);
+    CHECK(pushed(two[0]).flags == shader::flag_count_uncovered);
+    CHECK(pushed(two[1]).flags == 0);
+    check_side(pushed(two[1]).first_in, 0, 7 * 2 * 128, 2 * 128, 128);
+}
+
+TEST_CASE("record: what 4 storage buffers cannot do is limit_exceeded, with both numbers") {
+    Recorder recorder({.storage_buffers = 4}, kernel_info(AngleSource::direct_buffer));
+    Call counted = kernel_call(recorder.host, 7, AngleSource::direct_buffer);
+    counted.out_of_range = {recorder.host.words, 0, 4};
+    const Status refused = recorder(counted);
+    CHECK(refused.code == Code::limit_exceeded);
+    CHECK(std::string(refused.what).find('5') != std::string::npos);
+    CHECK(std::string(refused.what).find('4') != std::string::npos);
+    CHECK(fake().calls().empty());
+}
+
+TEST_CASE("record: workgroups go along x, then y, and z counts the sequences") {
+    // 16 bytes of f16 are 8 channels, a step moves two such units: 8 steps a row of 128, one a head and invocation on a GPU.
+    const auto groups_of = [](const FakeConfig& config, std::uint32_t batch, std::uint32_t tokens) {
+        Recorder recorder(config);
+        Call call = kernel_call(recorder.host, tokens);
+        call.batch = batch;
+        for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out}) tensor->where.range *= batch;
+        CHECK(recorder(call));
+        const Command dispatch = dispatches(recorder.host).at(0);
+        return std::vector<std::uint32_t>(dispatch.groups, dispatch.groups + 3);
+    };
+    using Groups = std::vector<std::uint32_t>;
+    CHECK(groups_of({}, 1, 7) == Groups{(7 * 10 * 8 + 63) / 64, 1, 1});
+    CHECK(groups_of({}, 3, 7) == Groups{(7 * 10 * 8 + 63) / 64, 1, 3});
+    CHECK(groups_of({.workgroup_count = {4, 4, 4}}, 1, 7) == Groups{4, 3, 1});
+    // On a CPU an invocation takes 64 bytes, 32 channels, and all heads.
+    CHECK(groups_of({.type = VK_PHYSICAL_DEVICE_TYPE_CPU}, 1, 100) == Groups{(100 * 2 + 127) / 128, 1, 1});
+}
+
+TEST_CASE("record: nothing to do records nothing, and so does every error") {
+    for (const bool push_descriptors : {true, false}) {
+        for (const std::uint32_t storage_buffers : {4u, 16u}) {
+            Recorder recorder({.storage_buffers = storage_buffers,
+                               .storage_range = 1u << 16,
+                               .workgroup_count = {8, 2, 4},
+                               .push_descriptors = push_descriptors},
+                              kernel_info(), 3);
+            const KernelHost& host = recorder.host;
+            const auto refused = [&](const Call& call, Code code) {
+                const Status status = recorder(call);
+                INFO(status.what);
+                CHECK(status.code == code);
+                CHECK(fake().calls().empty());
+            };
+            refused(Call{}, Code::ok);
+            Call call = kernel_call(host, 0);
+            refused(call, Code::ok);
+            call = kernel_call(host);
+            call.batch = 0;
+            refused(call, Code::ok);
+            call = kernel_call(host);
+            call.q_in.where.buffer = VK_NULL_HANDLE;
+            refused(call, Code::invalid_argument);
+            call = kernel_call(host);
+            call.angles.view = VK_NULL_HANDLE;
+            refused(call, Code::invalid_argument);
+            call = kernel_call(host, 30);  // more workgroups than the device counts
+            refused(call, Code::limit_exceeded);
+            call = kernel_call(host, 7);
+            call.batch = 5;
+            for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out}) tensor->where.range *= 5;
+            refused(call, Code::limit_exceeded);  // and more along z, or a range above the limit
+            if (push_descriptors) continue;
+            // Three sets: three wide calls, but only one lean call of two dispatches.
+            const int fits = storage_buffers == 4 ? 1 : 3;
+            for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
+            refused(kernel_call(host), Code::limit_exceeded);
+            reset(recorder.arena.get());
+            CHECK(recorder(kernel_call(host)));
+        }
+    }
+}
+
+}  // namespace vkrope::test
