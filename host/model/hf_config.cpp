@@ -235,8 +235,9 @@ Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& qu
         if (!config.is_object()) {
             return {error(Code::invalid_data, "the document is %s: must be an object", shown(config).c_str()), {}};
         }
+        Rotation rotation = Import(config).run();  // first: a model that differs between layers says so
         check_query(config, query);
-        return {{}, Import(config).run()};
+        return {{}, std::move(rotation)};
     } catch (const ImportError& failure) {
         return {failure.status, {}};
     } catch (const std::bad_alloc&) {

@@ -14,7 +14,9 @@ struct ImportError {
 };
 
 [[noreturn]]
-#if defined(__GNUC__)
+#if defined(__MINGW32__) && !defined(__clang__)
+__attribute__((format(gnu_printf, 2, 3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
+#elif defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 inline void

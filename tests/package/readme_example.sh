@@ -19,10 +19,12 @@ grep -q 'find_package(vkrope' "$SCRATCH/app/lines.cmake" || { echo "the README h
     echo 'add_executable(app main.cpp)'
     cat "$SCRATCH/app/lines.cmake"
 } >"$SCRATCH/app/CMakeLists.txt"
+# What the library was built with, its users need as well.
+sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 "$CMAKE" -S "$SCRATCH/app" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$SCRATCH/installed" \
-    -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror"
+    -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 "$CMAKE" --build "$SCRATCH/build"
-"$SCRATCH/build/app" >"$SCRATCH/output"
+ASAN_OPTIONS=detect_leaks=0 "$SCRATCH/build/app" >"$SCRATCH/output"
 [ -s "$SCRATCH/output" ] || { echo "the example prints nothing"; exit 1; }
 # The README shows what it prints.
 printed=$(cat "$SCRATCH/output")

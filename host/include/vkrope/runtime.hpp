@@ -37,6 +37,7 @@ struct Message {
     const char* text = "";
 };
 
+/// Which device, and how to open it.
 struct DeviceOptions {
     /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a UUID; else part of a name, any case.
     std::string select = {};
@@ -64,8 +65,10 @@ class Device {
     Device(Device&&) noexcept;
     Device& operator=(Device&&) noexcept;
 
+    /// Opens the one device that `options.select` names; see select_device() for what several, or none, give.
     static Result<Device> open(const DeviceOptions& options = {});
 
+    /// What the device says of itself.
     const DeviceInfo& info() const noexcept;
 
     /// For create() and record() of the kernel tier.
@@ -73,6 +76,7 @@ class Device {
 
     /// The one queue, for submissions of your own; not while this Device submits.
     VkQueue queue() const noexcept;
+    /// The family of queue().
     std::uint32_t queue_family() const noexcept;
 
     /// Records one command buffer with `record_commands`, submits it and waits for it.
@@ -82,6 +86,7 @@ class Device {
     Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
 
     struct Impl;
+    /// For the library itself.
     Impl& impl() noexcept { return *impl_; }
 
    private:
@@ -99,11 +104,14 @@ class Buffer {
     /// bytes  above 0; rounded up to a multiple of 4
     static Result<Buffer> make(Device& device, VkDeviceSize bytes);
 
-    /// Copies `bytes` bytes from or to host memory, through staging memory.
+    /// Copies `bytes` bytes from host memory, through staging memory, and waits for it.
     Status upload(const void* source, std::size_t bytes, VkDeviceSize offset = 0);
+    /// Copies `bytes` bytes to host memory likewise, after all that was submitted before.
     Status download(void* target, std::size_t bytes, VkDeviceSize offset = 0);
 
+    /// All of it, for Tensor::where and the like.
     VkDescriptorBufferInfo whole() const noexcept { return {handle_, 0, bytes_}; }
+    /// Stays the Buffer's.
     VkBuffer handle() const noexcept { return handle_; }
 
    private:
@@ -124,6 +132,7 @@ class AngleTable {
     /// Arguments as plan_angles.
     static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
 
+    /// What plan_angles made of the arguments.
     const AnglePlan& plan() const noexcept { return plan_; }
 
     /// For Call::angles; refers to this table, which must not move until record() has returned.
@@ -164,25 +173,33 @@ class HostRotation {
     HostRotation(HostRotation&&) noexcept;
     HostRotation& operator=(HostRotation&&) noexcept;
 
+    /// Fills the table, makes the buffers, and compiles what the device has not met yet.
     static Result<HostRotation> make(Device& device, const Rotation& rotation, const HostShape& shape);
 
+    /// Bytes of Q in host memory; 0 where it is absent.
     std::size_t q_bytes() const noexcept;
+    /// Bytes of K likewise.
     std::size_t k_bytes() const noexcept;
 
+    /// Copies Q and K to the device.
+    ///
     /// q, k  q_bytes() and k_bytes() bytes; null where the tensor is absent
     Status upload(const void* q, const void* k);
 
     /// Rotates what was uploaded; in place, what the last run left. Returns device nanoseconds, where the device has timestamps.
     Result<std::optional<double>> run(Direction direction = Direction::forward);
 
+    /// Copies what run() left from the device; arguments as upload().
     Status download(void* q, void* k);
 
     /// The same bytes as one run() reads, and writes: for measuring against a plain copy.
     struct Buffers {
         VkDescriptorBufferInfo q_in = {}, q_out = {}, k_in = {}, k_out = {};  ///< null for an absent tensor
     };
+    /// Those of this rotation.
     Buffers buffers() const noexcept;
 
+    /// Of the table that run() reads.
     const AnglePlan& angle_plan() const noexcept;
 
    private:

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What an engine has anyway: its own instance, device, queue, memory and command buffers. vkrope is asked only which extensions the
+// device should enable.
+#pragma once
+
+#ifdef ENGINE_VOLK
+#include <volk.h>
+#else
+#include <vulkan/vulkan.h>
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "vkrope/kernel.hpp"
+
+namespace engine {
+
+struct Buffer {
+    VkBuffer handle = VK_NULL_HANDLE;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    void* mapped = nullptr;  ///< null unless it was made for the host
+    VkDeviceSize bytes = 0;
+
+    VkDescriptorBufferInfo whole() const { return {handle, 0, bytes}; }
+};
+
+struct Image {
+    VkImage handle = VK_NULL_HANDLE;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    VkImageView view = VK_NULL_HANDLE;
+};
+
+/// Ends the program with a sentence: enough for a test.
+[[noreturn]] void fail(const std::string& sentence);
+void check(VkResult result, const char* call);
+void check(const vkrope::Status& status, const char* call);
+
+/// The first device with a compute queue. Messages of validation layers are printed and counted.
+class Gpu {
+   public:
+    /// push_descriptors  enable them where the device offers them
+    explicit Gpu(bool push_descriptors);
+    ~Gpu();
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+
+    /// What vkrope is given: handles, and what this engine enabled.
+    vkrope::DeviceRef ref() const;
+
+    const VkPhysicalDeviceProperties& properties() const { return properties_; }
+    VkDevice device() const { return device_; }
+    VkQueue queue() const { return queue_; }
+    unsigned messages() const { return messages_; }
+
+    Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_host) const;
+    Image make_image(VkFormat format, VkExtent2D extent, VkImageUsageFlags usage) const;
+    VkCommandPool make_command_pool() const;
+    VkCommandBuffer begin(VkCommandPool pool) const;
+    void destroy(Buffer& buffer) const;
+    void destroy(Image& image) const;
+
+    /// Ends, submits and waits. The queue must not be in use elsewhere.
+    void submit_and_wait(VkCommandBuffer commands) const;
+
+   private:
+    void create_instance();
+    void create_device(bool push_descriptors);
+    VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) const;
+
+    VkInstance instance_ = VK_NULL_HANDLE;
+    VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+    VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+    VkPhysicalDeviceProperties properties_ = {};
+    VkDevice device_ = VK_NULL_HANDLE;
+    VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
+    std::uint32_t queue_family_ = 0;
+    VkQueue queue_ = VK_NULL_HANDLE;
+    std::uint32_t enabled_ = 0;
+    std::atomic<unsigned> messages_{0};
+};
+
+}  // namespace engine

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place, inside its own command buffer, between
+// two copies, and compares every value with cos and sin. Built three times: with the loader, with volk (ENGINE_VOLK), and with push
+// descriptors off (ENGINE_NO_PUSH).
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "table.hpp"
+
+namespace {
+
+#ifdef ENGINE_NO_PUSH
+constexpr bool push_descriptors = false;
+#else
+constexpr bool push_descriptors = true;
+#endif
+
+// Rows of one token: query heads, then key heads, then value heads.
+constexpr std::uint32_t head_dim = 64, q_heads = 4, k_heads = 2, row_heads = q_heads + 2 * k_heads, tokens = 19;
+constexpr std::size_t values = std::size_t{tokens} * row_heads * head_dim;
+constexpr VkDeviceSize bytes = values * sizeof(float);
+constexpr std::int32_t first_positions[] = {5, 40};  // one frame each
+constexpr std::uint32_t frames = 2;
+
+float input(std::size_t i) {
+    return float(int(i * 2654435761u >> 8 & 0xffff) - 0x8000) / 8192.0f;
+}
+
+void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
+                    VkAccessFlags accessed) {
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = written;
+    barrier.dstAccessMask = accessed;
+    vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+// The heads of one kind, where they stand in the packed rows.
+vkrope::Tensor heads_of(const engine::Buffer& qkv, std::uint32_t first, std::uint32_t count) {
+    vkrope::Tensor tensor;
+    const VkDeviceSize offset = VkDeviceSize{first} * head_dim * sizeof(float);
+    tensor.where = {qkv.handle, offset, bytes - offset};
+    tensor.heads = count;
+    tensor.token_stride = row_heads * head_dim;
+    return tensor;
+}
+
+vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table, std::int32_t first_position) {
+    vkrope::Call call;
+    call.tokens = tokens;
+    call.q_in = call.q_out = heads_of(qkv, 0, q_heads);
+    call.k_in = call.k_out = heads_of(qkv, q_heads, k_heads);
+    call.positions.first = first_position;
+    call.angles = table.angles();
+    return call;
+}
+
+// Values that are further from the definition than 2.5 units of 2^-24 (|x0| + |x1|), or changed though they should not.
+unsigned wrong_values(const vkrope::Rotation& rotation, std::int32_t first_position, const float* rotated) {
+    unsigned wrong = 0;
+    for (std::uint32_t row = 0; row < tokens * row_heads; ++row) {
+        const std::size_t at = std::size_t{row} * head_dim;
+        const bool turns = row % row_heads < q_heads + k_heads;
+        const double position = first_position + std::int32_t(row / row_heads);
+        for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
+            const double x0 = input(at + j), x1 = input(at + j + head_dim / 2);
+            const double angle = turns ? position * rotation.inv_freq[j] : 0.0;
+            const double bound = turns ? 2.5 * 0x1p-24 * (std::fabs(x0) + std::fabs(x1)) : 0.0;
+            const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle), y1 = x0 * std::sin(angle) + x1 * std::cos(angle);
+            wrong += !(std::fabs(rotated[at + j] - y0) <= bound);
+            wrong += !(std::fabs(rotated[at + j + head_dim / 2] - y1) <= bound);
+        }
+    }
+    return wrong;
+}
+
+}  // namespace
+
+int main() {
+    using engine::check;
+    engine::Gpu gpu(push_descriptors);
+    const VkCommandPool pool = gpu.make_command_pool();
+
+    vkrope::Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq = vkrope::default_inv_freq(10000.0, head_dim).value;
+    VkCommandBuffer commands = gpu.begin(pool);
+    engine::Table table = engine::upload_table(gpu, commands, rotation, 64);
+    gpu.submit_and_wait(commands);
+    gpu.destroy(table.staging);
+
+    vkrope::KernelInfo info;
+    info.pairing = rotation.pairing;
+    info.rotary_dim = rotation.rotary_dim;
+    info.q.head_dim = info.k.head_dim = head_dim;
+    const auto kernel = vkrope::create(gpu.ref(), info);
+    check(kernel.status, "create");
+    vkrope::DescriptorArena* arena = nullptr;  // two sets: what one frame may need
+    if (!(gpu.ref().enabled & vkrope::push_descriptor)) {
+        const auto made = vkrope::create_arena(kernel.value, 2);
+        check(made.status, "create_arena");
+        arena = made.value;
+    }
+
+    engine::Buffer upload = gpu.make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
+    engine::Buffer qkv = gpu.make_buffer(
+        bytes, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, false);
+    engine::Buffer readback = gpu.make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, true);
+    for (std::size_t i = 0; i < values; ++i) static_cast<float*>(upload.mapped)[i] = input(i);
+
+    unsigned wrong = 0;
+    const vkrope::Boundary boundary = vkrope::boundary();
+    for (const std::int32_t first_position : first_positions) {
+        vkrope::reset(arena);  // the frame before has completed
+        commands = gpu.begin(pool);
+        const VkBufferCopy whole = {0, 0, bytes};
+        vkCmdCopyBuffer(commands, upload.handle, qkv.handle, 1, &whole);
+        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
+                       boundary.in_place_access);
+        check(vkrope::record(commands, kernel.value, frame_call(qkv, table, first_position), arena), "record");
+        memory_barrier(commands, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                       VK_ACCESS_TRANSFER_READ_BIT);
+        vkCmdCopyBuffer(commands, qkv.handle, readback.handle, 1, &whole);
+        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                       VK_ACCESS_HOST_READ_BIT);
+        gpu.submit_and_wait(commands);
+        wrong += wrong_values(rotation, first_position, static_cast<const float*>(readback.mapped));
+    }
+
+    vkrope::destroy(arena);
+    vkrope::destroy(kernel.value);
+    gpu.destroy(table.image);
+    for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
+    vkDestroyCommandPool(gpu.device(), pool, nullptr);
+
+    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages\n", ENGINE_NAME, gpu.properties().deviceName,
+                arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values, gpu.messages());
+    if (push_descriptors == false && !arena) engine::fail("push descriptors were enabled");
+    return wrong == 0 && gpu.messages() == 0 ? 0 : 1;
+}

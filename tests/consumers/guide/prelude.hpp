@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What the guide, host/INTEGRATION.md, takes for granted: `my::` is what an engine has anyway. tests/package/consumers.sh puts each C++
+// block of the guide into a function of its own, beside this file.
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "vkrope/kernel.hpp"
+#include "vkrope/model.hpp"
+#include "vkrope/runtime.hpp"
+
+namespace my {
+
+constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8;
+constexpr std::int32_t first_position = 0;
+
+extern VkInstance instance;
+extern VkPhysicalDevice physical;
+extern VkPhysicalDeviceProperties properties;
+extern VkDevice device;
+extern VkPipelineCache pipeline_cache;
+extern VkCommandBuffer commands;
+extern std::string_view config_json;
+extern std::vector<const char*> extensions;
+extern VkBuffer q, k, attention;
+extern VkDeviceSize q_bytes, k_bytes;
+extern bool has_debug_utils;
+extern VkImageView table;
+extern std::vector<float> q_on_host, k_on_host;
+extern int frame;
+
+VkResult create_device(const std::vector<const char*>& extensions);
+VkImageView upload_texture(VkFormat format, VkExtent2D extent, VkImageUsageFlags usage, const std::vector<std::byte>& texels);
+
+extern vkrope::Rotation rope;
+extern vkrope::AnglePlan plan;
+extern vkrope::DeviceRef ref;
+extern vkrope::Kernel* kernel;
+extern vkrope::DescriptorArena* arenas[frames_in_flight];
+extern std::uint32_t vkrope_enabled;
+
+}  // namespace my

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Kernel, frequencies and their C interface compile for Arm and for Windows, with our warnings as errors. Nothing is run.
+set -eu
+compilers=
+for compiler in aarch64-linux-gnu-g++ x86_64-w64-mingw32-g++; do
+    if command -v $compiler >/dev/null; then
+        compilers="$compilers $compiler"
+    else
+        echo "$compiler: skipped: not installed (Debian: g++-aarch64-linux-gnu, g++-mingw-w64-x86-64)"
+    fi
+done
+[ -n "$compilers" ] || exit 77
+headers=$(sed -n 's/^Vulkan_INCLUDE_DIR:[A-Z]*=//p;s/^VulkanHeaders_INCLUDE_DIRS*:[A-Z]*=//p' "$BUILD/CMakeCache.txt" | head -n 1)
+headers=${headers:-/usr/include}
+[ -f "$headers/vulkan/vulkan_core.h" ] || { echo "skipped: no Vulkan headers in $headers"; exit 77; }
+
+rm -rf "$SCRATCH"
+# Vulkan's headers fit every machine; the others beside them belong to this one.
+mkdir -p "$SCRATCH/include"
+for folder in vulkan vk_video; do
+    [ ! -d "$headers/$folder" ] || ln -s "$headers/$folder" "$SCRATCH/include/$folder"
+done
+for compiler in $compilers; do
+    case $compiler in
+        aarch64*) system=Linux processor=aarch64 format=aarch64 ;;
+        *) system=Windows processor=x86_64 format=x86-64 ;;
+    esac
+    target=$SCRATCH/$system-$processor
+    # Headers are all that the libraries need: find_package(Vulkan) is given a loader that nobody links.
+    "$CMAKE" -S "$SOURCE" -B "$target" -DCMAKE_SYSTEM_NAME=$system -DCMAKE_SYSTEM_PROCESSOR=$processor -DCMAKE_CXX_COMPILER="$compiler" \
+        -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON -DVulkan_INCLUDE_DIR="$SCRATCH/include" \
+        -DVulkan_LIBRARY=not-linked -DVKROPE_WERROR=ON -DCMAKE_BUILD_TYPE=Release \
+        -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >"$target.log" 2>&1 ||
+        { cat "$target.log"; exit 1; }
+    "$CMAKE" --build "$target" -j 2 >"$target.log" 2>&1 || { cat "$target.log"; exit 1; }
+    for library in kernel frequencies c; do
+        file=$(find "$target/host" -name "libvkrope_$library.a")
+        [ -n "$file" ] || { echo "$compiler: libvkrope_$library.a was not built"; exit 1; }
+        "${compiler%g++}objdump" -f "$file" | grep -q "file format .*$format" || { echo "$file is for another machine"; exit 1; }
+    done
+    echo "$compiler: compiled"
+done

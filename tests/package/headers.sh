@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every public C++ header compiles alone, first in its file, as C++17 and as C++20, with the compiler of the build and with clang++.
+# The C header does so as C11 and as C++.
+#
+# INCLUDES  further folders that the headers' own includes need, ;-separated; empty for the system's Vulkan headers
+set -eu
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+failed=0
+
+# compile COMPILER LANGUAGE STANDARD HEADER
+compile() {
+    # Twice: a header that cannot be included again is as broken as one that cannot be included alone.
+    printf '#include <vkrope/%s>\n#include <vkrope/%s>\n' "$4" "$4" >"$SCRATCH/alone"
+    "$1" -x "$2" -std="$3" -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -fsyntax-only -I"$SOURCE/host/include" "$SCRATCH/alone" || {
+        echo "vkrope/$4 does not compile alone with $1 as $3"
+        failed=1
+    }
+}
+
+compilers=$CXX
+case $CXX in *clang*) ;; *) if command -v clang++ >/dev/null; then compilers="$CXX clang++"; else echo 'clang++: skipped: not installed'; fi ;; esac
+checked=0
+for header in "$SOURCE"/host/include/vkrope/*; do
+    name=$(basename "$header")
+    for compiler in $compilers; do
+        case $name in
+            *.h)
+                compile "$compiler" c c11 "$name"
+                compile "$compiler" c++ c++11 "$name"
+                ;;
+            *) compile "$compiler" c++ c++17 "$name" ;;
+        esac
+        compile "$compiler" c++ c++20 "$name"
+        checked=$((checked + 1))
+    done
+done
+[ "$checked" -ge 5 ] || { echo "only $checked headers were found"; exit 1; }
+exit $failed

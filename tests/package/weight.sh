@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What an engine takes on with kernel and frequencies: how many bytes, which symbols, which compiler flags.
+set -eu
+limit=$((200 * 1024))
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+tiers=$SCRATCH/tiers
+"$CMAKE" -S "$SOURCE" -B "$tiers" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >"$SCRATCH/build.log"
+"$CMAKE" --build "$tiers" --target vkrope_kernel vkrope_frequencies -j 2 >>"$SCRATCH/build.log" || { cat "$SCRATCH/build.log"; exit 1; }
+failed=0
+complain() { echo "$*"; failed=1; }
+
+kernel=$tiers/host/kernel/libvkrope_kernel.a
+frequencies=$tiers/host/frequencies/libvkrope_frequencies.a
+for library in "$kernel" "$frequencies"; do
+    strip --strip-unneeded -o "$SCRATCH/$(basename "$library")" "$library"
+done
+total=$(size "$SCRATCH"/libvkrope_*.a | awk 'NR > 1 && $1 != "text" { sum += $1 + $2 } END { print sum + 0 }')
+archives=$(cat "$SCRATCH"/libvkrope_*.a | wc -c)
+echo "kernel and frequencies, stripped: $total bytes of code, constants and data, $archives bytes as archives; at most $limit"
+[ "$total" -gt 10000 ] || complain 'size finds next to nothing: the measurement is broken'
+[ "$total" -le "$limit" ] || complain "that is more than $limit bytes"
+[ "$archives" -le "$limit" ] || complain "the archives have more than $limit bytes"
+
+for library in "$kernel" "$frequencies"; do
+    name=$(basename "$library")
+    nm "$library" >"$SCRATCH/$name.symbols"
+    nm -C "$library" >"$SCRATCH/$name.names"
+    ! grep -E ' U _?vk[A-Z]' "$SCRATCH/$name.symbols" || complain "$name links against Vulkan"
+    ! grep -E ' [A-TV-Z] _?vk[A-Z]' "$SCRATCH/$name.symbols" || complain "$name defines names of Vulkan's"
+    ! grep -E 'std::ios_base::Init|std::(cout|cerr|clog)|std::locale|basic_ostream' "$SCRATCH/$name.names" || complain "$name uses iostream"
+    ! grep -E '_GLOBAL__sub_I_|__cxa_atexit|__cxa_guard' "$SCRATCH/$name.symbols" || complain "$name has static objects that are constructed"
+    ! grep -E ' U (__cxa_throw|__cxa_begin_catch|__gxx_personality_v0)| V _ZTI' "$SCRATCH/$name.symbols" ||
+        complain "$name uses exceptions or RTTI"
+    # Constants that hold addresses are in .data.rel.ro, which the loader makes read-only.
+    ! objdump -t "$library" | grep -E ' O \.(data|bss|tdata|tbss)' | grep -vF ' O .data.rel.ro' || complain "$name has writable global state"
+    ! objdump -h "$library" | grep -E '\.(init_array|ctors|fini_array)' || complain "$name has static constructors"
+    # All that it defines for the linker is in the library's namespace, but for what templates of the standard library leave behind (W).
+    ! grep -E ' [ABCDGRSTV] ' "$SCRATCH/$name.names" | grep -v ' vkrope::' || complain "$name defines other names than vkrope's"
+done
+
+# The flags, as the build says them.
+for file in "$SOURCE"/host/kernel/*.cpp "$SOURCE"/host/frequencies/*.cpp; do
+    command=$(grep -F "\"command\":" "$tiers/compile_commands.json" | grep -F -e "-c $file\"" -e "-c $file ") ||
+        { complain "$file is not compiled"; continue; }
+    for flag in -fno-exceptions -fno-rtti; do
+        case $command in *" $flag "*) ;; *) complain "$file is compiled without $flag" ;; esac
+    done
+done
+exit $failed
