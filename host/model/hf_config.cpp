@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "model/config_field.hpp"
 #include "model/hf_model_types.hpp"

@@ -138,10 +138,10 @@ struct Call {
 
 /// How what record() records is ordered against other commands.
 struct Boundary {
-    VkPipelineStageFlags stage = 0;    ///< first and last stage
-    VkAccessFlags input_access = 0;    ///< of q_in, k_in, ids and the angle table
-    VkAccessFlags output_access = 0;   ///< of q_out, k_out and out_of_range
-    VkAccessFlags in_place_access = 0; ///< of a tensor that is both
+    VkPipelineStageFlags stage = 0;     ///< first and last stage
+    VkAccessFlags input_access = 0;     ///< of q_in, k_in, ids and the angle table
+    VkAccessFlags output_access = 0;    ///< of q_out, k_out and out_of_range
+    VkAccessFlags in_place_access = 0;  ///< of a tensor that is both
 };
 Boundary boundary() noexcept;
 

@@ -64,8 +64,8 @@ constexpr std::uint32_t element_bytes(Element element) noexcept {
 
 /// Where the shader takes cos and sin from. The bits of the output depend on the source alone.
 enum class AngleSource : std::uint32_t {
-    direct_texture = 0,  ///< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
-    direct_buffer = 1,   ///< one row a position in a storage buffer of float (cos, sin) pairs
+    direct_texture = 0,    ///< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
+    direct_buffer = 1,     ///< one row a position in a storage buffer of float (cos, sin) pairs
     factored_texture = 2,  ///< not supported yet: rows by 11-bit digit of the position, |position| < 2^22
     computed = 3,          ///< not supported yet: no table, every int32 position
 };
