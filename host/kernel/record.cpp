@@ -61,9 +61,22 @@ ResolvedCall alone(const ResolvedCall& both, bool key) noexcept {
     return one;
 }
 
-bool overlap(const Placement& a, const Placement& b) noexcept {
-    return a.bound.buffer == b.bound.buffer && a.bound.offset < b.bound.offset + b.bound.range &&
-           b.bound.offset < a.bound.offset + a.bound.range;
+bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) noexcept {
+    return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range && b.offset < a.offset + a.range;
+}
+
+// Whether K's dispatch touches a range that Q's writes, or writes one that Q's reads. Disjoint rows may still lie in overlapping ranges, as in
+// packed QKV, or because a binding starts lower than what it is for; the counter is written by Q's dispatch alone.
+bool needs_barrier(const ResolvedCall& call) noexcept {
+    const VkDescriptorBufferInfo* written[] = {&call.q_out.bound, &call.status};
+    const VkDescriptorBufferInfo* then_touched[] = {&call.k_in.bound, &call.k_out.bound, &call.ids, &call.table};
+    for (const auto* first : written) {
+        for (const auto* second : then_touched) {
+            if (overlap(*first, *second)) return true;
+        }
+    }
+    return overlap(call.q_in.bound, call.k_out.bound) || overlap(call.ids, call.k_out.bound) ||
+           overlap(call.table, call.k_out.bound);
 }
 
 Status plan(const Kernel& kernel, const ResolvedCall& call, Dispatches& plan) noexcept {
@@ -81,9 +94,7 @@ Status plan(const Kernel& kernel, const ResolvedCall& call, Dispatches& plan) no
     } else {
         if (call.work.q_heads != 0) plan.of[plan.count++] = {&kernel.q, alone(call, false), nullptr, {}};
         if (call.work.k_heads != 0) plan.of[plan.count++] = {&kernel.k, alone(call, true), nullptr, {}};
-        // Disjoint rows may still lie in overlapping ranges, as in packed QKV, or share the word where one ends.
-        plan.barrier = plan.count == 2 &&
-                       (overlap(call.q_out, call.k_out) || overlap(call.q_in, call.k_out) || overlap(call.q_out, call.k_in));
+        plan.barrier = plan.count == 2 && needs_barrier(call);
         if (plan.count == 2) plan.of[1].call.status = {};  // a token counts once
     }
     for (std::uint32_t i = 0; i < plan.count; ++i) {
@@ -229,9 +240,9 @@ Boundary boundary() noexcept {
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
     if (!kernel) return error(Code::invalid_argument, "kernel is null");
-    if (Status s = check_arena(*kernel, arena); !s) return s;
     const Result<ResolvedCall> resolved = validate(kernel->info, kernel->storage_limits, call);
     if (!resolved || resolved->work.tokens == 0) return resolved.status;
+    if (Status s = check_arena(*kernel, arena); !s) return s;
     Dispatches dispatches;
     if (Status s = plan(*kernel, resolved.value, dispatches); !s) return s;
     if (Status s = check_sets(*kernel, arena, dispatches.count); !s) return s;

@@ -106,6 +106,11 @@ Status check_where(const TensorRows& rows) noexcept {
         return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64, rows.name, where.range,
                      rows.span * bytes);
     }
+    const VkDeviceSize buffer_size = rows.tensor.buffer_size;
+    if (buffer_size != 0 && where.offset + where.range > buffer_size) {
+        return error(Code::invalid_argument, "%s.buffer_size is %" PRIu64 ": where ends at byte %" PRIu64, rows.name, buffer_size,
+                     where.offset + where.range);
+    }
     // The last word may hold a neighbour's half; it has to be in the buffer all the same.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
     if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
@@ -376,14 +381,24 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     const Words all_words[] = {{"positions.ids", call.positions.ids, resolved.ids},
                                {"angles.buffer", call.angles.buffer, resolved.table},
                                {"out_of_range", call.out_of_range, resolved.status}};
-    for (const TensorRows* out : {&q_out, &k_out}) {
+    const auto overlaps = [](const TensorRows& rows, const Words& words) {
+        return rows.tensor.heads != 0 && words.bound.buffer && words.bound.buffer == rows.tensor.where.buffer &&
+               words.where.offset < rows.end_byte() && rows.first_byte() < words.bound.offset + words.bound.range;
+    };
+    const Words& counter = all_words[2];
+    for (const TensorRows* rows : {&q_out, &k_out, &q_in, &k_in}) {
+        const bool written = rows == &q_out || rows == &k_out;
         for (const Words& words : all_words) {
-            if (out->tensor.heads == 0 || words.bound.buffer != out->tensor.where.buffer || !words.bound.buffer) continue;
-            const std::uint64_t end = words.bound.offset + words.bound.range;
-            if (words.where.offset < out->end_byte() && out->first_byte() < end) {
-                status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", out->name, words.name);
-                return result;
-            }
+            if (!overlaps(*rows, words) || !(written || &words == &counter)) continue;
+            status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", rows->name, words.name);
+            return result;
+        }
+    }
+    for (const Words& words : {all_words[0], all_words[1]}) {
+        if (!counter.bound.buffer || words.bound.buffer != counter.bound.buffer) continue;
+        if (words.where.offset < counter.where.offset + 4 && counter.where.offset < words.bound.offset + words.bound.range) {
+            status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", words.name, counter.name);
+            return result;
         }
     }
     return result;

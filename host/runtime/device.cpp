@@ -36,7 +36,7 @@ bool same(const Width& a, const Width& b) {
 
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && same(a.q, b.q) && same(a.k, b.k) && a.angles == b.angles &&
-           a.positions == b.positions && a.mapping == b.mapping;
+           a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k;
 }
 
 }  // namespace

@@ -123,6 +123,24 @@ TEST_CASE("record: lean dispatches have a barrier between them exactly where the
     CHECK(fake().calls() == pushes + pushes);
 }
 
+TEST_CASE("record: lean dispatches also wait where a lowered binding of one reaches into the ids of the other") {
+    KernelInfo info = kernel_info();
+    info.positions = PositionSource::ids;
+    Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
+    // The ids stand before one of the tensors, in its buffer: the tensor's binding starts where they do.
+    const auto calls = [&](Tensor Call::*tensor) {
+        Call call = kernel_call(recorder.host, 5);
+        (call.*tensor).where.offset = 64;
+        call.positions.ids = {(call.*tensor).where.buffer, 0, 20};
+        CHECK(recorder(call));
+        return fake().calls();
+    };
+    CHECK(calls(&Call::q_out) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
+    CHECK(calls(&Call::k_out) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
+    CHECK(calls(&Call::q_in) == pushes + pushes);
+    CHECK(calls(&Call::k_in) == pushes + pushes);
+}
+
 TEST_CASE("record: the push constants and descriptors of a call with offsets, strides, ids and a counter") {
     for (const VkDeviceSize alignment : {4u, 16u, 64u, 256u}) {
         CAPTURE(alignment);

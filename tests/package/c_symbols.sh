@@ -19,7 +19,8 @@ if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
 fi
 
 dynamic=$(readelf -d "$library")
-echo "$dynamic" | grep -q 'SONAME.*\[libvkrope\.so\.0\]' || { echo "the SONAME is not libvkrope.so.0"; exit 1; }
+soname=libvkrope.so.${VERSION%.*}  # before 1.0 a minor version may break
+echo "$dynamic" | grep -qF "[$soname]" || { echo "the SONAME is not $soname"; exit 1; }
 [ -e "$library.$VERSION" ] || { echo "libvkrope.so.$VERSION was not built"; exit 1; }
 # The loader is found at run time.
 ! echo "$dynamic" | grep 'NEEDED.*libvulkan' || { echo "libvkrope.so links the Vulkan loader"; exit 1; }

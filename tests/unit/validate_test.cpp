@@ -174,6 +174,15 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
         breaks_record([&](KernelInfo&, Call& c) { c.angles.plan = &broken; }, "angles.plan");
     }
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {q_buffer, 1020, 64}; }, "q_out and positions.ids overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 12, 4}; }, "positions.ids and out_of_range overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_out.where.buffer = other_buffer;
+            c.q_out.where.offset = 64;
+            c.out_of_range = {q_buffer, 8, 4};
+        },
+        "q_in and out_of_range overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.buffer_size = c.q_out.buffer_size = 4092; }, "q_in.buffer_size is 4092");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {k_buffer, 0, 4}; }, "k_out and out_of_range overlap");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 2, 4}; }, "out_of_range.offset is 2");
     breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 0, 2}; }, "out_of_range.range is 2");

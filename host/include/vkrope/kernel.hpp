@@ -14,7 +14,7 @@ namespace vkrope {
 /// Device functionality that the application enabled at vkCreateDevice: nothing is inferred from mere support.
 enum Enabled : std::uint32_t {
     push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
-    debug_utils = 2,      ///< VK_EXT_debug_utils of the instance: objects get names, each dispatch a label
+    debug_utils = 2,      ///< VK_EXT_debug_utils of the instance: objects get names, each call a label
 };
 
 /// What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo.
