@@ -25,7 +25,7 @@ struct Requirements {
     std::uint32_t enabled = 0;  ///< DeviceRef::enabled, once all optional extensions are enabled
 };
 
-/// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks.
+/// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks. Thread-safe.
 Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 
 /// A borrowed device. Its handles must outlive every kernel and arena that is made with them.
@@ -68,16 +68,17 @@ struct KernelInfo {
 struct Kernel;
 struct DescriptorArena;
 
-/// Compiles every pipeline that record() may choose, at most six.
+/// Compiles every pipeline that record() may choose, at most six. Thread-safe, as far as the caller's pipeline cache and allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
-/// No command buffer that uses the kernel may be pending. Null is ignored.
+/// No command buffer that uses the kernel may be pending, no other thread may use it. Null is ignored.
 void destroy(Kernel* kernel) noexcept;
 
-/// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame.
+/// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. Thread-safe.
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
-/// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards.
+/// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is externally
+/// synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
 /// As reset(), for good. Null is ignored. The kernel must still exist.
@@ -143,6 +144,7 @@ struct Boundary {
     VkAccessFlags output_access = 0;    ///< of q_out, k_out and out_of_range
     VkAccessFlags in_place_access = 0;  ///< of a tensor that is both
 };
+/// The same for every kernel. Thread-safe.
 Boundary boundary() noexcept;
 
 /// Records one rotation into `commands`, which must be recording, outside a render pass, on a compute queue family.
@@ -156,6 +158,8 @@ Boundary boundary() noexcept;
 /// bind a set instead of push), 2 more around all with debug_utils, and allocates nothing.
 ///
 /// Disturbs: the compute pipeline, descriptor set 0 and the push constants of the compute bind point.
+///
+/// Any number of threads may record with one kernel at a time.
 ///
 /// commands  externally synchronised
 /// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each dispatch: two where
