@@ -68,7 +68,8 @@ struct KernelInfo {
 struct Kernel;
 struct DescriptorArena;
 
-/// Compiles every pipeline that record() may choose, at most six. Thread-safe, as far as the caller's pipeline cache and allocation callbacks are.
+/// Compiles every pipeline that record() may choose, at most six. Thread-safe, as far as the caller's pipeline cache and
+/// allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
 /// No command buffer that uses the kernel may be pending, no other thread may use it. Null is ignored.
@@ -77,7 +78,8 @@ void destroy(Kernel* kernel) noexcept;
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. Thread-safe.
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
-/// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is externally
+/// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is
+/// externally
 /// synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
@@ -95,7 +97,8 @@ struct Tensor {
     /// A second head axis (grouped QKV): `heads` in groups of so many, group_stride apart. Not supported yet; 0: one group.
     std::uint32_t heads_per_group = 0;
     std::int64_t group_stride = 0;
-    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not cover:
+    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not
+    /// cover:
     /// the shader accesses whole words, and must know that the buffer has this one.
     VkDeviceSize buffer_size = 0;
 };
@@ -149,12 +152,15 @@ Boundary boundary() noexcept;
 
 /// Records one rotation into `commands`, which must be recording, outside a render pass, on a compute queue family.
 ///
-/// boundary() says which stage accesses what, and how; buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Ordering against earlier and
-/// later commands is the caller's: record() puts a barrier only between dispatches of its own whose bound ranges overlap, where Q and K
+/// boundary() says which stage accesses what, and how; buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Ordering against earlier
+/// and
+/// later commands is the caller's: record() puts a barrier only between dispatches of its own whose bound ranges overlap, where Q
+/// and K
 /// take one each. A call owns the 4-byte words that its tensors touch; a word that it shares with a neighbour is read and written
 /// atomically, and counts whole for the caller's barriers.
 ///
-/// Per dispatch it makes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants, dispatch), 5 with an arena (update and
+/// Per dispatch it makes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants, dispatch), 5 with an arena
+/// (update and
 /// bind a set instead of push), 2 more around all with debug_utils, and allocates nothing.
 ///
 /// Disturbs: the compute pipeline, descriptor set 0 and the push constants of the compute bind point.
@@ -162,7 +168,8 @@ Boundary boundary() noexcept;
 /// Any number of threads may record with one kernel at a time.
 ///
 /// commands  externally synchronised
-/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each dispatch: two where
+/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each dispatch:
+/// two where
 ///           the device binds fewer storage buffers than Q and K together need, else one
 ///
 /// On error nothing has been recorded.

@@ -39,7 +39,8 @@ struct Message {
 
 /// Which device, and how to open it.
 struct DeviceOptions {
-    /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a UUID; else part of a name, any case.
+    /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a UUID; else part of a name, any
+    /// case.
     std::string select = {};
     /// Null: the system's Vulkan loader, found at run time.
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
@@ -164,7 +165,8 @@ struct HostShape {
     bool in_place = false;  ///< false: the device keeps input and output apart, so that run() can be repeated
 };
 
-/// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's: they are
+/// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's:
+/// they are
 /// compiled when a device first meets a kind of rotation. Move-only.
 class HostRotation {
    public:
