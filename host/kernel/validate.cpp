@@ -276,6 +276,43 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
     return {};
 }
 
+// What a call reads or counts in beside its tensors.
+struct Words {
+    const char* name;
+    std::uint64_t first_byte;
+    const VkDescriptorBufferInfo& bound;
+
+    bool overlaps(VkBuffer buffer, std::uint64_t first, std::uint64_t end) const {
+        return bound.buffer && bound.buffer == buffer && first_byte < end && first < bound.offset + bound.range;
+    }
+};
+
+// The ids and the table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then inputs.
+Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 4>& tensors) noexcept {
+    const auto overlap = [](const char* a, const char* b) {
+        return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
+    };
+    const Words read[] = {{"positions.ids", call.positions.ids.offset, resolved.ids},
+                          {"angles.buffer", call.angles.buffer.offset, resolved.table}};
+    const Words counter = {"out_of_range", call.out_of_range.offset, resolved.status};
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const TensorRows& rows = *tensors[i];
+        if (rows.tensor.heads == 0) continue;
+        const auto reaches = [&](const Words& words) {
+            return words.overlaps(rows.tensor.where.buffer, rows.first_byte(), rows.end_byte());
+        };
+        if (reaches(counter)) return overlap(rows.name, counter.name);
+        for (const Words& words : read) {
+            if (i < 2 && reaches(words)) return overlap(rows.name, words.name);
+        }
+    }
+    for (const Words& words : read) {
+        if (words.overlaps(counter.bound.buffer, counter.first_byte, counter.first_byte + 4))
+            return overlap(words.name, counter.name);
+    }
+    return {};
+}
+
 // Q or K: both of its sides, or neither.
 Status check_present(const char* name, const Width& width, const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
@@ -372,35 +409,7 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
         status = place_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
         if (!status) return result;
     }
-    // What the shader reads beside the tensors, and the word that it counts in, lie outside what it writes.
-    struct Words {
-        const char* name;
-        const VkDescriptorBufferInfo& where;
-        const VkDescriptorBufferInfo& bound;
-    };
-    const Words all_words[] = {{"positions.ids", call.positions.ids, resolved.ids},
-                               {"angles.buffer", call.angles.buffer, resolved.table},
-                               {"out_of_range", call.out_of_range, resolved.status}};
-    const auto overlaps = [](const TensorRows& rows, const Words& words) {
-        return rows.tensor.heads != 0 && words.bound.buffer && words.bound.buffer == rows.tensor.where.buffer &&
-               words.where.offset < rows.end_byte() && rows.first_byte() < words.bound.offset + words.bound.range;
-    };
-    const Words& counter = all_words[2];
-    for (const TensorRows* rows : {&q_out, &k_out, &q_in, &k_in}) {
-        const bool written = rows == &q_out || rows == &k_out;
-        for (const Words& words : all_words) {
-            if (!overlaps(*rows, words) || !(written || &words == &counter)) continue;
-            status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", rows->name, words.name);
-            return result;
-        }
-    }
-    for (const Words& words : {all_words[0], all_words[1]}) {
-        if (!counter.bound.buffer || words.bound.buffer != counter.bound.buffer) continue;
-        if (words.where.offset < counter.where.offset + 4 && counter.where.offset < words.bound.offset + words.bound.range) {
-            status = error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", words.name, counter.name);
-            return result;
-        }
-    }
+    status = check_words_apart(call, resolved, {&q_out, &k_out, &q_in, &k_in});
     return result;
 }
 
