@@ -137,12 +137,7 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
 }  // namespace vkrope::c
 
 vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq, vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
-        const Result<std::vector<double>> made = default_inv_freq(base, rotary_dim);
-        std::copy(made.value.begin(), made.value.end(), inv_freq);
-        return made.status;
-    });
+    return guarded(error, [&] { return default_inv_freq(base, rotary_dim, inv_freq); });
 }
 
 vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor, vkrope_error* error) {

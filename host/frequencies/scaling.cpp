@@ -17,19 +17,20 @@ bool positive(double value) noexcept {
 
 }  // namespace
 
-Result<std::vector<double>> default_inv_freq(double base, std::uint32_t rotary_dim) {
+Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) {
     if (!positive(base)) {
-        return {error(Code::invalid_argument, "base is %g: must be finite and above 0", base), {}};
+        return error(Code::invalid_argument, "base is %g: must be finite and above 0", base);
     }
     if (rotary_dim < 2 || rotary_dim > max_rotary_dim || rotary_dim % 2 != 0) {
-        return {error(Code::invalid_argument, "rotary_dim is %u: must be even, 2 to %u", rotary_dim, max_rotary_dim), {}};
+        return error(Code::invalid_argument, "rotary_dim is %u: must be even, 2 to %u", rotary_dim, max_rotary_dim);
     }
-    Result<std::vector<double>> result;
-    result.value.resize(rotary_dim / 2);
+    if (inv_freq == nullptr) {
+        return error(Code::invalid_argument, "inv_freq is null");
+    }
     for (std::uint32_t j = 0; j < rotary_dim / 2; ++j) {
-        result.value[j] = std::pow(base, -2.0 * j / rotary_dim);
+        inv_freq[j] = std::pow(base, -2.0 * j / rotary_dim);
     }
-    return result;
+    return {};
 }
 
 Status scale_linear(std::vector<double>& inv_freq, double factor) {

@@ -26,10 +26,15 @@ Result<InstanceFunctions> InstanceFunctions::load(VkInstance instance, PFN_vkGet
 
 Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device, const InstanceFunctions& instance) {
     Result<DeviceFunctions> loaded;
-    const auto find = [&](const char* name) { return instance.vkGetDeviceProcAddr(device.device, name); };
+    bool or_of_instance = false;
+    const auto find = [&](const char* name) {
+        const PFN_vkVoidFunction of_device = instance.vkGetDeviceProcAddr(device.device, name);
+        return of_device || !or_of_instance ? of_device : device.get_instance_proc_addr(device.instance, name);
+    };
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
     if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
     if (device.enabled & debug_utils) {
+        or_of_instance = true;  // VK_EXT_debug_utils is an extension of the instance: a device need not know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
         VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
         VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)

@@ -182,18 +182,18 @@ class Import {
 
     void inv_freq() {
         const double base = rope_theta();
-        Result<std::vector<double>> frequencies = default_inv_freq(base, rotation_.rotary_dim);
-        if (!frequencies) {
-            fail(Code::invalid_data, "rope_theta: %s", frequencies.status.what);
+        std::vector<double>& frequencies = rotation_.inv_freq;
+        frequencies.resize(rotation_.rotary_dim / 2);
+        if (const Status status = default_inv_freq(base, rotation_.rotary_dim, frequencies.data()); !status) {
+            fail(Code::invalid_data, "rope_theta: %s", status.what);
         }
-        apply_scaling(rotation_.rope_type, config_, section_, frequencies.value, rotation_.warnings);
-        for (const double frequency : frequencies.value) {
+        apply_scaling(rotation_.rope_type, config_, section_, frequencies, rotation_.warnings);
+        for (const double frequency : frequencies) {
             if (!(frequency < 0x1p11)) {
                 fail(Code::invalid_data, "rope_theta %.9g makes a frequency of %g radians per position: must be below 2048", base,
                      frequency);
             }
         }
-        rotation_.inv_freq = std::move(frequencies.value);
     }
 
     void max_position() {

@@ -30,13 +30,16 @@ bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
     return false;
 }
 
-std::vector<VkExtensionProperties> extensions_of(PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
+// Of the loader, or of a layer, which has none where it is not installed.
+Result<std::vector<VkExtensionProperties>> extensions_of(PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
     std::uint32_t count = 0;
-    if (enumerate(layer, &count, nullptr) != VK_SUCCESS) return {};
-    std::vector<VkExtensionProperties> offered(count);
-    if (enumerate(layer, &count, offered.data()) < 0) return {};
+    VkResult result = enumerate(layer, &count, nullptr);
+    std::vector<VkExtensionProperties> offered(result < 0 ? 0 : count);
+    if (result >= 0) result = enumerate(layer, &count, offered.data());
+    if (result == VK_ERROR_LAYER_NOT_PRESENT && layer) return {};
+    if (result < 0) return {vulkan_error(result, "vkEnumerateInstanceExtensionProperties"), {}};
     offered.resize(count);
-    return offered;
+    return {{}, std::move(offered)};
 }
 
 }  // namespace
@@ -67,7 +70,9 @@ Status Instance::create() {
     info.pApplicationInfo = &application;
 
     std::vector<const char*> extensions;
-    if (has(extensions_of(enumerate_extensions, nullptr), VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    const auto of_loader = extensions_of(enumerate_extensions, nullptr);
+    if (!of_loader) return of_loader.status;
+    if (has(of_loader.value, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
         info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
     }
@@ -89,7 +94,9 @@ Status Instance::create() {
     features.pEnabledValidationFeatures = enables;
     if (options_.validation) {
         const auto of_layer = extensions_of(enumerate_extensions, validation_layer);
-        if (!has(of_layer, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME) || !has(of_layer, VK_EXT_DEBUG_UTILS_EXTENSION_NAME)) {
+        if (!of_layer) return of_layer.status;
+        if (!has(of_layer.value, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME) ||
+            !has(of_layer.value, VK_EXT_DEBUG_UTILS_EXTENSION_NAME)) {
             return error(Code::not_supported, "validation: %s is not installed", validation_layer);
         }
         extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
@@ -102,9 +109,12 @@ Status Instance::create() {
     info.ppEnabledExtensionNames = extensions.data();
 
     const VkResult result = create_instance(&info, nullptr, &handle_);
-    const Status made = created(result, handle_, "vkCreateInstance");
-    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return error(Code::no_device, "no Vulkan driver is installed");
-    if (!made) return made;
+    if (Status made = created(result, handle_, "vkCreateInstance"); !made) {
+        if (result != VK_ERROR_INCOMPATIBLE_DRIVER) return made;
+        made = error(Code::no_device, "no Vulkan driver is installed");
+        made.vk_result = result;
+        return made;
+    }
     if (Status s = load_functions(); !s) return s;
     return options_.validation ? create_messenger(messenger) : Status{};
 }

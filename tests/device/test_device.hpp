@@ -12,8 +12,12 @@
 
 namespace vkrope::test {
 
-/// Opened once; VKROPE_DEVICE says which. With push descriptors where the device offers them, or without.
+/// Opened once; VKROPE_DEVICE says which. With push descriptors where the device offers them, or without; always without them
+/// where gpu_assisted().
 Device& device(bool push_descriptors = true);
+
+/// Whether this run is with GPU-assisted validation: the layer rewrites the shaders so that they check what they access.
+bool gpu_assisted();
 
 /// Messages so far that are not on the list of expected ones.
 std::size_t unexpected_messages();

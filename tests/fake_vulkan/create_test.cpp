@@ -98,6 +98,19 @@ TEST_CASE("create: names are given where debug utils are enabled, and nothing of
     check_no_faults();
 }
 
+TEST_CASE("create: functions of debug utils may be known to the instance alone") {
+    KernelHost host({.device_finds_debug_utils = false});
+    const auto kernel = create(host.ref, kernel_info());
+    INFO(kernel.status.what);
+    REQUIRE(kernel);
+    CHECK(fake().find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test")->name.find("vkrope") == 0);
+    REQUIRE(record(host.commands, kernel.value, kernel_call(host)));
+    CHECK(recorded(host).front() == "vkCmdBeginDebugUtilsLabelEXT");
+    CHECK(recorded(host).back() == "vkCmdEndDebugUtilsLabelEXT");
+    destroy(kernel.value);
+    check_no_faults();
+}
+
 TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothing is left") {
     std::size_t allocations = 0;
     for (std::size_t fail_at = 0; fail_at <= allocations; ++fail_at) {

@@ -27,6 +27,15 @@ std::vector<VkExtensionProperties> instance_extensions() {
         {{true, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME}, {fake().config.debug_utils, VK_EXT_DEBUG_UTILS_EXTENSION_NAME}});
 }
 
+// Of VK_LAYER_KHRONOS_validation, the one layer that there may be.
+std::vector<VkExtensionProperties> layer_extensions() {
+    return extensions({{true, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME}, {true, VK_EXT_DEBUG_UTILS_EXTENSION_NAME}});
+}
+
+bool has_layer(const std::string& name) {
+    return fake().config.validation && name == "VK_LAYER_KHRONOS_validation";
+}
+
 std::vector<VkExtensionProperties> device_extensions() {
     return extensions({{true, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME},
                        {fake().config.push_descriptors, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME},
@@ -43,10 +52,12 @@ bool offers(const std::vector<VkExtensionProperties>& offered, const std::vector
     });
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL enumerate_instance_extensions(const char*, std::uint32_t* count, VkExtensionProperties* items) {
+VKAPI_ATTR VkResult VKAPI_CALL enumerate_instance_extensions(const char* layer, std::uint32_t* count,
+                                                             VkExtensionProperties* items) {
     const Unobserved unobserved;
-    return enumerate(fake().enter_fallible("vkEnumerateInstanceExtensionProperties", items != nullptr), instance_extensions(),
-                     count, items);
+    const VkResult result = fake().enter_fallible("vkEnumerateInstanceExtensionProperties", items != nullptr);
+    if (layer && !has_layer(layer)) return VK_ERROR_LAYER_NOT_PRESENT;
+    return enumerate(result, layer ? layer_extensions() : instance_extensions(), count, items);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL enumerate_version(std::uint32_t* version) {
@@ -63,7 +74,13 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
     if (result != VK_SUCCESS) return result;
     Object object;
     object.extensions = names(info->ppEnabledExtensionNames, info->enabledExtensionCount);
-    if (!offers(instance_extensions(), object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
+    std::vector<VkExtensionProperties> offered = instance_extensions();
+    for (const std::string& layer : names(info->ppEnabledLayerNames, info->enabledLayerCount)) {
+        if (!has_layer(layer)) return VK_ERROR_LAYER_NOT_PRESENT;
+        const auto more = layer_extensions();
+        offered.insert(offered.end(), more.begin(), more.end());
+    }
+    if (!offers(offered, object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
     const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_INSTANCE, 0, allocator, object);
     *instance = reinterpret_cast<VkInstance>(std::uintptr_t(handle));
     return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -72,6 +89,24 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
 VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance instance, const VkAllocationCallbacks* allocator) {
     const Entered entered("vkDestroyInstance");
     fake().destroy(VK_OBJECT_TYPE_INSTANCE, number_of(instance), allocator, "vkDestroyInstance");
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_messenger(VkInstance instance, const VkDebugUtilsMessengerCreateInfoEXT*,
+                                                const VkAllocationCallbacks* allocator, VkDebugUtilsMessengerEXT* messenger) {
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible("vkCreateDebugUtilsMessengerEXT");
+    *messenger = wrong_handle<VkDebugUtilsMessengerEXT>();
+    if (result != VK_SUCCESS) return result;
+    fake().find(VK_OBJECT_TYPE_INSTANCE, instance, "vkCreateDebugUtilsMessengerEXT");
+    const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_DEBUG_UTILS_MESSENGER_EXT, number_of(instance), allocator);
+    *messenger = reinterpret_cast<VkDebugUtilsMessengerEXT>(std::uintptr_t(handle));
+    return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy_messenger(VkInstance, VkDebugUtilsMessengerEXT messenger,
+                                             const VkAllocationCallbacks* allocator) {
+    const Entered entered("vkDestroyDebugUtilsMessengerEXT");
+    fake().destroy(VK_OBJECT_TYPE_DEBUG_UTILS_MESSENGER_EXT, number_of(messenger), allocator, "vkDestroyDebugUtilsMessengerEXT");
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL enumerate_physical_devices(VkInstance instance, std::uint32_t* count, VkPhysicalDevice* items) {
@@ -163,7 +198,16 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const Vk
     return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+bool of_debug_utils(const std::string& name) {
+    return name.find("DebugUtils") != std::string::npos;
+}
+
 // Entry points of extensions are there where the extension is enabled.
+bool enabled(const std::string& name) {
+    if (name == "vkCmdPushDescriptorSetKHR") return fake().enabled(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+    return !of_debug_utils(name) || fake().enabled(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+}
+
 PFN_vkVoidFunction find_device_entry(const char* name) {
     static const EntryPoints all = [] {
         EntryPoints merged = object_entry_points();
@@ -173,16 +217,13 @@ PFN_vkVoidFunction find_device_entry(const char* name) {
         return merged;
     }();
     const auto found = all.find(name);
-    if (found == all.end() || fake().config.missing.contains(name)) return nullptr;
-    if (found->first == "vkCmdPushDescriptorSetKHR" && !fake().enabled(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) return nullptr;
-    const bool of_debug_utils = found->first.find("DebugUtils") != std::string::npos;
-    return of_debug_utils && !fake().enabled(VK_EXT_DEBUG_UTILS_EXTENSION_NAME) ? nullptr : found->second;
+    return found == all.end() || fake().config.missing.contains(name) || !enabled(name) ? nullptr : found->second;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device, const char* name) {
     const Entered entered("vkGetDeviceProcAddr");
     check_device(device, "vkGetDeviceProcAddr");
-    return find_device_entry(name);
+    return of_debug_utils(name) && !fake().config.device_finds_debug_utils ? nullptr : find_device_entry(name);
 }
 
 }  // namespace
@@ -195,7 +236,9 @@ EntryPoints global_entry_points() {
 }
 
 EntryPoints instance_entry_points() {
-    return {{"vkCreateDevice", entry_point(create_device)},
+    return {{"vkCreateDebugUtilsMessengerEXT", entry_point(create_messenger)},
+            {"vkCreateDevice", entry_point(create_device)},
+            {"vkDestroyDebugUtilsMessengerEXT", entry_point(destroy_messenger)},
             {"vkDestroyInstance", entry_point(destroy_instance)},
             {"vkEnumerateDeviceExtensionProperties", entry_point(enumerate_device_extensions)},
             {"vkEnumeratePhysicalDevices", entry_point(enumerate_physical_devices)},
@@ -214,7 +257,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance 
     if (const auto found = global.find(name); found != global.end()) return found->second;
     if (!instance) return nullptr;
     fake().find(VK_OBJECT_TYPE_INSTANCE, instance, "vkGetInstanceProcAddr");
-    if (const auto found = of_instance.find(name); found != of_instance.end()) return found->second;
+    if (const auto found = of_instance.find(name); found != of_instance.end()) return enabled(name) ? found->second : nullptr;
     return find_device_entry(name);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A Vulkan 1.1 that computes nothing and remembers everything, behind vkGetInstanceProcAddr: no loader, no driver, no GPU.
 //
-// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names, and holds every call against the rules
-// whose violation would hide in a forgiving driver: handles that are unknown, dead or still in use, children that outlive their parent,
-// another allocator at destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled with a wrong handle,
-// since the specification leaves them undefined. One fake a process, one thread at a time.
+// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names, and holds every call against the
+// rules whose violation would hide in a forgiving driver: handles that are unknown, dead or still in use, children that outlive
+// their parent, another allocator at destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled
+// with a wrong handle, since the specification leaves them undefined. One fake a process, one thread at a time.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -27,12 +27,14 @@ struct FakeConfig {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     std::uint32_t api_version = VK_API_VERSION_1_1;
-    bool push_descriptors = true;        ///< offers VK_KHR_push_descriptor
-    bool debug_utils = true;             ///< offers VK_EXT_debug_utils
-    bool timestamps = true;              ///< the queue has them
-    bool coherent = false;               ///< host-visible memory needs neither flush nor invalidate
-    bool never_finishes = false;         ///< every wait runs out
-    std::set<std::string> missing = {};  ///< entry points that it does not know
+    bool push_descriptors = true;          ///< offers VK_KHR_push_descriptor
+    bool debug_utils = true;               ///< offers VK_EXT_debug_utils
+    bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr knows its functions; else vkGetInstanceProcAddr alone does
+    bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed
+    bool timestamps = true;                ///< the queue has them
+    bool coherent = false;                 ///< host-visible memory needs neither flush nor invalidate
+    bool never_finishes = false;           ///< every wait runs out
+    std::set<std::string> missing = {};    ///< entry points that it does not know
 };
 
 /// A call that returns a VkResult, in the order in which they came.

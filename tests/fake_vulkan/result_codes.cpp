@@ -27,6 +27,7 @@ std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
         {"vkCreateComputePipelines",
          {VK_PIPELINE_COMPILE_REQUIRED_EXT, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY,
           VK_ERROR_INVALID_SHADER_NV}},
+        {"vkCreateDebugUtilsMessengerEXT", {VK_ERROR_OUT_OF_HOST_MEMORY}},
         {"vkCreateDescriptorPool", {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_FRAGMENTATION_EXT}},
         {"vkCreateDescriptorSetLayout", {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY}},
         {"vkCreateDevice",

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Eight threads record one kernel at the same time, each into command buffers of its own, with push descriptors and with an arena each.
-// Their outputs have the same bits. Built with thread sanitizer, which says whether the library shares more than it may.
+// Eight threads record one kernel at the same time, each into command buffers of its own, with push descriptors and with an arena
+// each; then each makes a kernel and an arena of its own on the one device, and records these. Q and K as f32 and as f16, in one
+// dispatch and in two. All outputs of one element type have the same bits. Built with thread sanitizer, which says whether the
+// library shares more than it may.
 //
 //     threads                 the test
 //     threads --shared-arena  breaks the rule on purpose: two threads use one arena. The sanitizer must report it.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <latch>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "table.hpp"
@@ -16,36 +19,94 @@ namespace {
 
 using engine::check;
 
-constexpr std::uint32_t thread_count = 8, frames = 3, calls = 48, head_dim = 64, heads = 3, tokens = 37;
-constexpr std::size_t values = std::size_t{tokens} * heads * head_dim;
-constexpr VkDeviceSize bytes = values * sizeof(float);
+// Rows of one token: query heads, then key heads.
+constexpr std::uint32_t thread_count = 8, frames = 3, calls = 24, head_dim = 64, q_heads = 3, k_heads = 2, tokens = 37;
+constexpr std::size_t values = std::size_t{tokens} * (q_heads + k_heads) * head_dim;
 
-// What all threads use. Nothing of it changes while they run, and nothing guards it: a lock would order the threads, and hide from the
-// sanitizer what they share.
+// What is rotated, and how.
+struct Kind {
+    const char* name;
+    vkrope::Element element;
+    bool lean;  // the device binds 4 storage buffers: Q and K take a dispatch each
+};
+constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false},
+                          {"f16", vkrope::Element::f16, false},
+                          {"f32 in two dispatches", vkrope::Element::f32, true},
+                          {"f16 in two dispatches", vkrope::Element::f16, true}};
+
+// A device that offers the 4 storage buffers of the specification and no more. Written once, before there are threads.
+PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
+
+VKAPI_ATTR void VKAPI_CALL four_storage_buffers(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
+    real_properties(physical, properties);
+    properties->limits.maxPerStageDescriptorStorageBuffers = 4;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL weak_device(VkInstance instance, const char* name) {
+    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return vkGetInstanceProcAddr(instance, name);
+    return reinterpret_cast<PFN_vkVoidFunction>(four_storage_buffers);
+}
+
+vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push) {
+    vkrope::DeviceRef ref = gpu.ref();
+    // One device for both: an application may well enable push descriptors and not tell vkrope.
+    if (!push) ref.enabled &= ~std::uint32_t{vkrope::push_descriptor};
+    if (kind.lean) ref.get_instance_proc_addr = weak_device;
+    return ref;
+}
+
+// What all threads use. Nothing of it changes while they run, and nothing guards it: a lock would order the threads, and hide from
+// the sanitizer what they share.
 struct Shared {
     const engine::Gpu& gpu;
     const engine::Table& table;
-    const vkrope::Kernel* kernel;
+    const Kind& kind;
+    vkrope::DeviceRef device;
+    const vkrope::Kernel* kernel;  // null: each thread makes its own
+
+    bool push() const { return device.enabled & vkrope::push_descriptor; }
+    VkDeviceSize bytes() const { return values * vkrope::element_bytes(kind.element); }
 };
 
 // What one thread has for itself.
 struct Worker {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
+    vkrope::Kernel* own_kernel = nullptr;
     vkrope::DescriptorArena* arena = nullptr;  // null with push descriptors
     engine::Buffer x;
 };
 
-vkrope::Call call_on(const engine::Buffer& x, const engine::Table& table, std::uint32_t index) {
+vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_t index) {
+    const VkDeviceSize keys = VkDeviceSize{q_heads} * head_dim * vkrope::element_bytes(shared.kind.element);
     vkrope::Call call;
     call.tokens = tokens;
     call.q_in.where = x.whole();
-    call.q_in.heads = heads;
+    call.q_in.heads = q_heads;
+    call.k_in.where = {x.handle, keys, x.bytes - keys};
+    call.k_in.heads = k_heads;
+    call.q_in.token_stride = call.k_in.token_stride = (q_heads + k_heads) * head_dim;
     call.q_out = call.q_in;
+    call.k_out = call.k_in;
     call.positions.first = std::int32_t(index);
     call.direction = index % 3 == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
-    call.angles = table.angles();
+    call.angles = shared.table.angles();
     return call;
+}
+
+vkrope::Kernel* make_kernel(const vkrope::DeviceRef& device, vkrope::Element element) {
+    vkrope::KernelInfo info;
+    info.rotary_dim = head_dim;
+    info.q = info.k = {element, element, head_dim, 0};
+    const auto made = vkrope::create(device, info);
+    check(made.status, "create");
+    return made.value;
+}
+
+vkrope::DescriptorArena* make_arena(const vkrope::Kernel* kernel) {
+    const auto made = vkrope::create_arena(kernel, 2 * calls);
+    check(made.status, "create_arena");
+    return made.value;
 }
 
 void wait_for_dispatch(VkCommandBuffer commands, VkPipelineStageFlags stage, VkAccessFlags access) {
@@ -57,42 +118,57 @@ void wait_for_dispatch(VkCommandBuffer commands, VkPipelineStageFlags stage, VkA
     vkCmdPipelineBarrier(commands, boundary.stage, stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-// A frame of one thread: rotations in place, one after the other.
+// A frame of one thread: rotations in place, one after the other. In the first, its kernel and its arena are made.
 void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
-    vkrope::reset(worker.arena);  // its last frame has completed
     worker.commands = shared.gpu.begin(worker.pool);
     start.arrive_and_wait();
+    if (!shared.kernel && !worker.own_kernel) worker.own_kernel = make_kernel(shared.device, shared.kind.element);
+    const vkrope::Kernel* kernel = shared.kernel ? shared.kernel : worker.own_kernel;
+    if (!shared.push() && !worker.arena) worker.arena = make_arena(kernel);
+    vkrope::reset(worker.arena);  // its last frame has completed
     const vkrope::Boundary boundary = vkrope::boundary();
     for (std::uint32_t i = 0; i < calls; ++i) {
         if (i != 0) wait_for_dispatch(worker.commands, boundary.stage, boundary.in_place_access);
-        check(vkrope::record(worker.commands, shared.kernel, call_on(worker.x, shared.table, i), worker.arena), "record");
+        check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), worker.arena), "record");
     }
     wait_for_dispatch(worker.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
 
-Worker make_worker(const Shared& shared, bool needs_arena) {
+// Multiples of 1/512 between 1 and 2 in either sign: the same numbers in both types.
+void fill(void* x, vkrope::Element element) {
+    for (std::size_t i = 0; i < values; ++i) {
+        const std::uint32_t sign = i * 7 % 3 == 0, fraction = std::uint32_t(i * 131 % 512);
+        if (element == vkrope::Element::f32) {
+            static_cast<std::uint32_t*>(x)[i] = sign << 31 | 127u << 23 | fraction << 14;
+        } else {
+            static_cast<std::uint16_t*>(x)[i] = std::uint16_t(sign << 15 | 15u << 10 | fraction << 1);
+        }
+    }
+}
+
+Worker make_worker(const Shared& shared) {
     Worker worker;
     worker.pool = shared.gpu.make_command_pool();
-    worker.x = shared.gpu.make_buffer(bytes, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true);
-    for (std::size_t i = 0; i < values; ++i) static_cast<float*>(worker.x.mapped)[i] = float(i % 509) / 64 - 4;
-    if (needs_arena) {
-        const auto made = vkrope::create_arena(shared.kernel, calls);
-        check(made.status, "create_arena");
-        worker.arena = made.value;
-    }
+    worker.x = shared.gpu.make_buffer(shared.bytes(), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true);
+    fill(worker.x.mapped, shared.kind.element);
     return worker;
 }
 
 void destroy(const engine::Gpu& gpu, Worker& worker) {
     vkrope::destroy(worker.arena);
+    vkrope::destroy(worker.own_kernel);
     gpu.destroy(worker.x);
     vkDestroyCommandPool(gpu.device(), worker.pool, nullptr);
 }
 
+using Bytes = std::vector<std::byte>;
+
 // Records each frame in all threads at once, submits it from this one, and returns what every thread computed.
-std::vector<float> rotate_in_threads(const Shared& shared, bool needs_arena) {
+Bytes rotate_in_threads(const Shared& shared) {
     std::vector<Worker> workers(thread_count);
-    for (Worker& worker : workers) worker = make_worker(shared, needs_arena);
+    for (Worker& worker : workers) worker = make_worker(shared);
+    const auto* x = static_cast<const std::byte*>(workers[0].x.mapped);
+    const Bytes input(x, x + shared.bytes());
     for (std::uint32_t frame = 0; frame < frames; ++frame) {
         std::latch start(thread_count);
         std::vector<std::thread> threads;
@@ -100,37 +176,68 @@ std::vector<float> rotate_in_threads(const Shared& shared, bool needs_arena) {
         for (std::thread& thread : threads) thread.join();
         for (const Worker& worker : workers) shared.gpu.submit_and_wait(worker.commands);
     }
-    const auto* first = static_cast<const float*>(workers[0].x.mapped);
-    const std::vector<float> output(first, first + values);
-    for (Worker& worker : workers) {
-        if (std::memcmp(worker.x.mapped, output.data(), bytes) != 0) engine::fail("threads: two threads have other bits");
-        destroy(shared.gpu, worker);
+    const Bytes output(x, x + shared.bytes());
+    const std::string kind = shared.kind.name;
+    if (output == input) engine::fail("threads: " + kind + ": nothing was computed");
+    for (const Worker& worker : workers) {
+        if (std::memcmp(worker.x.mapped, output.data(), output.size()) != 0)
+            engine::fail("threads: " + kind + ": two threads have other bits");
     }
+    for (Worker& worker : workers) destroy(shared.gpu, worker);
     return output;
 }
 
-vkrope::Kernel* make_kernel(const vkrope::DeviceRef& device) {
-    vkrope::KernelInfo info;
-    info.rotary_dim = info.q.head_dim = head_dim;
-    const auto made = vkrope::create(device, info);
-    check(made.status, "create");
-    return made.value;
+// Whether Q and K take a dispatch each: then one descriptor set is not enough for a call.
+bool takes_two_dispatches(const Shared& shared) {
+    Worker worker = make_worker(shared);
+    worker.commands = shared.gpu.begin(worker.pool);
+    const auto one_set = vkrope::create_arena(shared.kernel, 1);
+    check(one_set.status, "create_arena");
+    worker.arena = one_set.value;
+    const vkrope::Status status = vkrope::record(worker.commands, shared.kernel, call_on(shared, worker.x, 0), worker.arena);
+    destroy(shared.gpu, worker);
+    if (status.code != vkrope::Code::limit_exceeded) check(status, "record");
+    return !status;
+}
+
+// One kernel for all threads, then a kernel for each; with push descriptors and with arenas.
+Bytes rotate_in_all_ways(const engine::Gpu& gpu, const engine::Table& table, const Kind& kind) {
+    Bytes first;
+    for (const bool push : {true, false}) {
+        const vkrope::DeviceRef device = device_for(gpu, kind, push);
+        vkrope::Kernel* kernel = make_kernel(device, kind.element);
+        if (!push && takes_two_dispatches({gpu, table, kind, device, kernel}) != kind.lean)
+            engine::fail(std::string("threads: ") + kind.name + ": another number of dispatches was expected");
+        for (const vkrope::Kernel* shared_kernel :
+             {static_cast<const vkrope::Kernel*>(kernel), static_cast<const vkrope::Kernel*>(nullptr)}) {
+            const Bytes output = rotate_in_threads({gpu, table, kind, device, shared_kernel});
+            if (first.empty()) first = output;
+            if (output != first) engine::fail(std::string("threads: ") + kind.name + ": two ways to record have other bits");
+        }
+        vkrope::destroy(kernel);
+    }
+    return first;
 }
 
 // What the contract forbids. Recorded only: the commands are thrown away.
-void share_an_arena(const Shared& shared) {
-    Worker one = make_worker(shared, true), two = make_worker(shared, false);
+void share_an_arena(const engine::Gpu& gpu, const engine::Table& table) {
+    const vkrope::DeviceRef device = device_for(gpu, kinds[0], false);
+    vkrope::Kernel* kernel = make_kernel(device, kinds[0].element);
+    const Shared shared{gpu, table, kinds[0], device, kernel};
+    Worker one = make_worker(shared), two = make_worker(shared);
+    one.arena = make_arena(kernel);
     const auto record = [&](Worker& worker) {
-        worker.commands = shared.gpu.begin(worker.pool);
-        for (std::uint32_t i = 0; i < calls / 3; ++i) {
-            check(vkrope::record(worker.commands, shared.kernel, call_on(worker.x, shared.table, i), one.arena), "record");
+        worker.commands = gpu.begin(worker.pool);
+        for (std::uint32_t i = 0; i < calls / 2; ++i) {
+            check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), one.arena), "record");
         }
     };
     std::thread other([&] { record(two); });
     record(one);
     other.join();
-    destroy(shared.gpu, two);
-    destroy(shared.gpu, one);
+    destroy(gpu, two);
+    destroy(gpu, one);
+    vkrope::destroy(kernel);
 }
 
 }  // namespace
@@ -139,34 +246,31 @@ int main(int argc, char** argv) {
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--shared-arena") == 0;
     if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: threads [--shared-arena]\n"), 2;
     engine::Gpu gpu(true);
-    vkrope::Rotation rotation;
-    rotation.head_dim = rotation.rotary_dim = head_dim;
-    rotation.inv_freq = vkrope::default_inv_freq(10000.0, head_dim).value;
+    if (!(gpu.ref().enabled & vkrope::push_descriptor)) engine::fail("threads: the device offers no push descriptors");
+    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
+        vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));
+    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
     const VkCommandPool pool = gpu.make_command_pool();
     const VkCommandBuffer commands = gpu.begin(pool);
     engine::Table table = engine::upload_table(gpu, commands, rotation, calls + tokens);
     gpu.submit_and_wait(commands);
 
-    // One device for both: an application may well enable push descriptors and not tell vkrope.
-    vkrope::DeviceRef without = gpu.ref();
-    without.enabled &= ~std::uint32_t{vkrope::push_descriptor};
-    vkrope::Kernel* pushing = make_kernel(gpu.ref());
-    vkrope::Kernel* setting = make_kernel(without);
     if (break_the_rule) {
-        share_an_arena({gpu, table, setting});
+        share_an_arena(gpu, table);
     } else {
-        const std::vector<float> pushed = rotate_in_threads({gpu, table, pushing}, !(gpu.ref().enabled & vkrope::push_descriptor));
-        const std::vector<float> set = rotate_in_threads({gpu, table, setting}, true);
-        if (std::memcmp(pushed.data(), set.data(), bytes) != 0) engine::fail("threads: sets and push descriptors have other bits");
-        if (std::all_of(set.begin(), set.end(), [](float value) { return value == 0; }))
-            engine::fail("threads: nothing was computed");
+        std::map<vkrope::Element, Bytes> outputs;
+        for (const Kind& kind : kinds) {
+            const Bytes output = rotate_in_all_ways(gpu, table, kind);
+            const auto [same_element, is_new] = outputs.emplace(kind.element, output);
+            if (!is_new && same_element->second != output) engine::fail("threads: one dispatch and two have other bits");
+            std::printf(
+                "threads: %s: %u threads, %u frames of %u calls; one kernel and a kernel each, push descriptors and arenas: same "
+                "bits\n",
+                kind.name, thread_count, frames, calls);
+        }
     }
-    vkrope::destroy(setting);
-    vkrope::destroy(pushing);
     gpu.destroy(table.staging);
     gpu.destroy(table.image);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
-    std::printf("threads: %u threads, %u frames of %u calls, push descriptors %s, then arenas: same bits\n", thread_count, frames,
-                calls, (gpu.ref().enabled & vkrope::push_descriptor) ? "on" : "not offered");
     return gpu.messages() == 0 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tier "frequencies": from the numbers of a model's RoPE to the table that the shader reads.
-// Arithmetic in double and in integers; no device, no files. Every function is thread-safe.
+// Arithmetic in double and in integers; no device, no files. Every function is thread-safe. None allocates, and none throws: all
+// that they write lies in memory of the caller.
 #pragma once
 
 #include <string>
@@ -30,8 +31,9 @@ struct Rotation {
 /// RoFormer (arXiv:2104.09864), section 3.2.2.
 ///
 /// base        finite and above 0
-/// rotary_dim  even, at least 2
-Result<std::vector<double>> default_inv_freq(double base, std::uint32_t rotary_dim);
+/// rotary_dim  even, 2 to 65534
+/// inv_freq    receives rotary_dim / 2 numbers; on error it is left as it was
+Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq);
 
 /// Position interpolation: every frequency is divided by `factor`. arXiv:2306.15595; "linear" in
 /// Hugging Face transformers' modeling_rope_utils.py.

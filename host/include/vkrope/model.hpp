@@ -22,7 +22,8 @@ struct ModelQuery {
 /// Both generations are read: `rope_parameters` (transformers 5) and `rope_theta` with `rope_scaling` (4), the type under
 /// `rope_type` or `type`. Types: default, linear, llama3. Any other type is Code::not_supported and names it; a field that is
 /// missing, of the wrong kind or out of range is Code::invalid_data and names it. What was assumed or ignored is in
-/// Rotation::warnings.
+/// Rotation::warnings. Out of memory is Code::out_of_host_memory; but where memory runs out while the JSON document is destroyed,
+/// the JSON library, whose destructor allocates, ends the program.
 ///
 /// json_text  the content of the file, UTF-8
 /// query      what it asks for and the model does not have is Code::invalid_argument

@@ -83,7 +83,7 @@ class Device {
     /// Records one command buffer with `record_commands`, submits it and waits for it.
     ///
     /// Returns the nanoseconds that the device spent between the first and the last recorded command, or nothing where it
-    /// has no timestamps. The memory effects of earlier submissions are visible to the commands.
+    /// has no timestamps or they cannot be read. The memory effects of earlier submissions are visible to the commands.
     Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
 
     struct Impl;

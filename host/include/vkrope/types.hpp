@@ -12,7 +12,7 @@ namespace vkrope {
 /// What went wrong. `ok` is 0; every other value is an error.
 enum class Code : std::int32_t {
     ok = 0,
-    invalid_argument,      ///< a field breaks its rule; no Vulkan call was made
+    invalid_argument,      ///< a field breaks its rule; nothing was created, recorded or changed
     not_supported,         ///< well formed, but not offered by this version or this device
     limit_exceeded,        ///< beyond a limit of the device or of the format; both numbers are in `what`
     invalid_data,          ///< a model file that cannot be read, or that contradicts itself

@@ -62,7 +62,7 @@ VKROPE_API uint32_t vkrope_version(void);
 /** What came of a call: 0, or what went wrong. */
 typedef enum vkrope_result {
     VKROPE_SUCCESS = 0,
-    VKROPE_ERROR_INVALID_ARGUMENT = -1,     /**< a field breaks its rule; no Vulkan call was made */
+    VKROPE_ERROR_INVALID_ARGUMENT = -1,     /**< a field breaks its rule; nothing was created, recorded or changed */
     VKROPE_ERROR_NOT_SUPPORTED = -2,        /**< well formed, but not offered by this version or this device */
     VKROPE_ERROR_LIMIT_EXCEEDED = -3,       /**< beyond a limit of the device or of the format; both numbers are in `what` */
     VKROPE_ERROR_INVALID_DATA = -4,         /**< a model file that cannot be read, or that contradicts itself */
@@ -336,6 +336,7 @@ typedef struct vkrope_model_query {
 
 /**
  * Reads the RoPE of a Hugging Face config.json; see model.hpp for what is read. What was assumed or ignored is in the warnings.
+ * Where memory runs out while the JSON document is destroyed, the JSON library, whose destructor allocates, ends the program.
  *
  * @param json      the content of the file, UTF-8; need not be terminated
  * @param bytes     its size
@@ -689,7 +690,7 @@ typedef vkrope_result (*vkrope_record_callback)(void* user_data, VkCommandBuffer
  * @param device       a device
  * @param record       called once, before this function returns
  * @param user_data    handed to `record`
- * @param nanoseconds  optional; receives what the device spent on the commands, or -1 where it has no timestamps
+ * @param nanoseconds  optional; receives what the device spent on the commands, or -1 where that is not known
  * @param error        optional
  */
 VKROPE_API vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record, void* user_data,
@@ -829,7 +830,7 @@ VKROPE_API vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_
  *
  * @param host_rotation  what to rotate
  * @param direction      forward or inverse
- * @param nanoseconds    optional; receives what the device spent on it, or -1 where it has no timestamps
+ * @param nanoseconds    optional; receives what the device spent on it, or -1 where that is not known
  * @param error          optional
  */
 VKROPE_API vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction,

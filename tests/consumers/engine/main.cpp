@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place, inside its own command buffer, between
-// two copies, and compares every value with cos and sin. Built three times: with the loader, with volk (ENGINE_VOLK), and with push
-// descriptors off (ENGINE_NO_PUSH).
+// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place, inside its own command buffer,
+// between two copies, and compares every value with cos and sin. Built three times: with the loader, with volk (ENGINE_VOLK), and
+// with push descriptors off (ENGINE_NO_PUSH).
+//
+//     engine                      the test
+//     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early. The validation layer must say so.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -77,14 +80,14 @@ unsigned wrong_values(const vkrope::Rotation& rotation, std::int32_t first_posit
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
     using engine::check;
+    const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--without-a-barrier") == 0;
+    if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: engine [--without-a-barrier]\n"), 2;
     engine::Gpu gpu(push_descriptors);
     const VkCommandPool pool = gpu.make_command_pool();
 
-    vkrope::Rotation rotation;
-    rotation.head_dim = rotation.rotary_dim = head_dim;
-    rotation.inv_freq = vkrope::default_inv_freq(10000.0, head_dim).value;
+    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
     VkCommandBuffer commands = gpu.begin(pool);
     engine::Table table = engine::upload_table(gpu, commands, rotation, 64);
     gpu.submit_and_wait(commands);
@@ -119,8 +122,10 @@ int main() {
         memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
                        boundary.in_place_access);
         check(vkrope::record(commands, kernel.value, frame_call(qkv, table, first_position), arena), "record");
-        memory_barrier(commands, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                       VK_ACCESS_TRANSFER_READ_BIT);
+        if (!break_the_rule) {
+            memory_barrier(commands, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_ACCESS_TRANSFER_READ_BIT);
+        }
         vkCmdCopyBuffer(commands, qkv.handle, readback.handle, 1, &whole);
         memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                        VK_ACCESS_HOST_READ_BIT);

@@ -15,15 +15,24 @@ struct Table {
     vkrope::Angles angles() const { return {&plan, image.view, {}}; }
 };
 
-/// Makes the texture and records its upload. Later commands may read it where vkrope does.
-inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Rotation& rotation, std::uint64_t max_position) {
+/// RoPE of whole head rows, base 10 000.
+inline vkrope::Rotation plain_rotation(std::uint32_t head_dim) {
+    vkrope::Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq.resize(head_dim / 2);
+    check(vkrope::default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()), "default_inv_freq");
+    return rotation;
+}
+
+/// Makes the texture of `plan` and records its upload. Later commands may read it where vkrope does.
+///
+/// fill  writes plan.bytes bytes
+template <class Fill>
+Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::AnglePlan& plan, const Fill& fill) {
     Table table;
-    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_texture, max_position,
-                                          gpu.properties().limits.maxImageDimension2D);
-    check(plan.status, "plan_angles");
-    table.plan = plan.value;
+    table.plan = plan;
     table.staging = gpu.make_buffer(table.plan.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
-    check(vkrope::fill_angles(rotation, table.plan, table.staging.mapped, table.plan.bytes), "fill_angles");
+    fill(table.staging.mapped);
     table.image = gpu.make_image(table.plan.format, table.plan.extent, table.plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT);
 
     VkImageMemoryBarrier barrier = {};
@@ -47,6 +56,16 @@ inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope
     vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, vkrope::boundary().stage, 0, 0, nullptr, 0, nullptr, 1,
                          &barrier);
     return table;
+}
+
+/// The table of a rotation, for positions below `max_position`.
+inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Rotation& rotation, std::uint64_t max_position) {
+    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_texture, max_position,
+                                          gpu.properties().limits.maxImageDimension2D);
+    check(plan.status, "plan_angles");
+    return upload_table(gpu, commands, plan.value, [&](void* texels) {
+        check(vkrope::fill_angles(rotation, plan.value, texels, plan.value.bytes), "fill_angles");
+    });
 }
 
 }  // namespace engine

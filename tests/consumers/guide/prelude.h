@@ -12,4 +12,3 @@ extern VkImageView my_table;
 extern VkBuffer my_q;
 extern VkDeviceSize my_q_bytes;
 extern VkCommandBuffer my_commands;
-

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// C++17, no exceptions, no Vulkan device, not even a loader: tables are made, and what needs a device says what is missing.
+// Kernel and frequencies alone, in C++17 without exceptions: first without a device, where what needs one says what is missing;
+// then one row is rotated on a device of the application's own.
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
-#include "vkrope/frequencies.hpp"
-#include "vkrope/kernel.hpp"
+#include "table.hpp"
 
 namespace {
 
@@ -21,12 +21,8 @@ bool refused(const vkrope::Status& status) {
     return status.code == vkrope::Code::invalid_argument && status.what[0] != '\0';
 }
 
-}  // namespace
-
-int main() {
-    vkrope::Rotation rotation;
-    rotation.head_dim = rotation.rotary_dim = 8;
-    rotation.inv_freq = vkrope::default_inv_freq(10000.0, 8).value;
+void without_a_device() {
+    const vkrope::Rotation rotation = engine::plain_rotation(8);
     const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_buffer, 4, 0);
     expect(bool(plan), "plan_angles failed");
     std::vector<float> table(plan.value.bytes / sizeof(float));
@@ -40,6 +36,69 @@ int main() {
     vkrope::destroy(static_cast<vkrope::Kernel*>(nullptr));
     vkrope::destroy(static_cast<vkrope::DescriptorArena*>(nullptr));
     expect(vkrope::boundary().stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, "boundary names another stage");
-    if (failures == 0) std::puts("subdirectory: kernel and frequencies alone, without a device");
+}
+
+// A key row at position 7.
+void with_a_device() {
+    using engine::check;
+    constexpr std::uint32_t head_dim = 32, pairs = head_dim / 2;
+    constexpr std::int32_t position = 7;
+    const engine::Gpu gpu(true);
+    const VkCommandPool pool = gpu.make_command_pool();
+    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
+    vkrope::KernelInfo info;
+    info.rotary_dim = info.k.head_dim = head_dim;
+    const auto kernel = vkrope::create(gpu.ref(), info);
+    check(kernel.status, "create");
+    vkrope::DescriptorArena* arena = nullptr;
+    if (!(gpu.ref().enabled & vkrope::push_descriptor)) {
+        const auto made = vkrope::create_arena(kernel.value, 1);
+        check(made.status, "create_arena");
+        arena = made.value;
+    }
+    engine::Buffer row = gpu.make_buffer(head_dim * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true);
+    auto* x = static_cast<float*>(row.mapped);
+    std::vector<double> before(head_dim);
+    for (std::uint32_t i = 0; i < head_dim; ++i) before[i] = x[i] = float(i * 13 % 29) / 8 - 1;
+
+    const VkCommandBuffer commands = gpu.begin(pool);
+    engine::Table table = engine::upload_table(gpu, commands, rotation, position + 1);
+    vkrope::Call call;
+    call.tokens = 1;
+    call.k_in.where = row.whole();
+    call.k_in.heads = 1;
+    call.k_out = call.k_in;
+    call.positions.first = position;
+    call.angles = table.angles();
+    check(vkrope::record(commands, kernel.value, call, arena), "record");
+    const vkrope::Boundary boundary = vkrope::boundary();
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = boundary.output_access;
+    barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    gpu.submit_and_wait(commands);
+
+    for (std::uint32_t j = 0; j < pairs; ++j) {
+        const double x0 = before[j], x1 = before[j + pairs], angle = position * rotation.inv_freq[j];
+        const double bound = 2.5 * 0x1p-24 * (std::fabs(x0) + std::fabs(x1));
+        expect(std::fabs(x[j] - (x0 * std::cos(angle) - x1 * std::sin(angle))) <= bound, "a first channel is wrong");
+        expect(std::fabs(x[j + pairs] - (x0 * std::sin(angle) + x1 * std::cos(angle))) <= bound, "a second channel is wrong");
+    }
+    expect(gpu.messages() == 0, "the validation layer had something to say");
+    vkrope::destroy(arena);
+    vkrope::destroy(kernel.value);
+    gpu.destroy(table.staging);
+    gpu.destroy(table.image);
+    gpu.destroy(row);
+    vkDestroyCommandPool(gpu.device(), pool, nullptr);
+}
+
+}  // namespace
+
+int main() {
+    without_a_device();
+    with_a_device();
+    std::printf("subdirectory: kernel and frequencies alone, without a device and with one: %d failures\n", failures);
     return failures != 0;
 }

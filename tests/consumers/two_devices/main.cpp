@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two devices in one process, each with its own tables and buffers, used in turn: they do not disturb each other, and their bits agree.
+// Two devices in one process, each with its own tables and buffers, used in turn: they do not disturb each other, and their bits
+// agree.
 //
 //     two_devices DEVICE DEVICE
 #include <cstdio>
@@ -48,7 +49,8 @@ int main(int argc, char** argv) {
     vkrope::Rotation rotation;
     rotation.pairing = vkrope::Pairing::interleaved;
     rotation.head_dim = rotation.rotary_dim = 64;
-    rotation.inv_freq = vkrope::default_inv_freq(500000.0, 64).value;
+    rotation.inv_freq.resize(32);
+    if (!good(vkrope::default_inv_freq(500000.0, 64, rotation.inv_freq.data()))) return 1;
     vkrope::HostShape shape;
     shape.batch = 2;
     shape.tokens = 31;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "tolerances.hpp"
+
+namespace vkrope::test {
+
+const std::vector<Tolerance>& kernel_tolerances() {
+    static const std::vector<Tolerance> all = {
+        {"requirements",
+         "vkEnumerateDeviceExtensionProperties",
+         {VK_INCOMPLETE},
+         {Code::ok},
+         "the list grew between two calls: what has come is used, all of it is optional"},
+    };
+    return all;
+}
+
+const std::vector<Tolerance>& runtime_tolerances() {
+    static const std::vector<Tolerance> all = {
+        {"",
+         "vkEnumerateInstanceExtensionProperties",
+         {VK_INCOMPLETE},
+         {Code::ok},
+         "the list grew between two calls: what has come is used, all of it is optional"},
+        {"open a device, validation",
+         "vkEnumerateInstanceExtensionProperties",
+         {VK_INCOMPLETE, VK_ERROR_LAYER_NOT_PRESENT},
+         {Code::not_supported},
+         "a layer that does not tell its extensions does not do what was asked for"},
+        {"",
+         "vkCreateInstance",
+         {VK_ERROR_INCOMPATIBLE_DRIVER},
+         {Code::no_device},
+         "the loader's word for: no driver is installed"},
+        {"devices",
+         "vkEnumerateDeviceExtensionProperties",
+         {VK_INCOMPLETE, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_LAYER_NOT_PRESENT, VK_ERROR_UNKNOWN},
+         {Code::ok},
+         "one device that cannot be described must not hide the others: it is listed as unsuitable, with the reason"},
+        {"open a device",
+         "vkEnumerateDeviceExtensionProperties",
+         {VK_INCOMPLETE, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_LAYER_NOT_PRESENT, VK_ERROR_UNKNOWN},
+         {Code::no_device},
+         "the device is listed as unsuitable, and there is no other"},
+        {"open a device",
+         "vkEnumerateDeviceExtensionProperties",
+         {VK_INCOMPLETE},
+         {Code::ok},
+         "as in requirements(): an optional extension that came late is not used"},
+        {"devices",
+         "vkEnumeratePhysicalDevices",
+         {VK_INCOMPLETE},
+         {Code::ok},
+         "a device came between two calls: the others are listed"},
+        {"open a device", "vkEnumeratePhysicalDevices", {VK_INCOMPLETE}, {Code::no_device}, "the fake's only device was left out"},
+        {"",
+         "vkAllocateMemory",
+         {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_INVALID_EXTERNAL_HANDLE,
+          VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS_KHR, VK_ERROR_UNKNOWN},
+         {Code::ok, Code::out_of_device_memory},
+         "Vulkan Memory Allocator tries smaller blocks and other memory types, and calls it out of device memory when all fail"},
+        {"",
+         "vkMapMemory",
+         {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_MEMORY_MAP_FAILED, VK_ERROR_UNKNOWN},
+         {Code::ok, Code::out_of_device_memory},
+         "as vkAllocateMemory: another memory type is tried"},
+        {"",
+         "vkGetQueryPoolResults",
+         {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_UNKNOWN},
+         {Code::ok},
+         "the rotation is done; only the time that it took is unknown, which is what submit() then says"},
+    };
+    return all;
+}
+
+}  // namespace vkrope::test
