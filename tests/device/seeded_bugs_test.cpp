@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Known bugs, made on purpose: they prove that the checks which should find such bugs in this library are on.
+#include <memory>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr std::uint32_t head_dim = 64, tokens = 16;
+
+// A device whose layer's messages are counted, and a rotation in place on it.
+struct Seeded {
+    explicit Seeded(const char* part_of_message) {
+        DeviceOptions options{.select = device().info().uuid,
+                              .validation = true,
+                              .push_descriptors = (device().ref().enabled & push_descriptor) != 0};
+        options.on_message = [this, part_of_message](const Message& message) {
+            reports += std::strstr(message.id, part_of_message) || std::strstr(message.text, part_of_message);
+        };
+        on = must(Device::open(options));
+        const Rotation r = rotation(Pairing::half_split, head_dim, head_dim);
+        table = must(AngleTable::make(on, r, AngleSource::direct_texture, tokens));
+        q = must(Buffer::make(on, tokens * head_dim * 4));
+    }
+
+    // Rotates twice; `between` is recorded in between.
+    void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
+        struct Destroy {
+            void operator()(Kernel* kernel) const { destroy(kernel); }
+            void operator()(DescriptorArena* arena) const { destroy(arena); }
+        };
+        const std::unique_ptr<Kernel, Destroy> kernel(
+            must(create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
+        std::unique_ptr<DescriptorArena, Destroy> arena;
+        if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
+        const Tensor tensor{.where = q.whole(), .heads = 1};
+        const Call call{.tokens = tokens, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
+        must(on.submit([&](VkCommandBuffer commands) {
+            if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
+            between(commands);
+            return record(commands, kernel.get(), call, arena.get());
+        }));
+    }
+
+    // As boundary() says.
+    void barrier(VkCommandBuffer commands) const {
+        const Boundary at = boundary();
+        VkMemoryBarrier memory = {};
+        memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        memory.srcAccessMask = at.output_access;
+        memory.dstAccessMask = at.in_place_access;
+        const auto record_it =
+            reinterpret_cast<PFN_vkCmdPipelineBarrier>(on.ref().get_instance_proc_addr(on.ref().instance, "vkCmdPipelineBarrier"));
+        record_it(commands, at.stage, at.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+    }
+
+    std::size_t reports = 0;
+    Device on;
+    AngleTable table;
+    Buffer q;
+};
+
+// Vulkan as a kernel sees it, with one bug: storage buffers are bound to half of their range.
+PFN_vkGetInstanceProcAddr real_instance_proc_addr;
+PFN_vkGetDeviceProcAddr real_device_proc_addr;
+PFN_vkUpdateDescriptorSets real_update;
+
+VKAPI_ATTR void VKAPI_CALL update_with_halves(VkDevice device, std::uint32_t count, const VkWriteDescriptorSet* writes,
+                                              std::uint32_t, const VkCopyDescriptorSet*) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+        VkWriteDescriptorSet write = writes[i];
+        VkDescriptorBufferInfo half = {};
+        if (write.pBufferInfo) {
+            half = *write.pBufferInfo;
+            half.range /= 2;
+            write.pBufferInfo = &half;
+        }
+        real_update(device, 1, &write, 0, nullptr);
+    }
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
+    const PFN_vkVoidFunction found = real_device_proc_addr(device, name);
+    if (std::strcmp(name, "vkUpdateDescriptorSets") != 0) return found;
+    real_update = reinterpret_cast<PFN_vkUpdateDescriptorSets>(found);
+    return reinterpret_cast<PFN_vkVoidFunction>(update_with_halves);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance, const char* name) {
+    const PFN_vkVoidFunction found = real_instance_proc_addr(instance, name);
+    if (std::strcmp(name, "vkGetDeviceProcAddr") != 0) return found;
+    real_device_proc_addr = reinterpret_cast<PFN_vkGetDeviceProcAddr>(found);
+    return reinterpret_cast<PFN_vkVoidFunction>(device_proc_addr);
+}
+
+}  // namespace
+
+TEST_CASE("synchronisation validation is on: a second rotation in place that does not wait for the first is reported") {
+    Seeded seeded("SYNC-HAZARD");
+    for (const bool waits : {true, false}) {
+        seeded.rotate_twice(seeded.on.ref(), [&](VkCommandBuffer commands) {
+            if (waits) seeded.barrier(commands);
+        });
+        CHECK((seeded.reports != 0) == !waits);
+    }
+}
+
+TEST_CASE("GPU-assisted validation is on: rows outside what is bound are reported") {
+    if (!gpu_assisted()) {
+        MESSAGE("skipped: this run is without GPU-assisted validation");
+        return;
+    }
+    Seeded seeded("out of bounds");
+    DeviceRef ref = seeded.on.ref();
+    REQUIRE_FALSE((ref.enabled & push_descriptor));
+    real_instance_proc_addr = ref.get_instance_proc_addr;
+    for (const bool halved : {false, true}) {
+        if (halved) ref.get_instance_proc_addr = instance_proc_addr;
+        seeded.rotate_twice(ref, [&](VkCommandBuffer commands) { seeded.barrier(commands); });
+        CHECK((seeded.reports != 0) == halved);
+    }
+}
+
+}  // namespace vkrope::test
