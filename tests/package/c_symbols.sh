@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library of the C interface exports what vkrope.h declares and nothing else, under a name with its version; and the header
-# compiles alone, as C11 and as C++17.
+# The shared library of the C interface exports what vkrope.h declares and nothing else, under a name with its version; the static
+# one has what vkrope.h does not declare as missing from it; and the header compiles alone, as C11 and as C++17.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -14,6 +14,17 @@ sed -n 's/^VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\1/p' "$header" | sort >"$SCR
 [ "$(wc -l <"$SCRATCH/declared")" -gt 20 ] || { echo "found too few declarations in vkrope.h"; exit 1; }
 if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
     echo "vkrope.h declares (<) and libvkrope.so exports (>) different functions:"
+    cat "$SCRATCH/difference"
+    exit 1
+fi
+
+# Sections of the header say what the static library lacks.
+awk '/^\/\* ---- / { has = !/not in vkrope::c_static/ } has || !sections { print } /^\/\* ---- / { sections = 1 }' "$header" |
+    sed -n 's/^VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\1/p' | sort >"$SCRATCH/declared_static"
+[ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] || { echo "vkrope.h says of no tier that the static library lacks it"; exit 1; }
+nm -g --defined-only "$BUILD/host/c/libvkrope_c.a" | awk '$3 ~ /^vk/ { print $3 }' | sort >"$SCRATCH/static"
+if ! diff "$SCRATCH/declared_static" "$SCRATCH/static" >"$SCRATCH/difference"; then
+    echo "vkrope.h declares for vkrope::c_static (<) and libvkrope_c.a defines (>) different functions:"
     cat "$SCRATCH/difference"
     exit 1
 fi

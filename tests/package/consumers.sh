@@ -1,26 +1,37 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Applications build against the installed package and run, with the source and build trees out of sight: copied elsewhere, and where
-# the system lets us, with an empty file system mounted over both trees.
+# Applications build against the installed package and run, with the source and build trees out of sight: all that they are built
+# from is copied elsewhere first, and where the system lets us, an empty file system is mounted over both trees.
 #
-# SWIFTSHADER  driver manifest of the second device; empty: what needs it is skipped, and said
+# SWIFTSHADER  driver manifest of the second device; empty: what needs it is left out
+# COMPLETE     ON: what would be left out fails; otherwise the test is skipped in the end, once the rest has passed
 set -eu
 lavapipe=${VK_DRIVER_FILES:-}
 swiftshader=${SWIFTSHADER:-}
 [ -n "$lavapipe" ] || { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
 
+result=0
+# left_out PART: WHY
+left_out() {
+    echo "left out: $*"
+    [ "${COMPLETE:-}" != ON ] || exit 1
+    result=77
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$CMAKE" --install "$BUILD" --prefix "$work/installed" >"$work/install.log"
 cp -r "$SOURCE/tests/consumers" "$work/consumers"
-mkdir "$work/vendored"
-cp -r "$SOURCE/CMakeLists.txt" "$SOURCE/host" "$SOURCE/shaders" "$work/vendored"
+vendored=$work/consumers/subdirectory/third_party/vkrope
+mkdir -p "$vendored"
+cp -r "$SOURCE/CMakeLists.txt" "$SOURCE/host" "$SOURCE/shaders" "$vendored"
 if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
     cp -r "$(dirname "$swiftshader")" "$work/swiftshader"
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
 
-# The guide: each block of C++ or C becomes the body of a function, after its own #include lines.
+# The guide: each block of C++ or C becomes the body of a function, after its own #include lines; CMake blocks stay as they are.
+guide=$SOURCE/host/INTEGRATION.md
 awk -v folder="$work/consumers/guide/block" '
     /^```(cpp|c)$/ {
         inside = 1; n++; body = 0
@@ -29,12 +40,31 @@ awk -v folder="$work/consumers/guide/block" '
         print "#include \"prelude." (cpp ? "hpp" : "h") "\"" >file
         next
     }
+    /^```cmake$/ { cmake = 1; n++; file = folder n ".cmake"; next }
+    /^```$/ && cmake { cmake = 0; close(file); next }
+    cmake { print >file }
     /^```$/ && inside { inside = 0; print (cpp ? "    return {};\n}" : "}") >file; close(file); next }
     inside && /^#include/ { print >file; next }
     inside && !body { if ($0 == "") next; body = 1; print (cpp ? "vkrope::Status" : "vkrope_result") " block" n (cpp ? "()" : "(void)") " {" >file }
-    inside { print >file }' "$SOURCE/host/INTEGRATION.md"
-blocks=$(find "$work/consumers/guide" -name 'block*' | wc -l)
-[ "$blocks" -ge 5 ] || { echo "host/INTEGRATION.md has $blocks blocks of code: 5 at least"; exit 1; }
+    inside { print >file }' "$guide"
+for kind in cpp c cmake; do
+    written=$(grep -c "^\`\`\`$kind\$" "$guide")
+    found=$(find "$work/consumers/guide" -name "block*.$kind" | wc -l)
+    [ "$written" = "$found" ] || { echo "host/INTEGRATION.md has $written blocks of $kind, $found were found"; exit 1; }
+done
+# Each CMake block stands in one of the projects that are built below, line by line.
+for block in "$work"/consumers/guide/block*.cmake; do
+    lines=$(cat "$block")
+    stands=
+    for project in "$work"/consumers/CMakeLists.txt "$work"/consumers/*/CMakeLists.txt; do
+        case "
+$(cat "$project")
+" in *"
+$lines
+"*) stands=$project ;; esac
+    done
+    [ -n "$stands" ] || { echo "no project has these lines of host/INTEGRATION.md:"; echo "$lines"; exit 1; }
+done
 
 if grep -rn -e "$SOURCE" -e "$BUILD" "$work/installed/include" "$work/installed/share" "$work/installed"/lib*/cmake; then
     echo 'the installed package refers to the tree that it was built from'
@@ -45,7 +75,7 @@ fi
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
-# hidden COMMAND...: runs it where the trees are empty, if the system allows that.
+# hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers often do not, so it is no condition.
 if unshare -rm true 2>/dev/null; then
     # shellcheck disable=SC2016 # the inner shell's arguments
     hidden() {
@@ -56,58 +86,82 @@ if unshare -rm true 2>/dev/null; then
     echo 'the source and build trees are out of sight'
 else
     hidden() { (cd / && "$@"); }
-    echo 'the source and build trees stay in sight: unshare is not allowed here'
+    echo 'the source and build trees are copied, and the originals stay in sight: unshare is not allowed here'
 fi
 
 export CMAKE_PREFIX_PATH="$work/installed"
-hidden "$CMAKE" -S "$work/consumers" -B "$work/build" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_C_FLAGS="$flags" \
-    -DCMAKE_BUILD_TYPE=Debug >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
-hidden "$CMAKE" --build "$work/build" -j 2
-hidden "$CMAKE" -S "$work/consumers/subdirectory" -B "$work/build_sub" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_SOURCE="$work/vendored" \
-    -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
-hidden "$CMAKE" --build "$work/build_sub" -j 2
-if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then # the C interface
-    hidden "$CMAKE" -S "$work/consumers/c_app" -B "$work/build_c" -DCMAKE_C_FLAGS="$flags" >"$work/configure.log" ||
-        { cat "$work/configure.log"; exit 1; }
-    hidden "$CMAKE" --build "$work/build_c" -j 2
-fi
-for trace in "$work"/build*/build.ninja; do
-    if [ -f "$trace" ] && grep -n -e "$SOURCE/" -e "$BUILD/" "$trace"; then
-        echo 'the applications were built with files of the source or build tree'
-        exit 1
-    fi
-done
+# build PROJECT FLAGS: the project in consumers/PROJECT, into the folder of that name in build/.
+build() {
+    hidden "$CMAKE" -S "$work/consumers/$1" -B "$work/build/$1" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$2" -DCMAKE_C_FLAGS="$2" \
+        -DCMAKE_BUILD_TYPE=Debug --no-warn-unused-cli >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
+    hidden "$CMAKE" --build "$work/build/$1" -j 2
+}
+build . "$flags"
+build subdirectory "-Wall -Wextra -Werror"
+if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$flags"; else left_out 'c_app: VKROPE_C is off'; fi
+if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$flags"; else left_out 'c_static: VKROPE_C is off'; fi
 
-# Every message of the layer, where it is installed, fails the application: that is how the guide's barriers are known to be right.
+# What generators write down names every file that was read, as text or, in ninja's list of headers, as text between numbers.
+# Programs are no text: they may hold the paths of the library's own sources for a debugger.
+mentions() {
+    grep -rlI "$@" "$work/build" || true
+    find "$work/build" -name .ninja_deps -exec grep -la "$@" {} + || true
+}
+[ -n "$(mentions -F -e "$work/installed/include/vkrope/kernel.hpp")" ] || { echo 'the files that were read are not found'; exit 1; }
+traces=$(mentions -F -e "$SOURCE/" -e "$BUILD/")
+[ -z "$traces" ] || { echo "the applications were built with files of the source or build tree, as these say:"; echo "$traces"; exit 1; }
+
+# Every message of the validation layer, from any application, goes to its descriptor 3, and fails the test.
+layered=
 if [ -n "$(find /usr/share/vulkan/explicit_layer.d /etc/vulkan "${VULKAN_SDK:-/nonexistent}" -name 'VkLayer_khronos_validation.json' 2>/dev/null)" ]; then
+    layered=1
     export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
-    export VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT VK_KHRONOS_VALIDATION_VALIDATE_SYNC=true
-    export VK_KHRONOS_VALIDATION_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
+    export VK_LAYER_SETTINGS_PATH="$work/vk_layer_settings.txt"
+    cat >"$VK_LAYER_SETTINGS_PATH" <<'END'
+khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG
+khronos_validation.report_flags = error,warn
+khronos_validation.log_filename = /dev/fd/3
+khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
+khronos_validation.validate_sync = true
+khronos_validation.syncval_shader_accesses_heuristic = true
+END
 else
-    echo 'without the validation layer: it is not installed'
+    left_out 'validation: the layer is not installed (Debian: vulkan-validationlayers)'
 fi
-# run_on MANIFEST PROGRAM [ARGUMENT...]
+
+# run_on MANIFEST PROGRAM [ARGUMENT...]: runs it, sets `messages` to what the layer says, and returns what the program returns.
 run_on() {
     manifest=$1
-    program=$2
+    program=$work/build/$2
     shift 2
     # Drivers leak a little, and unload before a sanitizer could name them.
-    hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" ASAN_OPTIONS=detect_leaks=0 "$program" "$@"
+    messages=$(hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" ASAN_OPTIONS=detect_leaks=0 "$program" "$@" 3>&1 >&2)
 }
-run_on "$lavapipe" "$work/build/engine"
-run_on "$lavapipe" "$work/build/no_push"
-run_on "$lavapipe" "$work/build/walk"
-run_on "$lavapipe" "$work/build_sub/subdirectory"
-[ ! -x "$work/build_c/c_app" ] || run_on "$lavapipe" "$work/build_c/c_app"
-if [ -x "$work/build/volk" ]; then
-    run_on "$lavapipe" "$work/build/volk"
-else
-    echo 'volk: skipped: no volk.h (Debian: libvulkan-volk-dev)'
-fi
+# runs MANIFEST PROGRAM [ARGUMENT...]: it succeeds, and the layer says nothing.
+runs() {
+    run_on "$@" || exit 1
+    [ -z "$messages" ] || { echo "$2: $messages"; exit 1; }
+}
+runs "$lavapipe" engine
+runs "$lavapipe" no_push
+runs "$lavapipe" walk
+runs "$lavapipe" subdirectory/subdirectory
+[ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
+[ ! -x "$work/build/c_static/c_static" ] || runs "$lavapipe" c_static/c_static
+if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi
 if [ -n "$swiftshader" ]; then
-    run_on "$swiftshader" "$work/build/no_push"
-    run_on "$lavapipe:$swiftshader" "$work/build/two_devices" llvmpipe SwiftShader
+    runs "$swiftshader" no_push
+    runs "$lavapipe:$swiftshader" two_devices llvmpipe SwiftShader
 else
-    echo 'no_push on SwiftShader: skipped: VKROPE_SWIFTSHADER_ICD is empty'
-    run_on "$lavapipe" "$work/build/two_devices" llvmpipe llvmpipe
+    left_out 'no_push on SwiftShader, and two_devices on two: VKROPE_SWIFTSHADER_ICD is empty'
+    runs "$lavapipe" two_devices llvmpipe llvmpipe
 fi
+# That the layer looks, and is heard: a program that breaks the rule.
+if [ -n "$layered" ]; then
+    ! run_on "$lavapipe" engine --without-a-barrier 2>/dev/null || { echo 'engine --without-a-barrier: it succeeded'; exit 1; }
+    case $messages in
+        *SYNC-HAZARD-READ-AFTER-WRITE*) echo 'engine --without-a-barrier: reported, as it should be' ;;
+        *) echo "engine --without-a-barrier: a hazard was expected, but the layer says: $messages"; exit 1 ;;
+    esac
+fi
+exit $result

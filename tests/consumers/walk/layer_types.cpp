@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model of two layer types from its config.json: one kernel, two tables, layers without RoPE skipped, and a cache shift that leaves out
-// the attention factor.
+// A model of two layer types from its config.json: one kernel, two tables, layers without RoPE skipped, and a cache shift that
+// leaves out the attention factor.
 #include <array>
 #include <cstdio>
 
@@ -15,73 +15,94 @@ struct Layer {
     std::size_t table = 0;
 };
 
-struct Tables {
-    std::array<vkrope::Rotation, 2> rope;
-    std::array<vkrope::AnglePlan, 2> plan;
-    std::array<VkImageView, 2> view = {};
-
-    vkrope::Angles of(const Layer& layer) const { return {&plan[layer.table], view[layer.table], {}}; }
+struct Model {
+    std::array<vkrope::Rotation, 2> rope;  // full attention, sliding attention
+    std::vector<Layer> layers;
 };
 
-}  // namespace
+using Tables = std::array<Table, 2>;
 
-vkrope::Status load(const Gpu& gpu, std::string_view config_json, Tables& tables, std::vector<Layer>& layers) {
+vkrope::Status read(std::string_view config_json, Model& model) {
     const char* types[2] = {"full_attention", "sliding_attention"};
     for (std::size_t i = 0; i < 2; ++i) {
         auto rope = vkrope::from_hf_config(config_json, {.layer_type = types[i], .seq_len = 131072});
         if (!rope) return rope.status;
         for (const std::string& warning : rope->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-        const auto plan = vkrope::plan_angles(rope.value, vkrope::AngleSource::factored_texture, 131072, 4096);
-        if (!plan) return plan.status;
-        std::vector<std::byte> texels(plan->bytes);
-        if (vkrope::Status s = vkrope::fill_angles(rope.value, plan.value, texels.data(), texels.size()); !s) return s;
-        tables.rope[i] = std::move(rope.value);
-        tables.plan[i] = plan.value;
-        tables.view[i] = gpu.upload_texture(plan->format, plan->extent, plan->usage, texels);
+        model.rope[i] = std::move(rope.value);
     }
-    for (std::size_t n = 0; n < layers.size(); ++n) {
+    for (std::size_t n = 0; n < model.layers.size(); ++n) {
         const auto one = vkrope::from_hf_config(config_json, {.layer = int(n)});
         if (!one) return one.status;
-        layers[n].rotates = one->rotates;
+        model.layers[n].rotates = one->rotates;
+    }
+    return {};
+}
+
+vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSource source, std::uint64_t max_position,
+                           Tables& tables) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        const auto made = make_table(gpu, model.rope[i], source, max_position);
+        if (!made) return made.status;
+        tables[i] = made.value;
     }
     return {};
 }
 
 // The attention factor multiplies once, here.
-vkrope::Status rotate(VkCommandBuffer commands, const vkrope::Kernel* kernel, const Tables& tables, const Layer& layer,
-                      const vkrope::Tensor& q, const vkrope::Tensor& k, const VkDescriptorBufferInfo& ids, std::uint32_t tokens) {
+vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& tables, const Layer& layer, const Buffers& buffers,
+                      std::uint32_t tokens) {
     if (!layer.rotates) return {};
-    return vkrope::record(
-        commands, kernel,
-        {.tokens = tokens, .q_in = q, .q_out = q, .k_in = k, .k_out = k, .positions = {.ids = ids}, .angles = tables.of(layer)});
+    const vkrope::Tensor q{.where = buffers.q, .heads = 4}, k{.where = buffers.k, .heads = 2};
+    return vkrope::record(commands, made.kernel,
+                          {.tokens = tokens,
+                           .q_in = q,
+                           .q_out = q,
+                           .k_in = k,
+                           .k_out = k,
+                           .positions = {.ids = buffers.ids},
+                           .angles = tables[layer.table].angles()},
+                          made.arena);
 }
 
 // Keys that carry the factor already move to other positions.
-vkrope::Status shift_cache(VkCommandBuffer commands, const vkrope::Kernel* kernel, const Tables& tables, const Layer& layer,
-                           const vkrope::Tensor& cache, const VkDescriptorBufferInfo& deltas, std::uint32_t cells) {
-    return vkrope::record(commands, kernel,
+vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tables& tables, const Layer& layer,
+                           const Buffers& buffers, std::uint32_t cells) {
+    const vkrope::Tensor cache{.where = buffers.cache, .heads = 2};
+    return vkrope::record(commands, made.kernel,
                           {.tokens = cells,
                            .k_in = cache,
                            .k_out = cache,
-                           .positions = {.ids = deltas},
-                           .angles = tables.of(layer),
-                           .gain = vkrope::Gain::omit});
+                           .positions = {.ids = buffers.ids},
+                           .angles = tables[layer.table].angles(),
+                           .gain = vkrope::Gain::omit},
+                          made.arena);
 }
 
-vkrope::Code today(const Gpu& gpu, std::string_view config_json) {
+}  // namespace
+
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    std::vector<Step> taken;
+    Model model;
+    model.layers.resize(2);
+    taken.push_back({"model", read(config_json, model)});
+    if (!taken.back().status) model.rope = {plain_rotation(128, 128), plain_rotation(128, 128)};
     Tables tables;
-    std::vector<Layer> layers(2);
-    const vkrope::Status loaded = load(gpu, config_json, tables, layers);
-    if (!loaded) return loaded.code;
-    const auto kernel = vkrope::create(gpu.ref, {.rotary_dim = tables.rope[0].rotary_dim,
-                                                 .q = {.head_dim = tables.rope[0].head_dim},
-                                                 .k = {.head_dim = tables.rope[0].head_dim},
-                                                 .angles = tables.plan[0].source,
-                                                 .positions = vkrope::PositionSource::ids});
-    if (!kernel) return kernel.status.code;
-    const vkrope::Tensor q{.where = gpu.buffers.q, .heads = 4}, k{.where = gpu.buffers.k, .heads = 2};
-    const vkrope::Status rotated = rotate(gpu.commands, kernel.value, tables, layers[0], q, k, gpu.buffers.ids, 8);
-    return rotated ? shift_cache(gpu.commands, kernel.value, tables, layers[0], k, gpu.buffers.ids, 8).code : rotated.code;
+    taken.push_back({"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
+    taken.push_back({"direct tables", make_tables(gpu, model, vkrope::AngleSource::direct_texture, 4096, tables)});
+    const Made made(gpu.ref, {.rotary_dim = model.rope[0].rotary_dim,
+                              .q = {.head_dim = model.rope[0].head_dim},
+                              .k = {.head_dim = model.rope[0].head_dim},
+                              .angles = tables[0].plan.source,
+                              .positions = vkrope::PositionSource::ids});
+    taken.push_back({"kernel", made.status});
+    for (const Layer& layer : model.layers) {
+        taken.push_back(
+            {"rotate", gpu.run([&](VkCommandBuffer commands) { return rotate(commands, made, tables, layer, gpu.buffers, 8); })});
+    }
+    taken.push_back({"shift", gpu.run([&](VkCommandBuffer commands) {
+                         return shift_cache(commands, made, tables, model.layers[0], gpu.buffers, 8);
+                     })});
+    return taken;
 }
 
 }  // namespace walk::layer_types

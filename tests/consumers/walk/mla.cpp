@@ -1,72 +1,90 @@
 // SPDX-License-Identifier: MIT
-// DeepSeek-V3: q [tokens, 128, 192] rotates channels 128 to 191; kv_a [tokens, 576] rotates 512 to 575 and goes to the latent cache.
+// DeepSeek-V3: q [tokens, 128, 192] rotates channels 128 to 191; kv_a [tokens, 576] rotates 512 to 575 and goes to the latent
+// cache.
 #include "walk.hpp"
 
 namespace walk::mla {
 
 namespace {
 
-constexpr std::uint32_t heads = 128, q_dim = 192, latent_dim = 576, page_size = 64;
-
-}  // namespace
+constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope_dim + rope_dim, latent_dim = 512,
+                        row_dim = latent_dim + rope_dim, page_size = 64, tokens = 8, max_position = 4096;
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
-vkrope::Result<vkrope::Kernel*> mla_kernel(const Gpu& gpu, std::string_view config_json, vkrope::Rotation& rope) {
-    auto read = vkrope::from_hf_config(config_json);
-    if (!read) return {read.status, nullptr};
-    rope = std::move(read.value);
-    return vkrope::create(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
-                                    .rotary_dim = rope.rotary_dim,
-                                    .q = {vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
-                                    .k = {vkrope::Element::bf16, vkrope::Element::bf16, latent_dim, rope.k_rotary_offset},
-                                    .angles = vkrope::AngleSource::computed,
-                                    .positions = vkrope::PositionSource::ids,
-                                    .scatter_k = true});
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source, bool scatter_k) {
+    return {.pairing = vkrope::Pairing::interleaved,
+            .rotary_dim = rope.rotary_dim,
+            .q = {vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
+            .k = {vkrope::Element::bf16, vkrope::Element::bf16, row_dim, rope.k_rotary_offset},
+            .angles = source,
+            .positions = vkrope::PositionSource::ids,
+            .scatter_k = scatter_k};
 }
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are copied, the last 64 rotated.
-vkrope::Status mla_layer(VkCommandBuffer commands, const vkrope::Kernel* kernel, const Buffers& buffers, std::uint32_t tokens) {
+vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers) {
     const vkrope::Tensor q{.where = buffers.q, .heads = heads};
     return vkrope::record(
-        commands, kernel,
+        commands, made.kernel,
         {.tokens = tokens,
          .q_in = q,
          .q_out = q,
          .k_in = {.where = buffers.k, .heads = 1},
          .k_out = {.where = buffers.cache, .heads = 1},
          .positions = {.ids = buffers.ids},
-         .k_rows = {
-             .slots = buffers.slots, .page_size = page_size, .page_stride = page_size * latent_dim, .row_stride = latent_dim}});
+         .angles = table.angles(),
+         .k_rows = {.slots = buffers.slots, .page_size = page_size, .page_stride = page_size * row_dim, .row_stride = row_dim}},
+        made.arena);
 }
 
 // Unabsorbed prefill: k [tokens, 128, 192] wants the one rotated k_pe in each of its heads. Both views start at the window.
-vkrope::Status expand_k_pe(VkCommandBuffer commands, const vkrope::Kernel* window_kernel, VkDescriptorBufferInfo kv_a,
-                           VkDescriptorBufferInfo k, VkDescriptorBufferInfo positions, std::uint32_t tokens) {
-    kv_a.offset += 512 * 2;
-    kv_a.range -= 512 * 2;
-    k.offset += 128 * 2;
-    k.range -= 128 * 2;
-    return vkrope::record(commands, window_kernel,
+vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const Table& table, const Buffers& buffers) {
+    VkDescriptorBufferInfo kv_a = buffers.k, k = buffers.cache;
+    kv_a.offset += latent_dim * 2;
+    kv_a.range -= latent_dim * 2;
+    k.offset += nope_dim * 2;
+    k.range -= nope_dim * 2;
+    return vkrope::record(commands, window.kernel,
                           {.tokens = tokens,
-                           .k_in = {.where = kv_a, .heads = heads, .token_stride = latent_dim, .head_stride = vkrope::broadcast},
+                           .k_in = {.where = kv_a, .heads = heads, .token_stride = row_dim, .head_stride = vkrope::broadcast},
                            .k_out = {.where = k, .heads = heads, .token_stride = std::int64_t{heads} * q_dim, .head_stride = q_dim},
-                           .positions = {.ids = positions}});
+                           .positions = {.ids = buffers.ids},
+                           .angles = table.angles()},
+                          window.arena);
 }
 
-// 192^-1/2 times what the model's scaling asks for.
-float softmax_scale(const vkrope::Rotation& rope) {
-    return 0.0721687836f * float(rope.softmax_scale);
-}
+}  // namespace
 
-vkrope::Code today(const Gpu& gpu, std::string_view config_json) {
-    vkrope::Rotation rope;
-    const auto kernel = mla_kernel(gpu, config_json, rope);
-    if (!kernel) return kernel.status.code;
-    const vkrope::Status layer = mla_layer(gpu.commands, kernel.value, gpu.buffers, 8);
-    if (!layer) return layer.code;
-    return softmax_scale(rope) > 0
-               ? expand_k_pe(gpu.commands, kernel.value, gpu.buffers.k, gpu.buffers.cache, gpu.buffers.ids, 8).code
-               : vkrope::Code::invalid_data;
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    using vkrope::AngleSource;
+    std::vector<Step> taken;
+    const auto read = vkrope::from_hf_config(config_json);
+    taken.push_back({"model", read.status});
+    vkrope::Rotation rope = read.value;
+    if (!read) {
+        rope = plain_rotation(q_dim, rope_dim);
+        rope.q_rotary_offset = nope_dim;
+        rope.k_rotary_offset = latent_dim;
+    }
+    const auto table = make_table(gpu, rope, AngleSource::direct_texture, max_position);
+    taken.push_back({"direct table", table.status});
+    taken.push_back({"computed angles", Made(gpu.ref, kernel_info(rope, AngleSource::computed, false)).status});
+    const Made scattering(gpu.ref, kernel_info(rope, AngleSource::direct_texture, true));
+    taken.push_back({"kernel", scattering.status});
+    const Made plain(gpu.ref, kernel_info(rope, AngleSource::direct_texture, false));
+    taken.push_back({"kernel without slots", plain.status});
+    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
+                         return mla_layer(commands, scattering.kernel ? scattering : plain, table.value, gpu.buffers);
+                     })});
+    const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
+                                .rotary_dim = rope_dim,
+                                .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},
+                                .angles = AngleSource::direct_texture,
+                                .positions = vkrope::PositionSource::ids});
+    taken.push_back({"window kernel", window.status});
+    taken.push_back(
+        {"expand", gpu.run([&](VkCommandBuffer commands) { return expand_k_pe(commands, window, table.value, gpu.buffers); })});
+    return taken;
 }
 
 }  // namespace walk::mla

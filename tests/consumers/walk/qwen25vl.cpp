@@ -6,71 +6,76 @@ namespace walk::qwen25vl {
 
 namespace {
 
-constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128;
+constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, max_position = 4096;
 constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 
-}  // namespace
-
-// Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128.
-vkrope::Result<vkrope::Kernel*> text_kernel(const Gpu& gpu, std::string_view config_json, vkrope::Rotation& rope) {
-    auto read = vkrope::from_hf_config(config_json, {.tower = "text"});
-    if (!read) return {read.status, nullptr};
-    rope = std::move(read.value);
-    return vkrope::create(gpu.ref, {.pairing = rope.pairing,
-                                    .rotary_dim = rope.rotary_dim,
-                                    .q = {vkrope::Element::bf16, vkrope::Element::bf16, head_dim, 0},
-                                    .k = {vkrope::Element::bf16, vkrope::Element::bf16, head_dim, 0},
-                                    .angles = vkrope::AngleSource::factored_texture,
-                                    .positions = vkrope::PositionSource::axis_ids});
+// Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the exponent restarts on each.
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source, vkrope::PositionSource positions) {
+    return {.pairing = rope.pairing,
+            .rotary_dim = rope.rotary_dim,
+            .q = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
+            .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
+            .angles = source,
+            .positions = positions};
 }
 
-// Vision: head_dim 80, axes (h, w), the exponent restarts on each.
-vkrope::Result<vkrope::Kernel*> vision_kernel(const Gpu& gpu, std::string_view config_json, vkrope::Rotation& rope) {
-    auto read = vkrope::from_hf_config(config_json, {.tower = "vision"});
-    if (!read) return {read.status, nullptr};
-    rope = std::move(read.value);
-    return vkrope::create(gpu.ref, {.pairing = rope.pairing,
-                                    .rotary_dim = rope.rotary_dim,
-                                    .q = {vkrope::Element::bf16, vkrope::Element::bf16, 80, 0},
-                                    .k = {vkrope::Element::bf16, vkrope::Element::bf16, 80, 0},
-                                    .angles = vkrope::AngleSource::computed,
-                                    .positions = vkrope::PositionSource::axis_ids});
-}
-
-// Q and K are views into packed rows [tokens, 36, 128].
-vkrope::Status prefill_chunk(VkCommandBuffer commands, const vkrope::Kernel* kernel, const Buffers& buffers,
-                             const vkrope::Angles& angles, std::uint32_t first, std::uint32_t n, std::uint32_t max_tokens) {
+// Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
+vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers,
+                             std::uint32_t first, std::uint32_t n, std::uint32_t max_tokens) {
     vkrope::Positions slice{.ids = buffers.ids, .axis_stride = max_tokens};  // three rows, a slice of each
     slice.ids.offset += first * sizeof(std::int32_t);
     slice.ids.range -= first * sizeof(std::int32_t);
+    VkDescriptorBufferInfo keys = buffers.q;
+    keys.offset += q_heads * head_dim * 2;
+    keys.range -= q_heads * head_dim * 2;
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads, .token_stride = packed_row};
-    const vkrope::Tensor k{.where = buffers.k, .heads = k_heads, .token_stride = packed_row};
-    return vkrope::record(commands, kernel,
-                          {.tokens = n, .q_in = q, .q_out = q, .k_in = k, .k_out = k, .positions = slice, .angles = angles});
+    const vkrope::Tensor k{.where = keys, .heads = k_heads, .token_stride = packed_row};
+    return vkrope::record(commands, made.kernel,
+                          {.tokens = n, .q_in = q, .q_out = q, .k_in = k, .k_out = k, .positions = slice, .angles = table.angles()},
+                          made.arena);
 }
 
 // The three axes of a text token agree: one row of ids serves all.
-vkrope::Status decode(VkCommandBuffer commands, const vkrope::Kernel* kernel, const Buffers& buffers, const vkrope::Angles& angles,
+vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers,
                       std::uint32_t sequences) {
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads}, k{.where = buffers.k, .heads = k_heads};
-    return vkrope::record(commands, kernel,
+    return vkrope::record(commands, made.kernel,
                           {.tokens = sequences,
                            .q_in = q,
                            .q_out = q,
                            .k_in = k,
                            .k_out = k,
                            .positions = {.ids = buffers.ids, .axis_stride = 0},
-                           .angles = angles});
+                           .angles = table.angles()},
+                          made.arena);
 }
 
-vkrope::Code today(const Gpu& gpu, std::string_view config_json) {
-    vkrope::Rotation text, vision;
-    const auto text_made = text_kernel(gpu, config_json, text);
-    if (!text_made) return text_made.status.code;
-    const auto vision_made = vision_kernel(gpu, config_json, vision);
-    if (!vision_made) return vision_made.status.code;
-    const vkrope::Status chunk = prefill_chunk(gpu.commands, text_made.value, gpu.buffers, {}, 0, 8, 64);
-    return chunk ? decode(gpu.commands, text_made.value, gpu.buffers, {}, 8).code : chunk.code;
+}  // namespace
+
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    using vkrope::AngleSource, vkrope::PositionSource;
+    std::vector<Step> taken;
+    const auto text = vkrope::from_hf_config(config_json, {.tower = "text"});
+    taken.push_back({"text", text.status});
+    const auto vision = vkrope::from_hf_config(config_json, {.tower = "vision"});
+    taken.push_back({"vision", vision.status});
+    const vkrope::Rotation rope = text ? text.value : plain_rotation(head_dim, head_dim);
+    const vkrope::Rotation vision_rope = vision ? vision.value : plain_rotation(80, 80);
+    const auto table = make_table(gpu, rope, AngleSource::direct_texture, max_position);
+    taken.push_back({"direct table", table.status});
+    const Made axes(gpu.ref, kernel_info(rope, AngleSource::direct_texture, PositionSource::axis_ids));
+    taken.push_back({"text kernel", axes.status});
+    taken.push_back(
+        {"vision kernel", Made(gpu.ref, kernel_info(vision_rope, AngleSource::computed, PositionSource::axis_ids)).status});
+    const Made one_axis(gpu.ref, kernel_info(rope, AngleSource::direct_texture, PositionSource::ids));
+    taken.push_back({"text kernel of one axis", one_axis.status});
+    const Made& made = axes.kernel ? axes : one_axis;
+    taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
+                         return prefill_chunk(commands, made, table.value, gpu.buffers, 16, 8, 64);
+                     })});
+    taken.push_back(
+        {"decode", gpu.run([&](VkCommandBuffer commands) { return decode(commands, made, table.value, gpu.buffers, 8); })});
+    return taken;
 }
 
 }  // namespace walk::qwen25vl

@@ -31,57 +31,72 @@ vkrope::Tensor gradient(const VkDescriptorBufferInfo& where, std::uint32_t heads
             .batch_stride = std::int64_t{heads} * seq * D};
 }
 
-}  // namespace
-
-vkrope::Result<vkrope::Kernel*> make(const Gpu& gpu, const vkrope::Rotation& rope, vkrope::Element in, vkrope::Element out) {
-    return vkrope::create(gpu.ref, {.pairing = rope.pairing,
-                                    .rotary_dim = rope.rotary_dim,
-                                    .q = {in, out, D, 0},
-                                    .k = {in, out, D, 0},
-                                    .angles = vkrope::AngleSource::factored_texture,
-                                    .positions = vkrope::PositionSource::ids});
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in, vkrope::Element out, vkrope::AngleSource source) {
+    return {.pairing = rope.pairing,
+            .rotary_dim = rope.rotary_dim,
+            .q = {in, out, D, 0},
+            .k = {in, out, D, 0},
+            .angles = source,
+            .positions = vkrope::PositionSource::ids};
 }
 
 // V, plane per_group + 1, keeps its bits.
-vkrope::Status forward(VkCommandBuffer commands, const vkrope::Kernel* bf16_in_place, const Buffers& buffers,
-                       const vkrope::Angles& angles) {
+vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, const Table& table, const Buffers& buffers,
+                       const vkrope::Positions& positions) {
     const vkrope::Tensor q = plane(buffers.cache, 0, per_group), k = plane(buffers.cache, per_group, 1);
-    return vkrope::record(commands, bf16_in_place,
+    return vkrope::record(commands, bf16_in_place.kernel,
                           {.batch = batch,
                            .tokens = seq,
                            .q_in = q,
                            .q_out = q,
                            .k_in = k,
                            .k_out = k,
-                           .positions = {.ids = buffers.ids, .int64 = true},
-                           .angles = angles});
+                           .positions = positions,
+                           .angles = table.angles()},
+                          bf16_in_place.arena);
 }
 
 // The transpose: the attention factor multiplies again, and is not divided out.
-vkrope::Status backward(VkCommandBuffer commands, const vkrope::Kernel* f32_to_bf16, const Buffers& buffers,
-                        const vkrope::Angles& angles) {
-    return vkrope::record(commands, f32_to_bf16,
+vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const Table& table, const Buffers& buffers,
+                        const vkrope::Positions& positions) {
+    return vkrope::record(commands, f32_to_bf16.kernel,
                           {.batch = batch,
                            .tokens = seq,
                            .q_in = gradient(buffers.q, groups * per_group),
                            .q_out = plane(buffers.cache, 0, per_group),
                            .k_in = gradient(buffers.k, groups),
                            .k_out = plane(buffers.cache, per_group, 1),
-                           .positions = {.ids = buffers.ids, .int64 = true},
-                           .angles = angles,
+                           .positions = positions,
+                           .angles = table.angles(),
                            .direction = vkrope::Direction::inverse,
-                           .gain = vkrope::Gain::apply});
+                           .gain = vkrope::Gain::apply},
+                          f32_to_bf16.arena);
 }
 
-vkrope::Code today(const Gpu& gpu, std::string_view config_json) {
+}  // namespace
+
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    using vkrope::AngleSource, vkrope::Element;
+    std::vector<Step> taken;
     const auto rope = vkrope::from_hf_config(config_json);
-    if (!rope) return rope.status.code;
-    const auto forward_kernel = make(gpu, rope.value, vkrope::Element::bf16, vkrope::Element::bf16);
-    if (!forward_kernel) return forward_kernel.status.code;
-    const auto backward_kernel = make(gpu, rope.value, vkrope::Element::f32, vkrope::Element::bf16);
-    if (!backward_kernel) return backward_kernel.status.code;
-    const vkrope::Status there = forward(gpu.commands, forward_kernel.value, gpu.buffers, {});
-    return there ? backward(gpu.commands, backward_kernel.value, gpu.buffers, {}).code : there.code;
+    taken.push_back({"model", rope.status});
+    taken.push_back({"factored angles",
+                     Made(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, AngleSource::factored_texture)).status});
+    const auto table = make_table(gpu, rope.value, AngleSource::direct_texture, seq);
+    taken.push_back({"direct table", table.status});
+    const Made there(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, AngleSource::direct_texture));
+    taken.push_back({"forward kernel", there.status});
+    const Made back(gpu.ref, kernel_info(rope.value, Element::f32, Element::bf16, AngleSource::direct_texture));
+    taken.push_back({"backward kernel", back.status});
+    const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true}, narrow{.ids = gpu.buffers.ids};
+    const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {
+        return gpu.run([&](VkCommandBuffer commands) { return way(commands, made, table.value, gpu.buffers, positions); });
+    };
+    taken.push_back({"forward, int64 ids", run(forward, there, wide)});
+    taken.push_back({"forward, int32 ids", run(forward, there, narrow)});
+    taken.push_back({"backward, int64 ids", run(backward, back, wide)});
+    taken.push_back({"backward, int32 ids", run(backward, back, narrow)});
+    return taken;
 }
 
 }  // namespace walk::training

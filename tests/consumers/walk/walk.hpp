@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Programs as engines want to write them, against the public headers alone. They compile today; what this version does not support says
-// so when it is asked for (Code::not_supported), which main.cpp checks.
+// Programs as engines want to write them, against the public headers alone, on a device of the engine's own. Each is a list of
+// steps, and every step is taken: where this version refuses one, the next goes on with a stand-in that it does support. main.cpp
+// says which steps succeed, and which field is named where one does not.
 #pragma once
 
 #include <functional>
@@ -14,32 +15,65 @@ namespace walk {
 
 /// Tensors and indices; which of them a program uses is its own matter.
 struct Buffers {
-    VkDescriptorBufferInfo q = {}, k = {}, cache = {}, ids = {}, slots = {};
+    VkDescriptorBufferInfo q = {}, k = {}, cache = {};
+    VkDescriptorBufferInfo ids = {}, ids64 = {}, slots = {};  ///< 0, 1, 2, ... as int32, int64, int32
 };
 
 /// What the engine around each program has anyway.
 struct Gpu {
     vkrope::DeviceRef ref;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
     Buffers buffers;
-    std::function<VkImageView(VkFormat, VkExtent2D, VkFlags, const std::vector<std::byte>&)> upload_texture;
+    std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)> upload_texture;
+    /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it and waits.
+    std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> run;
 };
 
-// How far each program comes with this version: the code of the first step that fails, or ok.
+/// A kernel and the descriptors of a few calls, destroyed together.
+class Made {
+   public:
+    Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info);
+    ~Made();
+    Made(const Made&) = delete;
+    Made& operator=(const Made&) = delete;
+
+    vkrope::Status status;
+    vkrope::Kernel* kernel = nullptr;
+    vkrope::DescriptorArena* arena = nullptr;  ///< null with push descriptors
+};
+
+/// A model's table on the device.
+struct Table {
+    vkrope::AnglePlan plan;
+    VkImageView view = VK_NULL_HANDLE;
+
+    vkrope::Angles angles() const { return {&plan, view, {}}; }
+};
+vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope, vkrope::AngleSource source,
+                                 std::uint64_t max_position);
+
+/// What stands in for a model that this version does not read.
+vkrope::Rotation plain_rotation(std::uint32_t head_dim, std::uint32_t rotary_dim);
+
+/// A step that was taken.
+struct Step {
+    const char* name;
+    vkrope::Status status;
+};
+
 namespace paged_decode {
-vkrope::Code today(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 namespace qwen25vl {
-vkrope::Code today(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 namespace mla {
-vkrope::Code today(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 namespace training {
-vkrope::Code today(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 namespace layer_types {
-vkrope::Code today(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 
 }  // namespace walk
