@@ -20,10 +20,10 @@ VKROPE_CONSTANT binding_first_out = 1;  // the same buffer as 0 when in place
 VKROPE_CONSTANT binding_second_in = 2;
 VKROPE_CONSTANT binding_second_out = 3;
 VKROPE_CONSTANT binding_index_a = 4;    // position ids
-VKROPE_CONSTANT binding_index_b = 5;    // reserved: destination rows
+VKROPE_CONSTANT binding_index_b = 5;    // slots: destination rows of K
 VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs
 VKROPE_CONSTANT binding_table_sin = 7;  // reserved: sin of a table in two parts
-VKROPE_CONSTANT binding_status = 8;     // counter of positions outside the table
+VKROPE_CONSTANT binding_status = 8;     // counter of tokens whose position or slot is outside
 VKROPE_CONSTANT binding_uniforms = 9;   // reserved: per-model numbers
 VKROPE_CONSTANT binding_texture = 10;   // angle rows
 
@@ -45,7 +45,12 @@ VKROPE_CONSTANT constant_second_head_dim = 13;
 VKROPE_CONSTANT constant_second_offset = 14;
 VKROPE_CONSTANT constant_second_in = 15;
 VKROPE_CONSTANT constant_second_out = 16;
-VKROPE_CONSTANT constant_count = 17;
+VKROPE_CONSTANT constant_pairing_out = 17;
+VKROPE_CONSTANT constant_scatter = 18;          // 1: K's rows go where their slots say
+VKROPE_CONSTANT constant_window_dim = 19;       // channels of windows 0 to 3; 0: absent
+VKROPE_CONSTANT constant_window_at = 23;        // where they start, from first_offset or second_offset on
+VKROPE_CONSTANT constant_count = 27;
+VKROPE_CONSTANT most_windows = 4;
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;
@@ -66,11 +71,16 @@ VKROPE_CONSTANT access_narrow = 2;  // one element; half words are merged atomic
 VKROPE_CONSTANT flag_inverse = 1;
 VKROPE_CONSTANT flag_first_in_place = 2;
 VKROPE_CONSTANT flag_second_in_place = 4;
-VKROPE_CONSTANT flag_count_uncovered = 8;
+VKROPE_CONSTANT flag_count_positions = 8;  // outside the table
+VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache; where positions are not counted, only of covered positions
+VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequences: ids, slots and the counter are shared
+VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
+VKROPE_CONSTANT flag_gain = 128;           // cos and sin are multiplied by Push::gain
 
-// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding.
+// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding, z steps by sequence or by group of heads.
+// Scattered: z steps by page, token by row of a page.
 struct Side {
-    uint offset, batch, token, head;
+    uint offset, z, token, head;
 };
 
 // 128 bytes, the least that every device has.
@@ -80,18 +90,20 @@ struct Push {
     uint heads;                                       //  72  Q's | K's << 16
     uint flags;                                       //  76
     uint first_position;                              //  80  implicit: int32 bits
-    uint index_offset, index_batch;                   //  88  ids: words from the start of the binding; from batch to batch
-    uint index_reserved_a, index_reserved_b;          //  96
-    uint table_offset;                                // 100  buffer: words from the start of the binding
-    uint table_rows;                                  // 104  positions with |position| < table_rows are covered
-    uint table_stride;                                // 108  texture: log2 of the rows of a column; buffer: words a row
-    uint table_texels;                                // 112  texture: texels a row
-    uint status_offset;                               // 116  words from the start of the binding
-    uint reserved_a, reserved_b, reserved_c;          // 128
+    uint index_z;                                     //  84  ids: words from z to z
+    uint index_reserved_a, index_reserved_b;          //  92
+    uint offsets;                                     //  96  words from the start of a binding: ids | slots << 8 | counter << 16 | table << 24
+    uint slot_z;                                      // 100  words from z to z
+    uint page_size;                                   // 104  rows
+    uint slot_first, slot_rows;                       // 112  the slots that this dispatch serves; slot_first begins a page
+    uint table_rows;                                  // 116  positions with |position| < table_rows are covered
+    uint table_stride;                                // 120  texture: log2 of the rows of a column; buffer: words a row
+    uint table_texels;                                // 124  texture: texels a row
+    uint gain;                                        // 128  f32 bits
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, status_offset) == 112);
+static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 124);
 }  // namespace vkrope::shader
 #endif
 #endif

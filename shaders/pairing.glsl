@@ -56,4 +56,11 @@ void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
     y1 = Unit(a1, b1);
 }
 
+// c and s times a factor.
+Unit vkrope_scale(Unit u, float factor) {
+    precise vec4 a = u.a * factor;
+    precise vec4 b = u.b * factor;
+    return Unit(a, b);
+}
+
 #endif

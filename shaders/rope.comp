@@ -3,10 +3,11 @@
 //
 // One invocation owns, in the rows of one token, the same run of units for one or more heads, so that cos and sin are read once
 // and shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token count
-// units first, then heads, then tokens; z is the batch.
+// units first, then heads, then tokens; z is the sequence, or the group of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
+#extension GL_KHR_memory_scope_semantics : require
 
 #include "interface.h"
 
@@ -28,6 +29,16 @@ layout(constant_id = constant_second_head_dim) const uint second_head_dim = 2;
 layout(constant_id = constant_second_offset) const uint second_offset = 0;
 layout(constant_id = constant_second_in) const uint second_in_element = 0;
 layout(constant_id = constant_second_out) const uint second_out_element = 0;
+layout(constant_id = constant_pairing_out) const uint pairing_out = 0;
+layout(constant_id = constant_scatter) const uint scatter = 0;
+layout(constant_id = constant_window_dim) const uint window_dim_0 = 2;
+layout(constant_id = constant_window_dim + 1) const uint window_dim_1 = 0;
+layout(constant_id = constant_window_dim + 2) const uint window_dim_2 = 0;
+layout(constant_id = constant_window_dim + 3) const uint window_dim_3 = 0;
+layout(constant_id = constant_window_at) const uint window_at_0 = 0;
+layout(constant_id = constant_window_at + 1) const uint window_at_1 = 0;
+layout(constant_id = constant_window_at + 2) const uint window_at_2 = 0;
+layout(constant_id = constant_window_at + 3) const uint window_at_3 = 0;
 
 layout(push_constant, std430) uniform PushBlock { Push push; };
 
@@ -46,6 +57,7 @@ layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWid
 layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWord { uint second_in_word[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWide { uvec4 second_out_wide[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWord { uint second_out_word[]; };
+layout(set = 0, binding = binding_index_b, std430) readonly buffer Slots { uint slots[]; };
 #endif
 layout(set = 0, binding = binding_index_a, std430) readonly buffer Ids { uint ids[]; };
 
@@ -106,12 +118,17 @@ uint load_word(bool second, uint at) {
     return w;
 }
 
-// A word that holds a neighbour's half, which another invocation may be merging: in place, through the binding that is written.
+// A word that may hold a neighbour's half, which another invocation may be merging: in place, through the binding that is written.
 uint load_shared(bool second, uint at) {
     uint w;
-    if (!in_place(second)) w = load_word(second, at);
-    else if (second) w = atomicOr(second_out_word[at], 0);
-    else w = atomicOr(first_out_word[at], 0);
+    if (in_place(second)) {
+        if (second) w = atomicOr(second_out_word[at], 0);
+        else w = atomicOr(first_out_word[at], 0);
+    } else if (second) {
+        w = atomicLoad(second_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+    } else {
+        w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+    }
     return w;
 }
 
@@ -172,15 +189,18 @@ void store(bool second, uint at, Words w) {
 // ---- One step: two units of a row, the same in every head ----
 
 struct Token {
-    uint index, batch;
-    uint row;      // of the angle table
-    bool covered;  // by the angle table
-    bool flip;     // the sign of sin
+    uint index, z;
+    uint row;         // of the angle table
+    bool covered;     // by the angle table
+    bool flip;        // the sign of sin
+    uint page, line;  // where K's row goes
+    bool stored;      // K's row has a place to go to, which this dispatch serves
 };
 
 struct Step {
-    uvec2 channels;  // where the two units start
-    bool rotates;    // otherwise they are copied, bit for bit unless the element type changes
+    uvec2 from, to;  // channels where the two units start, before and after
+    bool paired;     // in a window; otherwise they are copied, bit for bit unless the element type changes
+    bool rotates;
     Unit c, s;
 };
 
@@ -195,9 +215,36 @@ uint runs(bool second, uint heads) {
     return heads == 0 ? 0 : runs_of(rotating_steps()) + runs_of(copying_steps(second));
 }
 
-// A channel outside the window, counted without it, to its place in the row.
-uint around_window(bool second, uint channel) {
-    return channel < rotary_offset(second) ? channel : channel + rotary_dim;
+// A channel outside the windows, counted without them, to its place in the row.
+uint around_windows(bool second, uint channel) {
+    const uint start = rotary_offset(second);
+    uint at = channel;
+    if (at >= start + window_at_0) at += window_dim_0;
+    if (window_dim_1 != 0 && at >= start + window_at_1) at += window_dim_1;
+    if (window_dim_2 != 0 && at >= start + window_at_2) at += window_dim_2;
+    if (window_dim_3 != 0 && at >= start + window_at_3) at += window_dim_3;
+    return at;
+}
+
+// Channels of the pairs [pair, pair + unit_elements), which lie in one window, from the start of the row, as `order` pairs them.
+uvec2 channels_of(bool second, uint order, uint pair) {
+    uint dim = window_dim_0, at = window_at_0, inside = pair;
+    if (window_dim_1 != 0 && pair >= window_dim_0 / 2) {
+        inside = pair - window_dim_0 / 2;
+        dim = window_dim_1;
+        at = window_at_1;
+    }
+    if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2) {
+        inside = pair - (window_dim_0 + window_dim_1) / 2;
+        dim = window_dim_2;
+        at = window_at_2;
+    }
+    if (window_dim_3 != 0 && pair >= (window_dim_0 + window_dim_1 + window_dim_2) / 2) {
+        inside = pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2;
+        dim = window_dim_3;
+        at = window_at_3;
+    }
+    return vkrope_pair_channels(order, dim, unit_elements, inside) + at + rotary_offset(second);
 }
 
 Step step_of(bool second, Token token, uint run, uint index) {
@@ -205,22 +252,29 @@ Step step_of(bool second, Token token, uint run, uint index) {
     const uint before = runs_of(rotating_steps());
     if (run < before) {
         const uint pair = (run * units_owned + index) * unit_elements;
+        step.paired = true;
         step.rotates = token.covered;
-        step.channels = vkrope_pair_channels(pairing, rotary_dim, unit_elements, pair) + rotary_offset(second);
+        step.from = channels_of(second, pairing, pair);
+        step.to = pairing == pairing_out ? step.from : channels_of(second, pairing_out, pair);
         // A row outside the table is not read.
         const uint row = token.covered ? token.row : 0;
 #ifdef VKROPE_ANGLE_TEXTURE
         vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, step.c, step.s);
 #else
-        vkrope_angles(push.table_offset + row * push.table_stride, pair, unit_elements, step.c, step.s);
+        vkrope_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, step.c, step.s);
 #endif
         step.s = vkrope_flip(step.s, token.flip);
+        if ((push.flags & flag_gain) != 0) {
+            step.c = vkrope_scale(step.c, uintBitsToFloat(push.gain));
+            step.s = vkrope_scale(step.s, uintBitsToFloat(push.gain));
+        }
     } else {
         // Two units side by side; at the end of an odd number of units, the last one twice.
         const uint channel = ((run - before) * units_owned + index) * 2 * unit_elements;
         const bool last = channel + unit_elements >= head_dim(second) - rotary_dim;
-        step.rotates = false;
-        step.channels = uvec2(around_window(second, channel), around_window(second, last ? channel : channel + unit_elements));
+        step.paired = step.rotates = false;
+        step.from = uvec2(around_windows(second, channel), around_windows(second, last ? channel : channel + unit_elements));
+        step.to = step.from;
         step.c = step.s = Unit(vec4(0), vec4(0));
     }
     return step;
@@ -232,29 +286,35 @@ void finish(bool second, Step step, uint row, Words A, Words B) {
     Unit x0, x1, y0, y1, p, q;
     vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
     vkrope_rotate(x0, x1, step.c, step.s, y0, y1);
-    vkrope_from_pairs(pairing, unit_elements, y0, y1, p, q);
+    if (pairing != pairing_out && !step.rotates) {
+        y0 = x0;
+        y1 = x1;
+    }
+    vkrope_from_pairs(pairing_out, unit_elements, y0, y1, p, q);
+    const bool replaced = pairing == pairing_out ? step.rotates : step.paired;
     if (from == to) {
-        if (step.rotates) {
+        if (replaced) {
             A = vkrope_encode(to, p);
             B = vkrope_encode(to, q);
         }
     } else {
-        if (!step.rotates) {
+        if (!replaced) {
             p = a;
             q = b;
         }
         A = vkrope_encode(to, p);
         B = vkrope_encode(to, q);
     }
-    store(second, row + step.channels.x, A);
-    store(second, row + step.channels.y, B);
+    store(second, row + step.to.x, A);
+    store(second, row + step.to.y, B);
 }
 
 // The run `run` of the heads [first, last) of one token.
 void process(bool second, Token token, uint run, uint first, uint last) {
     const Side in_rows = in_side(second), out_rows = out_side(second);
-    const uint from = in_rows.offset + token.batch * in_rows.batch + token.index * in_rows.token;
-    const uint to = out_rows.offset + token.batch * out_rows.batch + token.index * out_rows.token;
+    const uint from = in_rows.offset + token.z * in_rows.z + token.index * in_rows.token;
+    uint to = out_rows.offset + token.z * out_rows.z + token.index * out_rows.token;
+    if (second && scatter != 0) to = out_rows.offset + token.page * out_rows.z + token.line * out_rows.token;
     const uint before = runs_of(rotating_steps());
     const uint steps_left = run < before ? rotating_steps() - run * units_owned : copying_steps(second) - (run - before) * units_owned;
     const uint steps = first < last ? min(steps_left, units_owned) : 0;
@@ -262,7 +322,7 @@ void process(bool second, Token token, uint run, uint first, uint last) {
         const Step step = step_of(second, token, run, i);
         if (heads_batch == 1) {
             for (uint head = first; head < last; ++head) {
-                const uvec2 at = from + head * in_rows.head + step.channels;
+                const uvec2 at = from + head * in_rows.head + step.from;
                 const Words A = load(second, at.x), B = load(second, at.y);
                 finish(second, step, to + head * out_rows.head, A, B);
             }
@@ -270,7 +330,7 @@ void process(bool second, Token token, uint run, uint first, uint last) {
             // All loads come before the first store; a group that is not full loads its last head again.
             Words A[4], B[4];
             for (uint h = 0; h < 4; ++h) {
-                const uvec2 at = from + min(first + h, last - 1) * in_rows.head + step.channels;
+                const uvec2 at = from + min(first + h, last - 1) * in_rows.head + step.from;
                 A[h] = load(second, at.x);
                 B[h] = load(second, at.y);
             }
@@ -281,16 +341,42 @@ void process(bool second, Token token, uint run, uint first, uint last) {
     }
 }
 
-Token token_of(uint index, uint batch) {
+struct Outside {
+    bool position, slot;
+};
+
+Token token_of(uint index, uint z, out Outside outside) {
     Token token;
     token.index = index;
-    token.batch = batch;
+    token.z = z;
     int position = int(push.first_position + index);
-    if (positions == positions_ids) position = int(ids[push.index_offset + batch * push.index_batch + index]);
+    if (positions == positions_ids) position = int(ids[(push.offsets & 0xffu) + z * push.index_z + index]);
     token.row = vkrope_magnitude(position);
     token.covered = token.row < push.table_rows;
     token.flip = (position < 0) != ((push.flags & flag_inverse) != 0);
+    token.page = token.line = 0;
+    token.stored = true;
+    outside = Outside(!token.covered, false);
+#ifndef VKROPE_LEAN
+    if (scatter != 0 && (push.heads >> 16) != 0) {
+        const bool wide_slots = (push.flags & flag_slots_64) != 0;
+        const uint at = ((push.offsets >> 8) & 0xffu) + z * push.slot_z + (wide_slots ? 2 * index : index);
+        const uint low = slots[at];
+        const uint high = wide_slots ? slots[at + 1] : 0u - (low >> 31);
+        const uint slot = low - push.slot_first;
+        token.stored = high == 0 && low >= push.slot_first && slot < push.slot_rows;
+        outside.slot = (high != 0 || low >= push.slot_first + push.slot_rows) && (high & low) != ~0u;
+        token.page = slot / push.page_size;
+        token.line = slot % push.page_size;
+    }
+#endif
     return token;
+}
+
+bool counts(Outside outside, uint z) {
+    const bool positions_count = (push.flags & flag_count_positions) != 0, slots_count = (push.flags & flag_count_slots) != 0;
+    const bool shared_z = (push.flags & flag_z_is_group) != 0 && z != 0;
+    return !shared_z && ((positions_count && outside.position) || (slots_count && outside.slot && (positions_count || !outside.position)));
 }
 
 void main() {
@@ -306,9 +392,10 @@ void main() {
     const uint invocation = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     const uint index = invocation / items, item = invocation % items;
     if (index < push.tokens) {
-        const Token token = token_of(index, gl_WorkGroupID.z);
+        Outside outside;
+        const Token token = token_of(index, gl_WorkGroupID.z, outside);
 #ifdef VKROPE_STATUS
-        if (item == 0 && !token.covered && (push.flags & flag_count_uncovered) != 0) atomicAdd(status[push.status_offset], 1);
+        if (item == 0 && counts(outside, gl_WorkGroupID.z)) atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
 #endif
         uvec3 q = uvec3(item, 0, item < first_runs ? first_heads : 0);  // run, first head, one past the last head
         uvec3 k = uvec3(item, 0, item < second_runs ? second_heads : 0);
@@ -321,7 +408,7 @@ void main() {
         }
         process(false, token, q.x, q.y, q.z);
 #ifndef VKROPE_LEAN
-        process(true, token, k.x, k.y, k.z);
+        process(true, token, k.x, k.y, token.stored ? k.z : 0);
 #endif
     }
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/dispatch_shape.hpp"
 
-#include <cinttypes>
-
-#include "status.hpp"
+#include <algorithm>
 
 namespace vkrope {
 
@@ -17,10 +15,14 @@ bool all_f32(const Width& width) {
     return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
 }
 
-// A unit must not straddle the window's borders, nor the middle of the pairs.
-bool width_allows(const KernelInfo& info, const Width& width, std::uint32_t unit) {
-    return width.head_dim == 0 ||
-           (width.rotary_offset % unit == 0 && (width.head_dim - width.rotary_offset - info.rotary_dim) % unit == 0);
+// A unit must not straddle a window's borders, nor the middle of its pairs.
+bool width_allows(const Windows& windows, const Width& width, std::uint32_t unit) {
+    if (width.head_dim == 0) return true;
+    std::uint32_t misfit = width.head_dim % unit;
+    for (const Window& window : windows.of) {
+        if (window.rotary_dim != 0) misfit |= (width.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
+    }
+    return misfit == 0;
 }
 
 }  // namespace
@@ -30,15 +32,25 @@ std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexce
     return (access == shader::access_wide ? 4u : 1u) * (all_f32(info.q) && all_f32(info.k) ? 1u : 2u);
 }
 
-bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
-    const std::uint32_t unit = unit_elements(info, access);
-    return (info.rotary_dim / 2) % unit == 0 && width_allows(info, info.q, unit) && width_allows(info, info.k, unit);
+Windows windows_of(const KernelInfo& info) noexcept {
+    Windows windows;
+    if (info.windows[0].rotary_dim == 0) {
+        windows.of[0] = {0, info.rotary_dim};
+    } else {
+        std::copy(info.windows, info.windows + max_windows, windows.of);
+    }
+    return windows;
 }
 
-bool strides_allow(Element element, const Strides& strides, std::uint32_t access) noexcept {
+bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
+    const std::uint32_t unit = unit_elements(info, access);
+    const Windows windows = windows_of(info);
+    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit);
+}
+
+bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides, std::uint32_t access) noexcept {
     if (access == shader::access_narrow) return true;
-    const std::uint64_t multiple = (access == shader::access_wide ? 16 : 4) / element_bytes(element);
-    return (strides.offset | strides.batch | strides.token | strides.head) % multiple == 0;
+    return offset_and_strides % ((access == shader::access_wide ? 16 : 4) / element_bytes) == 0;
 }
 
 Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads,
@@ -73,39 +85,22 @@ std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, co
     return q_runs * divide_up(work.q_heads, variant.heads_owned) + k_runs * divide_up(work.k_heads, variant.heads_owned);
 }
 
-Result<DispatchShape> dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
-                                     const DispatchLimits& limits) noexcept {
-    // The shader counts invocations in 32 bits.
-    constexpr std::uint64_t most_invocations = std::uint64_t{1} << 32;
-    const std::uint64_t items = items_per_token(info, variant, work);
-    if (items * work.tokens > most_invocations - variant.workgroup_size) {
-        return {error(Code::limit_exceeded, "tokens is %u: its %" PRIu64 " invocations are more than 2^32", work.tokens,
-                      items * work.tokens),
-                {}};
-    }
-    const std::uint64_t groups = divide_up(items * work.tokens, variant.workgroup_size);
+std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept {
+    // The shader counts invocations in 32 bits, the idle ones of the last row of workgroups too.
+    constexpr std::uint64_t counted = std::uint64_t{1} << 32;
+    const std::uint64_t groups = counted / variant.workgroup_size, columns = limits.workgroup_count[0];
+    const std::uint64_t rows = std::min<std::uint64_t>(limits.workgroup_count[1], groups / columns);
+    return (rows == 0 ? groups : rows * columns) * variant.workgroup_size;
+}
+
+DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work, const DispatchLimits& limits) noexcept {
+    const std::uint64_t groups = divide_up(items_per_token(info, variant, work) * work.tokens, variant.workgroup_size);
     DispatchShape shape;
     // Along x as far as it goes, the rest along y; the last row may reach past the end, which the shader checks.
-    shape.groups[0] = std::uint32_t(groups < limits.workgroup_count[0] ? groups : limits.workgroup_count[0]);
-    const std::uint64_t rows = divide_up(groups, shape.groups[0]);
-    if (rows > limits.workgroup_count[1]) {
-        return {error(Code::limit_exceeded, "tokens is %u: it needs %" PRIu64 " workgroups, the device counts to %u x %u",
-                      work.tokens, groups, limits.workgroup_count[0], limits.workgroup_count[1]),
-                {}};
-    }
-    if (rows * shape.groups[0] * variant.workgroup_size > most_invocations) {
-        return {error(Code::limit_exceeded, "tokens is %u: its %" PRIu64 " workgroups are more than 2^32 invocations", work.tokens,
-                      groups),
-                {}};
-    }
-    if (work.batch > limits.workgroup_count[2]) {
-        return {error(Code::limit_exceeded, "batch is %u: the device counts to %u workgroups along z", work.batch,
-                      limits.workgroup_count[2]),
-                {}};
-    }
-    shape.groups[1] = std::uint32_t(rows);
-    shape.groups[2] = work.batch;
-    return {{}, shape};
+    shape.groups[0] = std::uint32_t(std::min<std::uint64_t>(groups, limits.workgroup_count[0]));
+    shape.groups[1] = std::uint32_t(divide_up(groups, shape.groups[0]));
+    shape.groups[2] = work.z;
+    return shape;
 }
 
 }  // namespace vkrope

@@ -23,11 +23,14 @@ struct Variant {
     std::uint32_t workgroup_size = 64;
 };
 
-/// What a call asks of the dispatch, after validation.
+/// What a dispatch has to do. z counts sequences or groups of heads; heads are those of one group then.
 struct Work {
-    std::uint32_t batch = 0, tokens = 0, q_heads = 0, k_heads = 0;
+    std::uint32_t z = 0, tokens = 0, q_heads = 0, k_heads = 0;
     bool q_in_place = false, k_in_place = false;
 };
+
+/// Heads that one dispatch can count.
+inline constexpr std::uint32_t most_heads = 65535;
 
 struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};
@@ -36,14 +39,18 @@ struct DispatchShape {
 /// Elements of a unit at this kind of access.
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept;
 
+/// The windows of a kernel, one at least; absent ones have rotary_dim 0.
+struct Windows {
+    Window of[max_windows] = {};
+};
+Windows windows_of(const KernelInfo& info) noexcept;
+
 /// Whether the widths and windows of Q and K allow this access at all; strides and offsets decide per call.
 bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// Whether a tensor of this width, stored with these element strides and this offset (elements from a 16-byte boundary), allows it.
-struct Strides {
-    std::uint64_t offset = 0, batch = 0, token = 0, head = 0;
-};
-bool strides_allow(Element element, const Strides& strides, std::uint32_t access) noexcept;
+/// Whether rows allow it whose distances from a 16-byte boundary, in elements, are the multiples of what these bits have in common: the
+/// first offset and all strides, combined by or.
+bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides, std::uint32_t access) noexcept;
 
 /// What a pipeline for this access is specialised to. many_heads: four heads an invocation, on a GPU.
 Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool many_heads, const DispatchLimits& limits) noexcept;
@@ -51,8 +58,10 @@ Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool
 /// Invocations that one token needs.
 std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, const Work& work) noexcept;
 
-/// Workgroups along x, y and z. limit_exceeded where the device cannot count that far.
-Result<DispatchShape> dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
-                                     const DispatchLimits& limits) noexcept;
+/// The most invocations of a token range that the device dispatches and the shader counts.
+std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept;
+
+/// Workgroups along x, y and z, for no more than most_invocations() and no more z than the device counts.
+DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work, const DispatchLimits& limits) noexcept;
 
 }  // namespace vkrope

@@ -89,6 +89,14 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     };
     static_assert(shader::constant_first_out == shader::constant_first_head_dim + 3);
     static_assert(shader::constant_second_out == shader::constant_second_head_dim + 3);
+    value[shader::constant_pairing_out] = std::uint32_t(info.pairing_out.value_or(info.pairing));
+    value[shader::constant_scatter] = info.scatter_k;
+    static_assert(shader::most_windows == max_windows);
+    const Windows windows = windows_of(info);
+    for (std::uint32_t i = 0; i < max_windows; ++i) {
+        value[shader::constant_window_dim + i] = windows.of[i].rotary_dim;
+        value[shader::constant_window_at + i] = windows.of[i].offset;
+    }
     width(shader::constant_first_head_dim, info.q);
     width(shader::constant_second_head_dim, info.k);
     return constants;
@@ -172,6 +180,11 @@ Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {
     kernel.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
     kernel.module = &wide_module(kernel.info.angles);
     kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
+    if (kernel.lean && kernel.info.scatter_k) {
+        return error(Code::limit_exceeded,
+                     "scatter_k: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                     kernel.module->storage_buffers, kernel.max_storage_buffers);
+    }
     if (kernel.lean) kernel.module = &lean_module(kernel.info.angles);
     std::memcpy(kernel.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
     kernel.dispatch_limits.workgroup_invocations = limits.maxComputeWorkGroupInvocations < limits.maxComputeWorkGroupSize[0]

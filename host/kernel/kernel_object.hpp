@@ -2,6 +2,7 @@
 // What create() makes and record() reads; immutable in between.
 #pragma once
 
+#include "kernel/dispatch_shape.hpp"
 #include "kernel/functions.hpp"
 #include "kernel/modules.hpp"
 #include "kernel/validate.hpp"

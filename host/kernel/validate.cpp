@@ -5,33 +5,30 @@
 #include <array>
 #include <cinttypes>
 #include <limits>
+#include <numeric>
 
+#include "kernel/overlap.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 namespace {
 
-constexpr std::uint64_t too_large = std::numeric_limits<std::uint64_t>::max();
-
-// a * b + c, or too_large where it does not fit.
-std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
-    if (a == too_large || b == too_large || c == too_large) return too_large;
-    if (b != 0 && a > (too_large - 1 - c) / b) return too_large;
-    return a * b + c;
-}
-
 // ---- KernelInfo ----
 
-Status check_width(const char* name, const Width& width, std::uint32_t rotary_dim) noexcept {
+Status check_width(const char* name, const Width& width, const KernelInfo& info) noexcept {
     if (width.head_dim == 0) return {};
     if (width.head_dim < 2 || width.head_dim > 65534) {
         return error(Code::invalid_argument, "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      width.head_dim);
     }
-    if (width.rotary_offset > width.head_dim || rotary_dim > width.head_dim - width.rotary_offset) {
+    std::uint64_t end = info.rotary_dim;  // of the last window
+    for (const Window& window : info.windows) {
+        if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
+    }
+    if (width.rotary_offset + end > width.head_dim) {
         return error(Code::invalid_argument, "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u", name,
-                     width.rotary_offset, rotary_dim, width.head_dim);
+                     width.rotary_offset, info.rotary_dim, width.head_dim);
     }
     if (width.in > Element::bf16)
         return error(Code::invalid_argument, "%s.in is %u: no such element type", name, unsigned(width.in));
@@ -40,56 +37,136 @@ Status check_width(const char* name, const Width& width, std::uint32_t rotary_di
     return {};
 }
 
+// Even windows, ascending and apart, that make up rotary_dim.
+Status check_windows(const KernelInfo& info) noexcept {
+    if (info.windows[0].rotary_dim == 0) {
+        for (const Window& window : info.windows) {
+            if (window.rotary_dim != 0 || window.offset != 0)
+                return error(Code::invalid_argument, "windows[0].rotary_dim is 0: then all windows must be zero");
+        }
+        return {};
+    }
+    std::uint64_t end = 0, sum = 0;
+    for (std::uint32_t i = 0; i < max_windows; ++i) {
+        const Window& window = info.windows[i];
+        if (window.rotary_dim == 0) {
+            if (window.offset == 0) continue;
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is 0: its offset is %u", i, window.offset);
+        }
+        if (i > 0 && info.windows[i - 1].rotary_dim == 0)
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: windows[%u] is absent", i, window.rotary_dim, i - 1);
+        if (window.rotary_dim % 2 != 0)
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i, window.rotary_dim);
+        if (window.offset < end) {
+            return error(Code::invalid_argument, "windows[%u].offset is %u: windows[%u] ends at %" PRIu64 "; they must not overlap", i,
+                         window.offset, i - 1, end);
+        }
+        end = std::uint64_t{window.offset} + window.rotary_dim;
+        sum += window.rotary_dim;
+    }
+    if (sum == info.rotary_dim) return {};
+    return error(Code::invalid_argument, "rotary_dim is %u: the windows have %" PRIu64 " channels together", info.rotary_dim, sum);
+}
+
 // ---- Tensors ----
 
-// A tensor on its way to a Placement. Elements, unless a name says bytes.
-struct TensorRows {
-    const char* name;
-    const Tensor& tensor;
-    Element element;
-    std::uint32_t head_dim;
-    std::uint32_t batch, tokens;
-    Strides strides = {};
-    std::uint64_t span = 0;  // from the first element to behind the last one
-
-    std::uint64_t first_byte() const { return tensor.where.offset; }
-    std::uint64_t end_byte() const { return first_byte() + span * element_bytes(element); }
-};
-
-Status resolve_stride(const TensorRows& rows, const char* field, std::int64_t given, std::uint64_t packed,
-                      std::uint64_t& stride) noexcept {
-    if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", rows.name, field, given);
+Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed, std::uint64_t& stride) noexcept {
+    if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name, field, given);
     stride = given == 0 ? packed : std::uint64_t(given);
     return {};
 }
 
-Status resolve_strides(TensorRows& rows) noexcept {
+Status resolve_heads(const TensorRows& rows, bool input) noexcept {
     const Tensor& tensor = rows.tensor;
-    if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
-        return error(Code::not_supported, "%s.heads_per_group is %u: groups of heads are not supported yet", rows.name,
-                     tensor.heads_per_group);
-    }
+    View& view = rows.view;
+    view.heads = view.heads_per_group = tensor.heads;
     if (tensor.head_stride == broadcast) {
-        return error(Code::not_supported, "%s.head_stride is broadcast: one row for all heads is not supported yet", rows.name);
+        if (!input) return error(Code::invalid_argument, "%s.head_stride is broadcast: an output has a row for each head", rows.name);
+        if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
+            return error(Code::invalid_argument, "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and group_stride too",
+                         rows.name, tensor.heads_per_group);
+        }
+        return {};
     }
-    Strides& strides = rows.strides;
-    if (Status s = resolve_stride(rows, "head_stride", tensor.head_stride, rows.head_dim, strides.head); !s) return s;
-    const std::uint64_t packed_token = std::uint64_t{tensor.heads} * rows.head_dim;
-    if (Status s = resolve_stride(rows, "token_stride", tensor.token_stride, packed_token, strides.token); !s) return s;
-    const std::uint64_t packed_batch = multiply_add(rows.tokens, strides.token, 0);
-    if (Status s = resolve_stride(rows, "batch_stride", tensor.batch_stride, packed_batch, strides.batch); !s) return s;
-    rows.span = multiply_add(tensor.heads - 1, strides.head, rows.head_dim);
-    rows.span = multiply_add(rows.tokens - 1, strides.token, rows.span);
-    rows.span = multiply_add(rows.batch - 1, strides.batch, rows.span);
-    if (rows.span > std::numeric_limits<std::uint64_t>::max() / 8) {
-        return error(Code::invalid_argument, "%s: its strides reach past 2^61 elements", rows.name);
+    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head); !s) return s;
+    if (tensor.heads_per_group == 0) {
+        if (tensor.group_stride == 0) return {};
+        return error(Code::invalid_argument, "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0", rows.name,
+                     tensor.group_stride);
+    }
+    if (tensor.heads % tensor.heads_per_group != 0) {
+        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u", rows.name, tensor.heads_per_group,
+                     tensor.heads);
+    }
+    const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
+    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group); !s) return s;
+    view.heads_per_group = tensor.heads_per_group;
+    if (view.heads_per_group == 1) {  // groups of one are heads
+        view.head = view.group;
+        view.heads_per_group = view.heads;
+    } else if (view.group == packed) {
+        view.heads_per_group = view.heads;
     }
     return {};
 }
 
+Status resolve_span(TensorRows& rows) noexcept {
+    View& view = rows.view;
+    if (view.heads_per_group == 1) view.head = 0;
+    if (rows.groups() == 1) view.group = 0;
+    rows.span = multiply_add(view.heads_per_group - 1, view.head, view.head_dim);
+    rows.span = multiply_add(rows.groups() - 1, view.group, rows.span);
+    if (view.page_size != 0) {
+        rows.span = multiply_add(view.page_size - 1, view.token, rows.span);
+        rows.span = multiply_add(rows.pages - 1, view.batch, rows.span);
+    } else {
+        if (rows.tokens == 1) view.token = 0;
+        if (rows.batch == 1) view.batch = 0;
+        rows.span = multiply_add(rows.tokens - 1, view.token, rows.span);
+        rows.span = multiply_add(rows.batch - 1, view.batch, rows.span);
+    }
+    if (rows.span <= too_large / 8) return {};
+    return error(Code::invalid_argument, "%s: its strides reach past 2^61 elements", rows.name);
+}
+
+Status resolve_strides(TensorRows& rows, bool input) noexcept {
+    View& view = rows.view;
+    if (Status s = resolve_heads(rows, input); !s) return s;
+    const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
+    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token); !s) return s;
+    const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
+    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch); !s) return s;
+    return resolve_span(rows);
+}
+
+// k_out as a cache: as many pages as its range holds.
+Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
+    const Tensor& tensor = rows.tensor;
+    View& view = rows.view;
+    if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
+        return error(Code::invalid_argument, "k_out.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
+                     tensor.token_stride != 0 ? "token_stride" : "batch_stride",
+                     tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
+    }
+    if (cache.page_size == 0 || cache.page_size > 1u << 31)
+        return error(Code::invalid_argument, "k_rows.page_size is %u: it must be 1 to 2^31", cache.page_size);
+    if (Status s = resolve_heads(rows, false); !s) return s;
+    view.page_size = cache.page_size;
+    const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
+    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token); !s) return s;
+    const std::uint64_t packed_page = multiply_add(cache.page_size, view.token, 0);
+    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch); !s) return s;
+    if (Status s = resolve_span(rows); !s) return s;
+    const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE ? 0 : tensor.where.range / view.element_bytes;
+    if (held < rows.span) return {};  // check_where() says so
+    const std::uint64_t pages = (held - rows.span) / view.batch + 1;
+    rows.pages = std::uint32_t(std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / cache.page_size));
+    return resolve_span(rows);
+}
+
 Status check_where(const TensorRows& rows) noexcept {
     const VkDescriptorBufferInfo& where = rows.tensor.where;
-    const std::uint32_t bytes = element_bytes(rows.element);
+    const std::uint32_t bytes = rows.view.element_bytes;
     if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
     if (where.range == VK_WHOLE_SIZE) {
         return error(Code::invalid_argument, "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes", rows.name);
@@ -122,103 +199,68 @@ Status check_where(const TensorRows& rows) noexcept {
     return {};
 }
 
-// Rows of an output must not overlap each other: every axis steps over all that the faster axes cover.
-Status check_no_self_overlap(const TensorRows& rows) noexcept {
-    struct Axis {
-        const char* field;
-        std::uint64_t count, stride;
-    };
-    std::array<Axis, 3> axes = {{{"head_stride", rows.tensor.heads, rows.strides.head},
-                                 {"token_stride", rows.tokens, rows.strides.token},
-                                 {"batch_stride", rows.batch, rows.strides.batch}}};
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
-    std::uint64_t covered = rows.head_dim;
-    for (const Axis& axis : axes) {
-        if (axis.count < 2) continue;
-        if (axis.stride < covered) {
-            return error(Code::invalid_argument, "%s.%s is %" PRIu64 ": rows of %" PRIu64 " elements would overlap", rows.name,
-                         axis.field, axis.stride, covered);
-        }
-        covered = multiply_add(axis.count - 1, axis.stride, covered);
-    }
-    return {};
-}
-
-// Two tensors in one buffer share no byte: their spans are apart, or they alternate within one common token stride (packed QKV).
-bool disjoint(const TensorRows& a, const TensorRows& b) noexcept {
-    if (a.tensor.where.buffer != b.tensor.where.buffer) return true;
-    if (a.end_byte() <= b.first_byte() || b.end_byte() <= a.first_byte()) return true;
-    const std::uint64_t bytes_a = element_bytes(a.element), bytes_b = element_bytes(b.element);
-    const std::uint64_t period = a.strides.token * bytes_a;
-    if (period == 0 || period != b.strides.token * bytes_b) return false;
-    if ((a.batch > 1 && (a.strides.batch * bytes_a) % period != 0) || (b.batch > 1 && (b.strides.batch * bytes_b) % period != 0))
-        return false;
-    const auto extent = [](const TensorRows& rows) {
-        return ((rows.tensor.heads - 1) * rows.strides.head + rows.head_dim) * element_bytes(rows.element);
-    };
-    // Both as intervals on a circle of `period` bytes, seen from the start of a.
-    const std::uint64_t start_b = (b.first_byte() % period + period - a.first_byte() % period) % period;
-    return extent(a) <= start_b && start_b + extent(b) <= period;
-}
-
-Result<bool> check_in_place(const TensorRows& in, const TensorRows& out) noexcept {
+Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out) noexcept {
     if (disjoint(in, out)) return {{}, false};
-    const bool same = in.first_byte() == out.first_byte() && in.element == out.element && in.strides.head == out.strides.head &&
-                      in.strides.token == out.strides.token && in.strides.batch == out.strides.batch;
+    const View &a = in.view, &b = out.view;
+    const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head && a.group == b.group &&
+                      a.heads_per_group == b.heads_per_group && a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) {
         return {error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
                       in.name, out.name),
                 {}};
     }
+    if (info.pairing_out && *info.pairing_out != info.pairing) {
+        return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing", in.name,
+                      out.name),
+                {}};
+    }
     return {{}, true};
 }
 
-// Binds `where` at the next lower offset that the device and `alignment` allow.
-VkDescriptorBufferInfo lower(const VkDescriptorBufferInfo& where, VkDeviceSize bytes, const StorageLimits& limits) noexcept {
-    const VkDeviceSize alignment = std::max<VkDeviceSize>(limits.offset_alignment, 16);
-    const VkDeviceSize start = where.offset / alignment * alignment;
-    const VkDeviceSize end = (where.offset + bytes + 3) / 4 * 4;
-    return {where.buffer, start, end - start};
-}
-
-Status check_range(const char* name, const VkDescriptorBufferInfo& bound, const StorageLimits& limits) noexcept {
-    if (bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)",
-                 name, bound.range, limits.range);
-}
-
-Status place(TensorRows& rows, const StorageLimits& limits, Placement& placement) noexcept {
-    if (Status s = resolve_strides(rows); !s) return s;
-    if (Status s = check_where(rows); !s) return s;
-    placement.bound = lower(rows.tensor.where, rows.span * element_bytes(rows.element), limits);
-    placement.strides = rows.strides;
-    placement.strides.offset = (rows.tensor.where.offset - placement.bound.offset) / element_bytes(rows.element);
-    return check_range(rows.name, placement.bound, limits);
+Status place(TensorRows& rows) noexcept {
+    rows.view.buffer = rows.tensor.where.buffer;
+    rows.view.first_byte = rows.tensor.where.offset;
+    return check_where(rows);
 }
 
 // ---- Positions, angles, counter ----
 
 // A buffer of words: `bytes` bytes from where.offset on.
-Status place_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes, const StorageLimits& limits,
-                   VkDescriptorBufferInfo& bound, std::uint32_t& offset_words) noexcept {
+Status check_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes) noexcept {
     if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.buffer is null", name);
     if (where.offset % 4 != 0)
         return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
-    if (where.range == VK_WHOLE_SIZE || where.range < bytes) {
-        return error(Code::invalid_argument,
-                     "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", name, where.range,
-                     bytes);
-    }
-    bound = lower(where, bytes, limits);
+    if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2)) return {};
+    return error(Code::invalid_argument, "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", name,
+                 where.range, bytes);
+}
+
+// Such a buffer, bound whole.
+Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes, const StorageLimits& limits,
+                  VkDescriptorBufferInfo& bound, std::uint32_t& offset_words) noexcept {
+    if (Status s = check_words(name, where, bytes); !s) return s;
+    bound = binding_of(where.buffer, where.offset, bytes, limits);
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
-    return check_range(name, bound, limits);
+    if (bound.range <= limits.range) return {};
+    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+                 name, bound.range, limits.range);
+}
+
+std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
+    return (call.batch - 1) * numbers.batch + (call.tokens - 1) * numbers.token + numbers.head_dim;
+}
+
+// Numbers of one or two words for each token: [batch, tokens], `batch_stride` of them from sequence to sequence.
+Status view_tokens(const char* name, const VkDescriptorBufferInfo& where, std::uint32_t words, std::uint32_t batch_stride,
+                   const Call& call, View& view) noexcept {
+    view = {.buffer = where.buffer, .first_byte = where.offset};
+    view.head_dim = words;
+    view.token = words;
+    view.batch = std::uint64_t{batch_stride} * words;
+    return check_words(name, where, words_of(view, call) * 4);
 }
 
 Status check_supported(const Call& call) noexcept {
-    if (call.gain > Gain::divide_out) return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
-    if (call.gain != Gain::apply)
-        return error(Code::not_supported, "gain is %u: other than apply is not supported yet", unsigned(call.gain));
-    if (call.k_rows.slots.buffer) return error(Code::not_supported, "k_rows.slots: destination rows are not supported yet");
     if (call.positions.int64) return error(Code::not_supported, "positions.int64: ids of 64 bits are not supported yet");
     if (call.positions.axis_stride != 0)
         return error(Code::not_supported, "positions.axis_stride: several axes are not supported yet");
@@ -227,7 +269,7 @@ Status check_supported(const Call& call) noexcept {
     return {};
 }
 
-Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, const Call& call, ResolvedCall& resolved) noexcept {
+Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
     if (info.positions == PositionSource::implicit) {
         const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
@@ -239,9 +281,33 @@ Status resolve_positions(const KernelInfo& info, const StorageLimits& limits, co
         return error(Code::invalid_argument, "positions.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1",
                      positions.batch_stride);
     }
-    resolved.ids_batch_stride = std::uint32_t(positions.batch_stride);
-    const std::uint64_t ids = multiply_add(call.batch - 1, std::uint64_t(positions.batch_stride), call.tokens);
-    return place_words("positions.ids", positions.ids, ids * 4, limits, resolved.ids, resolved.ids_offset);
+    return view_tokens("positions.ids", positions.ids, 1, std::uint32_t(positions.batch_stride), call, resolved.ids);
+}
+
+Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
+    const Rows& rows = call.k_rows;
+    const bool given = rows.slots.buffer || rows.slots.offset || rows.slots.range || rows.int64 || rows.page_size != 1 ||
+                       rows.page_stride || rows.row_stride || rows.batch_stride;
+    if (!info.scatter_k) {
+        if (given) return error(Code::invalid_argument, "k_rows: the kernel was created without scatter_k");
+        return {};
+    }
+    if (call.k_in.heads == 0) return {};
+    if (rows.batch_stride < 0 || rows.batch_stride > std::numeric_limits<std::int32_t>::max())
+        return error(Code::invalid_argument, "k_rows.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1", rows.batch_stride);
+    resolved.page_size = rows.page_size;
+    return view_tokens("k_rows.slots", rows.slots, rows.int64 ? 2 : 1,
+                       rows.batch_stride == 0 ? call.tokens : std::uint32_t(rows.batch_stride), call, resolved.slots);
+}
+
+Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
+    if (call.gain > Gain::divide_out) return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
+    const double factor = call.angles.plan->attention_factor;
+    if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
+        return error(Code::invalid_argument, "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
+    }
+    resolved.gain = call.gain == Gain::apply ? 1.0f : float(call.gain == Gain::omit ? 1 / factor : 1 / factor / factor);
+    return {};
 }
 
 // Every row that the shader takes for covered is inside the table: it reads by these numbers.
@@ -270,7 +336,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
                      angles.plan->bytes);
     }
     if (info.angles == AngleSource::direct_buffer) {
-        return place_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
+        return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
     }
     if (angles.view == VK_NULL_HANDLE) return error(Code::invalid_argument, "angles.view is null");
     return {};
@@ -279,36 +345,41 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
 // What a call reads or counts in beside its tensors.
 struct Words {
     const char* name;
-    std::uint64_t first_byte;
-    const VkDescriptorBufferInfo& bound;
+    VkBuffer buffer;
+    std::uint64_t first, end;  // bytes
 
-    bool overlaps(VkBuffer buffer, std::uint64_t first, std::uint64_t end) const {
-        return bound.buffer && bound.buffer == buffer && first_byte < end && first < bound.offset + bound.range;
-    }
+    bool overlaps(const Words& other) const { return buffer && buffer == other.buffer && first < other.end && other.first < end; }
 };
 
-// The ids and the table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then inputs.
+Words words_of(const char* name, const View& view, const Call& call) noexcept {
+    if (!view.buffer) return {name, VK_NULL_HANDLE, 0, 0};
+    return {name, view.buffer, view.first_byte,
+            view.first_byte + words_of(view, call) * 4};
+}
+
+Words words_of(const char* name, const VkDescriptorBufferInfo& where, const VkDescriptorBufferInfo& bound) noexcept {
+    return {name, bound.buffer, where.offset, bound.offset + bound.range};
+}
+
+// Ids, slots and table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then inputs.
 Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 4>& tensors) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
-    const Words read[] = {{"positions.ids", call.positions.ids.offset, resolved.ids},
-                          {"angles.buffer", call.angles.buffer.offset, resolved.table}};
-    const Words counter = {"out_of_range", call.out_of_range.offset, resolved.status};
+    const Words read[] = {words_of("positions.ids", resolved.ids, call), words_of("k_rows.slots", resolved.slots, call),
+                          words_of("angles.buffer", call.angles.buffer, resolved.table)};
+    const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
         if (rows.tensor.heads == 0) continue;
-        const auto reaches = [&](const Words& words) {
-            return words.overlaps(rows.tensor.where.buffer, rows.first_byte(), rows.end_byte());
-        };
-        if (reaches(counter)) return overlap(rows.name, counter.name);
+        const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(), rows.end_byte()};
+        if (counter.overlaps(tensor)) return overlap(rows.name, counter.name);
         for (const Words& words : read) {
-            if (i < 2 && reaches(words)) return overlap(rows.name, words.name);
+            if (i < 2 && words.overlaps(tensor)) return overlap(rows.name, words.name);
         }
     }
     for (const Words& words : read) {
-        if (words.overlaps(counter.bound.buffer, counter.first_byte, counter.first_byte + 4))
-            return overlap(words.name, counter.name);
+        if (words.overlaps(counter)) return overlap(words.name, counter.name);
     }
     return {};
 }
@@ -317,7 +388,6 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved, const s
 Status check_present(const char* name, const Width& width, const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
-    if (in.heads > 65535) return error(Code::invalid_argument, "%s_in.heads is %u: it must be at most 65535", name, in.heads);
     if (in.heads != 0 && width.head_dim == 0) {
         return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads,
                      name);
@@ -351,19 +421,16 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
         return error(Code::invalid_argument, "pairing_out is %u: no such pairing", unsigned(*info.pairing_out));
     }
-    if (info.pairing_out && *info.pairing_out != info.pairing) {
-        return error(Code::not_supported, "pairing_out is %u: another than pairing is not supported yet",
-                     unsigned(*info.pairing_out));
-    }
-    if (info.scatter_k) return error(Code::not_supported, "scatter_k: destination rows are not supported yet");
+    if (info.scatter_k && info.k.head_dim == 0) return error(Code::invalid_argument, "scatter_k: k.head_dim is 0, there is no K");
     if (info.mapping > Mapping::cpu) return error(Code::invalid_argument, "mapping is %u: no such mapping", unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
     }
     if (info.q.head_dim == 0 && info.k.head_dim == 0)
         return error(Code::invalid_argument, "q.head_dim and k.head_dim are both 0: nothing to rotate");
-    if (Status s = check_width("q", info.q, info.rotary_dim); !s) return s;
-    return check_width("k", info.k, info.rotary_dim);
+    if (Status s = check_windows(info); !s) return s;
+    if (Status s = check_width("q", info.q, info); !s) return s;
+    return check_width("k", info.k, info);
 }
 
 Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept {
@@ -375,38 +442,49 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     if (status = check_supported(call); !status) return result;
     if (status = check_present("q", info.q, call.q_in, call.q_out); !status) return result;
     if (status = check_present("k", info.k, call.k_in, call.k_out); !status) return result;
-    resolved.work = {.batch = call.batch, .tokens = call.tokens, .q_heads = call.q_in.heads, .k_heads = call.k_in.heads};
-    if (call.tokens == 0 || call.batch == 0 || (call.q_in.heads == 0 && call.k_in.heads == 0)) {
-        resolved.work.tokens = 0;
-        return result;
-    }
+    if (call.tokens == 0 || call.batch == 0 || (call.q_in.heads == 0 && call.k_in.heads == 0)) return result;
+    resolved.batch = call.batch;
+    resolved.tokens = call.tokens;
 
-    TensorRows q_in{"q_in", call.q_in, info.q.in, info.q.head_dim, call.batch, call.tokens};
-    TensorRows q_out{"q_out", call.q_out, info.q.out, info.q.head_dim, call.batch, call.tokens};
-    TensorRows k_in{"k_in", call.k_in, info.k.in, info.k.head_dim, call.batch, call.tokens};
-    TensorRows k_out{"k_out", call.k_out, info.k.out, info.k.head_dim, call.batch, call.tokens};
-    const auto place_pair = [&](TensorRows& in, TensorRows& out, Placement& in_at, Placement& out_at, bool& in_place) {
+    const auto rows_of = [&](const char* name, const Tensor& tensor, Element element, const Width& width, View& view) {
+        view.element_bytes = element_bytes(element);
+        view.head_dim = width.head_dim;
+        return TensorRows{name, tensor, call.batch, call.tokens, view};
+    };
+    TensorRows q_in = rows_of("q_in", call.q_in, info.q.in, info.q, resolved.q.in);
+    TensorRows q_out = rows_of("q_out", call.q_out, info.q.out, info.q, resolved.q.out);
+    TensorRows k_in = rows_of("k_in", call.k_in, info.k.in, info.k, resolved.k.in);
+    TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
+    if (status = resolve_slots(info, call, resolved); !status) return result;
+    const auto resolve_pair = [&](const Width& width, TensorRows& in, TensorRows& out, ResolvedTensor& pair) {
         if (in.tensor.heads == 0) return true;
-        if (status = place(in, limits, in_at); !status) return false;
-        if (status = place(out, limits, out_at); !status) return false;
+        if (status = resolve_strides(in, true); !status) return false;
+        if (status = place(in); !status) return false;
+        status = resolved.slots.buffer && &out == &k_out ? resolve_cache(call.k_rows, out) : resolve_strides(out, false);
+        if (!status) return false;
+        if (status = place(out); !status) return false;
         if (status = check_no_self_overlap(out); !status) return false;
-        const Result<bool> same = check_in_place(in, out);
+        const Result<bool> same = check_in_place(info, width, in, out);
         status = same.status;
-        in_place = same.value;
+        pair.in_place = same.value;
+        pair.heads = in.tensor.heads;
+        pair.group_heads = std::gcd(pair.in.heads_per_group, pair.out.heads_per_group);
+        pair.pages = out.pages;
         return bool(status);
     };
-    if (!place_pair(q_in, q_out, resolved.q_in, resolved.q_out, resolved.work.q_in_place)) return result;
-    if (!place_pair(k_in, k_out, resolved.k_in, resolved.k_out, resolved.work.k_in_place)) return result;
+    if (!resolve_pair(info.q, q_in, q_out, resolved.q)) return result;
+    if (!resolve_pair(info.k, k_in, k_out, resolved.k)) return result;
     if (call.q_in.heads != 0 && call.k_in.heads != 0) {
         for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}}) {
             if (!disjoint(*a, *b))
                 return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
         }
     }
-    if (status = resolve_positions(info, limits, call, resolved); !status) return result;
+    if (status = resolve_positions(info, call, resolved); !status) return result;
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
+    if (status = resolve_gain(call, resolved); !status) return result;
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
-        status = place_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
+        status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
         if (!status) return result;
     }
     status = check_words_apart(call, resolved, {&q_out, &k_out, &q_in, &k_in});

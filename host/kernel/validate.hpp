@@ -2,34 +2,34 @@
 // Every rule that an argument can break, checked before any Vulkan call; what passes comes back resolved.
 #pragma once
 
-#include "kernel/dispatch_shape.hpp"
+#include "kernel/view.hpp"
+#include "vkrope/kernel.hpp"
 
 namespace vkrope {
 
-/// The limits of the device that arguments are held against.
-struct StorageLimits {
-    VkDeviceSize offset_alignment = 256;  ///< minStorageBufferOffsetAlignment, a power of two
-    VkDeviceSize range = 1u << 27;        ///< maxStorageBufferRange, bytes
-};
-
-/// Where a tensor is bound, and where its rows are from there on.
-struct Placement {
-    VkDescriptorBufferInfo bound = {};  ///< starts at or below the tensor, where the device can bind and 16 bytes are aligned
-    Strides strides;                    ///< elements; offset counts from `bound`
+/// Q or K of a call.
+struct ResolvedTensor {
+    View in, out;
+    bool in_place = false;
+    std::uint32_t heads = 0;  ///< 0: absent
+    /// Heads of a group: the largest number of which the groups of input and output consist.
+    std::uint32_t group_heads = 1;
+    std::uint32_t pages = 1;  ///< scattered: of the cache
 };
 
 /// A call that breaks no rule.
 struct ResolvedCall {
-    Work work;
-    Placement q_in, q_out, k_in, k_out;
-    VkDescriptorBufferInfo ids = {}, table = {}, status = {};  ///< bound as above; unused ones are null
-    std::uint32_t ids_offset = 0, ids_batch_stride = 0, table_offset = 0,
-                  status_offset = 0;  ///< words from the start of the binding
+    std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
+    ResolvedTensor q, k;
+    View ids, slots;                                     ///< unused ones have no buffer
+    VkDescriptorBufferInfo table = {}, status = {};      ///< as bound; unused ones are null
+    std::uint32_t table_offset = 0, status_offset = 0;  ///< words from the start of the binding
+    std::uint32_t page_size = 1;
+    float gain = 1;  ///< multiplies cos and sin
 };
 
 Status validate(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// A call without tokens or without sequences resolves to work.tokens == 0.
 Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept;
 
 }  // namespace vkrope

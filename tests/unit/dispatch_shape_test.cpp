@@ -36,11 +36,11 @@ TEST_CASE("the windows decide which accesses there are") {
 }
 
 TEST_CASE("strides and offsets decide per call") {
-    CHECK(strides_allow(Element::f16, {.offset = 8, .batch = 0, .token = 64, .head = 16}, shader::access_wide));
-    CHECK_FALSE(strides_allow(Element::f16, {.offset = 4, .batch = 0, .token = 64, .head = 16}, shader::access_wide));
-    CHECK(strides_allow(Element::f32, {.offset = 4, .batch = 0, .token = 64, .head = 16}, shader::access_wide));
-    CHECK_FALSE(strides_allow(Element::f16, {.offset = 0, .batch = 0, .token = 63, .head = 16}, shader::access_word));
-    CHECK(strides_allow(Element::f16, {.offset = 1, .batch = 3, .token = 63, .head = 7}, shader::access_narrow));
+    CHECK(strides_allow(2, 8 | 64 | 16, shader::access_wide));
+    CHECK_FALSE(strides_allow(2, 4 | 64 | 16, shader::access_wide));
+    CHECK(strides_allow(4, 4 | 64 | 16, shader::access_wide));
+    CHECK_FALSE(strides_allow(2, 63 | 16, shader::access_word));
+    CHECK(strides_allow(2, 1 | 3 | 63 | 7, shader::access_narrow));
 }
 
 TEST_CASE("invocations: in place moves the window, out of place the whole row") {
@@ -49,38 +49,47 @@ TEST_CASE("invocations: in place moves the window, out of place the whole row") 
     const Variant gpu = variant_for(partial, false, shader::access_wide, false, limits);
     // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
     CHECK(items_per_token(partial, gpu,
-                          {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true, .k_in_place = true}) == 3 * 7);
-    CHECK(items_per_token(partial, gpu, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) ==
+                          {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true, .k_in_place = true}) == 3 * 7);
+    CHECK(items_per_token(partial, gpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) ==
           3 * 5 + 12 * 2);
     const Variant four = variant_for(partial, false, shader::access_wide, true, limits);
-    CHECK(items_per_token(partial, four, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 12 * 2 + 12 * 1);
+    CHECK(items_per_token(partial, four, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 12 * 2 + 12 * 1);
     // All heads of a token, 64 bytes of a row: 4 steps an invocation.
     const Variant cpu = variant_for(partial, true, shader::access_wide, false, limits);
-    CHECK(items_per_token(partial, cpu, {.batch = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 1 + 3);
+    CHECK(items_per_token(partial, cpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 1 + 3);
 }
 
-TEST_CASE("workgroups fold from x into y, sequences go along z, and what cannot be counted is refused") {
+TEST_CASE("a window of several has units that straddle none of them") {
+    KernelInfo two = info(Element::f16, 64, 48);
+    two.windows[0] = {0, 16};
+    two.windows[1] = {16, 32};
+    CHECK(widths_allow(two, shader::access_wide));
+    two.windows[0] = {0, 8};  // halves of 4
+    two.windows[1] = {8, 40};
+    CHECK_FALSE(widths_allow(two, shader::access_wide));
+    CHECK(widths_allow(two, shader::access_word));
+    two.windows[1] = {9, 40};
+    CHECK_FALSE(widths_allow(two, shader::access_word));
+}
+
+TEST_CASE("workgroups fold from x into y, and no more are asked for than the shader counts") {
     const KernelInfo whole = info(Element::f32, 128, 128);
     const DispatchLimits limits{.workgroup_count = {7, 7, 7}, .workgroup_invocations = 64};
     const Variant v = variant_for(whole, false, shader::access_wide, false, limits);
     CHECK(v.workgroup_size == 64);
-    const auto shape = [&](std::uint32_t batch, std::uint32_t tokens) {
-        return dispatch_shape(whole, v, {.batch = batch, .tokens = tokens, .q_heads = 4, .k_heads = 0, .q_in_place = true}, limits);
+    const auto shape = [&](std::uint32_t z, std::uint32_t tokens) {
+        return dispatch_shape(whole, v, {.z = z, .tokens = tokens, .q_heads = 4, .k_heads = 0, .q_in_place = true}, limits);
     };
     // 16 steps x 4 heads are one workgroup a token.
-    REQUIRE(shape(2, 7));
-    CHECK(shape(2, 7)->groups[0] == 7);
-    CHECK(shape(2, 7)->groups[1] == 1);
-    CHECK(shape(2, 7)->groups[2] == 2);
-    CHECK(shape(1, 8)->groups[1] == 2);
-    CHECK(shape(1, 49)->groups[1] == 7);
-    CHECK(shape(1, 50).status.code == Code::limit_exceeded);
-    CHECK(shape(8, 1).status.code == Code::limit_exceeded);
-    // 2^32 invocations are more than the shader counts, whatever the device allows.
-    const DispatchLimits wide{.workgroup_count = {4294967295u, 65535, 65535}, .workgroup_invocations = 64};
-    CHECK(dispatch_shape(whole, v, {.batch = 1, .tokens = 1u << 26, .q_heads = 4, .q_in_place = true}, wide).status.code ==
-          Code::limit_exceeded);
-    CHECK(dispatch_shape(whole, v, {.batch = 1, .tokens = (1u << 26) - 1, .q_heads = 4, .q_in_place = true}, wide));
+    CHECK(shape(2, 7).groups[0] == 7);
+    CHECK(shape(2, 7).groups[1] == 1);
+    CHECK(shape(2, 7).groups[2] == 2);
+    CHECK(shape(1, 8).groups[1] == 2);
+    CHECK(shape(1, 49).groups[1] == 7);
+    CHECK(most_invocations(v, limits) == 49 * 64);
+    // 2^32 invocations are the most that the shader counts, whatever the device allows.
+    CHECK(most_invocations(v, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1} << 32);
+    CHECK(most_invocations(v, {.workgroup_count = {65535, 65535, 65535}}) == std::uint64_t{65535} * 1024 * 64);
 }
 
 }  // namespace vkrope

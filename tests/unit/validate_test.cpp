@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
 #include <string>
 
 namespace vkrope {
@@ -58,6 +61,11 @@ Call call() {
     return c;
 }
 
+VkDescriptorBufferInfo bound(const View& view, const Call& c) {
+    const std::uint64_t span = span_of(view, view.heads, {.batch = c.batch, .heads = view.heads, .tokens = c.tokens});
+    return binding_of(view.buffer, view.first_byte, span * view.element_bytes, limits);
+}
+
 void expect(const Status& status, Code code, const char* names) {
     INFO(status.what);
     CHECK(status.code == code);
@@ -87,13 +95,13 @@ TEST_CASE("a valid kernel and a valid call pass") {
     const auto resolved = validate(info(), limits, call());
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->work.q_in_place);
-    CHECK(resolved->work.k_in_place);
-    CHECK(resolved->q_in.strides.head == 16);
-    CHECK(resolved->q_in.strides.token == 64);
-    CHECK(resolved->q_in.strides.batch == 256);
-    CHECK(resolved->k_in.strides.token == 32);
-    CHECK(resolved->q_in.bound.range == 2 * 4 * 4 * 16 * 2);
+    CHECK(resolved->q.in_place);
+    CHECK(resolved->k.in_place);
+    CHECK(resolved->q.in.head == 16);
+    CHECK(resolved->q.in.token == 64);
+    CHECK(resolved->q.in.batch == 256);
+    CHECK(resolved->k.in.token == 32);
+    CHECK(bound(resolved->q.in, call()).range == 2 * 4 * 4 * 16 * 2);
 }
 
 TEST_CASE("create: each broken rule is named") {
@@ -119,7 +127,6 @@ TEST_CASE("create: each broken rule is named") {
 
 TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads is 3");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads = c.q_out.heads = 65536; }, "q_in.heads is 65536");
     breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads is 2");
     breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; }, "k_in.where.buffer");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; }, "q_in.where.range is VK_WHOLE_SIZE");
@@ -141,12 +148,23 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.token_stride = c.q_out.token_stride = 512;
         },
         "overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; }, "q_out.head_stride is broadcast");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_in.batch_stride = c.q_out.batch_stride = 1 << 20;
-            c.q_in.where.range = c.q_out.where.range = 1u << 22;
+            c.q_in.head_stride = broadcast;
+            c.q_in.heads_per_group = 2;
         },
-        "maxStorageBufferRange", Code::limit_exceeded);
+        "q_in.heads_per_group is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; }, "q_in.heads_per_group is 3: it must divide heads, 4");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; }, "k_in.group_stride is 64: without heads_per_group");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
+            c.q_in.group_stride = c.q_out.group_stride = 24;
+        },
+        "q_out.group_stride is 24: rows of 32 elements would overlap");
+    breaks_record(
+        [](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; }, "q_in and q_out are in place: the kernel's pairing_out");
 }
 
 TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
@@ -197,8 +215,7 @@ TEST_CASE("rows that end in the middle of a word need to know that the buffer ha
     const auto resolved = validate(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->q_in.bound.range == 1028);
-    CHECK(resolved->q_in.strides.offset == 1);
+    CHECK(bound(resolved->q.in, c).range == 1028);
 }
 
 TEST_CASE("what is not supported yet says so") {
@@ -206,18 +223,120 @@ TEST_CASE("what is not supported yet says so") {
     create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::computed; }, "angles");
     create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::factored_texture; }, "angles");
     create_says([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource::axis_ids; }, "positions");
-    create_says([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing::interleaved; }, "pairing_out");
-    create_says([](DeviceRef&, KernelInfo& i) { i.scatter_k = true; }, "scatter_k");
     const auto record_says = [](auto change, const char* names) { breaks_record(change, names, Code::not_supported); };
-    record_says([](KernelInfo&, Call& c) { c.gain = Gain::omit; }, "gain");
-    record_says([](KernelInfo&, Call& c) { c.k_rows.slots.buffer = other_buffer; }, "k_rows");
     record_says([](KernelInfo&, Call& c) { c.positions.int64 = true; }, "positions.int64");
     record_says([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; }, "positions.axis_stride");
     record_says([](KernelInfo&, Call& c) { c.positions.token_stride = 2; }, "positions.token_stride");
-    record_says([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 2; }, "q_in.heads_per_group");
-    record_says([](KernelInfo&, Call& c) { c.k_in.head_stride = broadcast; }, "k_in.head_stride");
+}
+
+TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
+    const auto windows = [](std::initializer_list<Window> given) {
+        return [=](DeviceRef&, KernelInfo& i) { std::copy(given.begin(), given.end(), i.windows); };
+    };
+    KernelInfo two = info();
+    two.windows[0] = {0, 4};
+    two.windows[1] = {4, 12};
+    CHECK(validate(device(), two));
+    breaks_create(windows({{0, 4}, {2, 12}}), "windows[1].offset is 2: windows[0] ends at 4");
+    breaks_create(windows({{0, 5}, {8, 11}}), "windows[0].rotary_dim is 5");
+    breaks_create(windows({{0, 4}, {4, 4}}), "rotary_dim is 16: the windows have 8 channels together");
+    breaks_create(windows({{0, 8}, {9, 8}}), "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
+    breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}), "windows[2].rotary_dim is 8: windows[1] is absent");
+    breaks_create(windows({{0, 0}, {0, 16}}), "windows[0].rotary_dim is 0");
+    breaks_create(windows({{0, 16}, {16, 0}}), "windows[1].rotary_dim is 0: its offset is 16");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); }, "pairing_out is 9");
-    breaks_record([](KernelInfo&, Call& c) { c.gain = Gain(9); }, "gain is 9");
+}
+
+TEST_CASE("gain: what is left of the attention factor") {
+    AnglePlan factor = the_plan;
+    factor.attention_factor = 1.25;
+    Call c = call();
+    c.angles.plan = &factor;
+    CHECK(validate(info(), limits, c)->gain == 1.0f);
+    c.gain = Gain::omit;
+    CHECK(validate(info(), limits, c)->gain == 0.8f);
+    c.gain = Gain::divide_out;
+    CHECK(validate(info(), limits, c)->gain == 0.64f);
+    breaks_record([](KernelInfo&, Call& broken) { broken.gain = Gain(9); }, "gain is 9");
+    for (const double bad : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+        factor.attention_factor = bad;
+        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor; }, "angles.plan->attention_factor");
+    }
+}
+
+TEST_CASE("slots: a cache has as many pages as its range holds") {
+    KernelInfo i = info();
+    i.scatter_k = true;
+    Call good = call();
+    good.k_out = tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
+    good.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
+    good.k_rows.page_size = 4;
+    const auto resolved = validate(i, limits, good);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->k.pages == 5);
+    CHECK(resolved->k.out.batch == 128);
+    CHECK(resolved->k.out.token == 32);
+    CHECK(resolved->slots.batch == 4);
+    const auto breaks = [&](auto change, const char* names) {
+        KernelInfo changed = i;
+        Call c = good;
+        change(changed, c);
+        expect(validate(changed, limits, c).status, Code::invalid_argument, names);
+    };
+    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "k_rows: the kernel was created without scatter_k");
+    breaks([](KernelInfo& k, Call& c) { k.scatter_k = false; c.k_rows = {.page_stride = 64}; }, "k_rows: the kernel was created without");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.slots = {}; }, "k_rows.slots.buffer is null");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.range = 31; }, "k_rows.slots.range is 31 bytes: it must be at least 32");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; }, "k_rows.slots.range is 32 bytes: it must be at least 64");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.batch_stride = -1; }, "k_rows.batch_stride is -1");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: rows of 32 elements would overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; }, "k_rows.page_stride is 127: rows of 128 elements would overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = -2; }, "k_rows.page_stride is -2");
+    breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; }, "k_out.token_stride is 32: with k_rows it must be 0");
+    breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.offset = 1024; }, "k_out and k_rows.slots overlap");
+    breaks_create([](DeviceRef&, KernelInfo& k) { k.scatter_k = true; k.k = {}; }, "scatter_k: k.head_dim is 0");
+}
+
+TEST_CASE("rows that alternate are apart, at every level") {
+    // QKV as [batch, tokens, groups, 4 + 1 + 1 heads, 16], two bytes each.
+    const auto plane = [](std::uint32_t first, std::uint32_t heads) {
+        Tensor t = tensor(q_buffer, 8 * heads, first * 32, 3 * 5 * 8 * 6 * 32 - first * 32);
+        t.heads_per_group = heads;
+        t.group_stride = 6 * 16;
+        t.token_stride = 8 * 6 * 16;
+        return t;
+    };
+    Call c = call();
+    c.batch = 3;
+    c.tokens = 5;
+    c.positions.ids.range = 5 * 4;
+    c.q_in = c.q_out = plane(0, 4);
+    c.k_in = c.k_out = plane(4, 1);
+    const auto resolved = validate(info(), limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->q.group_heads == 4);
+    CHECK(resolved->k.group_heads == 8);  // groups of one are heads
+    CHECK(resolved->k.in.head == 6 * 16);
+    c.k_in = c.k_out = plane(3, 1);
+    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_out and k_out overlap");
+    // K at the end of a group, so that it reaches over the end of the period as seen from Q.
+    c.k_in = c.k_out = plane(5, 1);
+    CHECK(validate(info(), limits, c));
+    c.q_in = c.q_out = plane(1, 4);
+    c.k_in = c.k_out = plane(0, 1);
+    CHECK(validate(info(), limits, c));
+    // Out of place into a plane of the same buffer.
+    c.k_in = c.k_out = {};
+    c.q_in = plane(0, 2);
+    c.q_out = plane(2, 2);
+    CHECK(validate(info(), limits, c));
+    c.q_out = plane(1, 2);
+    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
 }
 
 TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where the device can bind") {
@@ -236,11 +355,9 @@ TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where 
     const auto resolved = validate(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->work.q_in_place);
-    CHECK(resolved->q_in.bound.offset == 0);
-    CHECK(resolved->q_in.strides.offset == 3);
-    CHECK(resolved->k_in.bound.offset == 128);
-    CHECK(resolved->k_in.strides.offset == 3);
+    CHECK(resolved->q.in_place);
+    CHECK(bound(resolved->q.in, c).offset == 0);
+    CHECK(bound(resolved->k.in, c).offset == 128);
     // One head more, and Q reaches into K.
     c.q_in.heads = c.q_out.heads = 5;
     expect(validate(info(), limits, c).status, Code::invalid_argument, "overlap");
@@ -251,7 +368,7 @@ TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
          {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
         const auto resolved = validate(info(), limits, c);
         CHECK(resolved);
-        CHECK(resolved->work.tokens == 0);
+        CHECK(resolved->tokens == 0);
     }
 }
 

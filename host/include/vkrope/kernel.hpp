@@ -46,6 +46,13 @@ struct Width {
     std::uint32_t rotary_offset = 0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
 };
 
+/// Channels of a head row that are rotated among themselves.
+struct Window {
+    std::uint32_t offset = 0;      ///< first channel, counted from Width::rotary_offset
+    std::uint32_t rotary_dim = 0;  ///< channels: even
+};
+inline constexpr std::uint32_t max_windows = 4;
+
 /// How the work is laid out over invocations. It never changes a bit of the result.
 enum class Mapping : std::uint32_t {
     by_device = 0,  ///< cpu on VK_PHYSICAL_DEVICE_TYPE_CPU, gpu elsewhere
@@ -56,13 +63,16 @@ enum class Mapping : std::uint32_t {
 /// What is fixed when a kernel is created; everything else is per call.
 struct KernelInfo {
     Pairing pairing = Pairing::half_split;
-    std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim
+    std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
     Width q = {}, k = {};
     AngleSource angles = AngleSource::direct_texture;
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
-    std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is not supported yet
-    bool scatter_k = false;                   ///< not supported yet: k_out's rows go where Call::k_rows says
+    std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
+    bool scatter_k = false;                   ///< k_out's rows go where Call::k_rows says
+    /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the angle table
+    /// are numbered window after window. All zero: one window.
+    Window windows[max_windows] = {};
 };
 
 struct Kernel;
@@ -86,7 +96,7 @@ void reset(DescriptorArena* arena) noexcept;
 /// As reset(), for good. Null is ignored. The kernel must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
-/// A head stride for inputs: every head reads one and the same row. Not supported yet.
+/// A head stride for inputs: every head reads one and the same row.
 inline constexpr std::int64_t broadcast = INT64_MIN;
 
 /// Where the rows of a tensor are. Strides are in elements; 0 means packed as [batch, tokens, heads, head_dim].
@@ -94,20 +104,30 @@ struct Tensor {
     VkDescriptorBufferInfo where = {};  ///< buffer, offset and range in bytes of the tensor's own bytes; never VK_WHOLE_SIZE
     std::uint32_t heads = 0;            ///< 0: this tensor is absent from the call
     std::int64_t token_stride = 0, head_stride = 0, batch_stride = 0;
-    /// A second head axis (grouped QKV): `heads` in groups of so many, group_stride apart. Not supported yet; 0: one group.
+    /// A second head axis, as in QKV of [tokens, groups, q_per_group + 2, head_dim]: `heads` counts them all, in groups of so many,
+    /// group_stride apart. 0: one group.
     std::uint32_t heads_per_group = 0;
-    std::int64_t group_stride = 0;
-    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not
-    /// cover:
+    std::int64_t group_stride = 0;  ///< 0: packed, heads_per_group * head_stride
+    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not cover:
     /// the shader accesses whole words, and must know that the buffer has this one.
     VkDeviceSize buffer_size = 0;
 };
 
-/// Destination rows of k_out, one a token. Not supported yet.
+/// Destination rows of k_out, one a token, in a cache of pages, as many as k_out.where.range holds:
+///
+///     [slots, heads, head_dim]                  page_size 1
+///     [pages, page_size, heads, head_dim]       packed, the default
+///     [pages, heads, page_size, head_dim]       row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads times that
+///
+/// Rows that no token names keep their bits. Where two tokens name one row, it is undefined whose bits it gets.
 struct Rows {
-    VkDescriptorBufferInfo slots = {};  ///< int32 [tokens]; -1 skips
-    std::uint32_t page_size = 1;        ///< rows a page
-    std::int64_t page_stride = 0, row_stride = 0;
+    /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value outside the cache does too, and counts
+    /// in Call::out_of_range. Offset and range are multiples of 4.
+    VkDescriptorBufferInfo slots = {};
+    bool int64 = false;           ///< slots of 64 bits
+    std::uint32_t page_size = 1;  ///< rows of a page; 1 to 2^31
+    std::int64_t page_stride = 0, row_stride = 0;  ///< elements; 0: packed. k_out.token_stride and batch_stride are 0 then.
+    std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
 
 /// Positions of the tokens, by the kernel's PositionSource.
@@ -136,9 +156,14 @@ struct Call {
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
     Rows k_rows = {};
-    /// Optional uint32: plus one for each token whose position the table does not cover. Its rows stay unrotated.
+    /// Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose slot the
+    /// cache does not have, which leaves its K nowhere. Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
 };
+
+/// Dispatches that record() makes of a call: one, or where a tensor exceeds what the device binds or dispatches at once, as many as there are
+/// parts, with Q and K apart. The sets of an arena that it takes. Fails as record() would, for all but the arena. Thread-safe.
+Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
 /// How what record() records is ordered against other commands.
 struct Boundary {

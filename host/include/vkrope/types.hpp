@@ -82,11 +82,13 @@ enum class Direction : std::uint32_t {
     inverse = 1,  ///< s -> -s: the gradient, and the un-rotation where the attention factor is 1
 };
 
-/// What happens to the attention factor, which angle tables contain.
+/// What happens to the attention factor, which angle tables contain. Where it is not 1, omit and divide_out multiply what they read by
+/// a float, which adds up to 2 u to the error bound of the source (u = 2^-24); a table that is filled with the factor that is wanted adds
+/// nothing.
 enum class Gain : std::uint32_t {
     apply = 0,       ///< multiply by it: forward and gradient
-    omit = 1,        ///< not supported yet: leave it out, for shifting keys that carry it already
-    divide_out = 2,  ///< not supported yet: divide by it, for a true un-rotation
+    omit = 1,        ///< leave it out, for shifting keys that carry it already
+    divide_out = 2,  ///< divide by it, for a true un-rotation together with Direction::inverse
 };
 
 /// What an angle table needs: the caller makes the image or the buffer, fill_angles (frequencies.hpp) its content.
@@ -101,6 +103,7 @@ struct AnglePlan {
     /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
     std::uint32_t fold_log2 = 0;
     std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
+    double attention_factor = 1;   ///< that the table contains; finite and above 0
 };
 
 }  // namespace vkrope

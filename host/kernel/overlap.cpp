@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/overlap.hpp"
+
+#include <cinttypes>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// One direction in which the rows of a tensor repeat.
+struct Axis {
+    const char* owner = "";
+    const char* field = "";
+    std::uint64_t count = 1, stride = 0;
+};
+
+struct Axes {
+    Axis of[4];
+    std::uint32_t count = 0;
+};
+
+// Those with more than one step, the longest step first. Strides in elements.
+Axes axes_of(const TensorRows& rows) noexcept {
+    const View& view = rows.view;
+    const bool paged = view.page_size != 0;
+    const char* owner = paged ? "k_rows" : rows.name;
+    const Axis all[] = {{rows.name, "head_stride", view.heads_per_group, view.head},
+                        {rows.name, "group_stride", rows.groups(), view.group},
+                        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token},
+                        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch}};
+    Axes axes;
+    for (const Axis& axis : all) {
+        if (axis.count < 2) continue;
+        std::uint32_t at = axes.count++;
+        for (; at > 0 && axes.of[at - 1].stride < axis.stride; --at) axes.of[at] = axes.of[at - 1];
+        axes.of[at] = axis;
+    }
+    return axes;
+}
+
+// Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in bytes.
+struct Pattern {
+    std::uint64_t first, length;
+    Axes axes;
+
+    std::uint64_t extent() const {
+        std::uint64_t bytes = length;
+        for (std::uint32_t i = 0; i < axes.count; ++i) bytes += (axes.of[i].count - 1) * axes.of[i].stride;
+        return bytes;
+    }
+
+    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by multiples of it. False: it does not repeat.
+    bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
+        part = {at, length, {}};
+        for (std::uint32_t i = 0; i < axes.count; ++i) {
+            if (axes.of[i].stride < period) part.axes.of[part.axes.count++] = axes.of[i];
+            else if (axes.of[i].stride % period != 0) return false;
+        }
+        return part.extent() <= period;
+    }
+};
+
+Pattern pattern_of(const TensorRows& rows) noexcept {
+    Pattern pattern{rows.first_byte(), std::uint64_t{rows.view.head_dim} * rows.view.element_bytes, axes_of(rows)};
+    for (std::uint32_t i = 0; i < pattern.axes.count; ++i) pattern.axes.of[i].stride *= rows.view.element_bytes;
+    return pattern;
+}
+
+// Whether two patterns share no byte: they are apart, or they alternate within a period that both have (packed QKV, planes, groups).
+bool disjoint(const Pattern& a, const Pattern& b) noexcept {
+    if (a.first + a.extent() <= b.first || b.first + b.extent() <= a.first) return true;
+    std::uint64_t period = 0;  // the longest
+    Pattern inner_a, inner_b;
+    for (const Axes* axes : {&a.axes, &b.axes}) {
+        for (std::uint32_t i = 0; i < axes->count; ++i) {
+            const std::uint64_t stride = axes->of[i].stride;
+            if (stride > period && a.within(stride, 0, inner_a) && b.within(stride, 0, inner_b)) period = stride;
+        }
+    }
+    if (period == 0) return false;
+    // On a circle of `period` bytes, seen from the start of a: b may reach over its end, into the next a.
+    a.within(period, 0, inner_a);
+    b.within(period, (b.first % period + period - a.first % period) % period, inner_b);
+    if (!disjoint(inner_a, inner_b)) return false;
+    inner_a.first = period;
+    return disjoint(inner_a, inner_b);
+}
+
+}  // namespace
+
+Status check_no_self_overlap(const TensorRows& rows) noexcept {
+    const Axes axes = axes_of(rows);
+    std::uint64_t covered = rows.view.head_dim;
+    for (std::uint32_t i = axes.count; i-- > 0;) {
+        const Axis& axis = axes.of[i];
+        if (axis.stride < covered) {
+            return error(Code::invalid_argument, "%s.%s is %" PRIu64 ": rows of %" PRIu64 " elements would overlap", axis.owner,
+                         axis.field, axis.stride, covered);
+        }
+        covered = multiply_add(axis.count - 1, axis.stride, covered);
+    }
+    return {};
+}
+
+bool disjoint(const TensorRows& a, const TensorRows& b) noexcept {
+    return a.tensor.where.buffer != b.tensor.where.buffer || disjoint(pattern_of(a), pattern_of(b));
+}
+
+}  // namespace vkrope

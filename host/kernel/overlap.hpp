@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What the tensors of a call share with each other, and their rows among themselves: pure arithmetic, no Vulkan call.
+#pragma once
+
+#include <limits>
+
+#include "kernel/view.hpp"
+#include "vkrope/kernel.hpp"
+
+namespace vkrope {
+
+inline constexpr std::uint64_t too_large = std::numeric_limits<std::uint64_t>::max();
+
+/// a * b + c, or too_large where it does not fit.
+constexpr std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
+    if (a == too_large || b == too_large || c == too_large) return too_large;
+    if (b != 0 && a > (too_large - 1 - c) / b) return too_large;
+    return a * b + c;
+}
+
+/// A tensor of a call while it is resolved to a View.
+struct TensorRows {
+    const char* name;
+    const Tensor& tensor;
+    std::uint32_t batch, tokens;
+    View& view;
+    std::uint32_t pages = 1;  ///< where rows are scattered
+    std::uint64_t span = 0;   ///< elements from the first one to behind the last one
+
+    std::uint64_t first_byte() const { return tensor.where.offset; }
+    std::uint64_t end_byte() const { return first_byte() + span * view.element_bytes; }
+    std::uint32_t groups() const { return view.heads / view.heads_per_group; }
+};
+
+/// Rows of an output must not overlap each other. The rule: every direction steps over all that the faster ones cover.
+Status check_no_self_overlap(const TensorRows& rows) noexcept;
+
+/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within a period that both have (packed QKV,
+/// planes, groups). False also where that can not be told.
+bool disjoint(const TensorRows& a, const TensorRows& b) noexcept;
+
+}  // namespace vkrope

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// On a GPU, an invocation takes four heads only where enough invocations remain to hide the latency of their loads.
+constexpr std::uint64_t many_invocations = std::uint64_t{1} << 18;
+
+using BindingOf = VkDescriptorBufferInfo Bindings::*;
+constexpr BindingOf read_bindings[] = {&Bindings::q_in, &Bindings::k_in, &Bindings::ids, &Bindings::slots, &Bindings::table};
+constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::status};
+
+std::uint64_t offset_and_strides(const View& view) noexcept {
+    return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
+}
+
+bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
+    return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
+           strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
+}
+
+Work work_of(const ResolvedCall& call, const Job& job) noexcept {
+    return {.z = call.batch,
+            .tokens = call.tokens,
+            .q_heads = job.q ? call.q.heads : 0,
+            .k_heads = job.k ? call.k.heads : 0,
+            .q_in_place = call.q.in_place,
+            .k_in_place = call.k.in_place};
+}
+
+// A lean module sees the one tensor of its job as first.
+Work as_module_sees(const Kernel& kernel, Work work) noexcept {
+    if (!kernel.lean || work.k_heads == 0) return work;
+    work.q_heads = work.k_heads;
+    work.q_in_place = work.k_in_place;
+    work.k_heads = 0;
+    work.k_in_place = false;
+    return work;
+}
+
+// The widest access that the tensors allow. The last pipeline of a part serves every call.
+const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
+    const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
+    const Work work = as_module_sees(kernel, work_of(call, job));
+    for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
+        const Variant& variant = pipelines[i].variant;
+        if ((job.q && !tensor_allows(call.q, variant.access)) || (job.k && !tensor_allows(call.k, variant.access))) continue;
+        const std::uint64_t items = items_per_token(job.part->info, variant, work) * work.tokens;
+        if (variant.heads_owned > 1 && items < (many_invocations + work.z - 1) / work.z) continue;
+        return pipelines[i];
+    }
+    return pipelines[job.part->pipeline_count - 1];
+}
+
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, bool key, std::uint32_t group_heads) noexcept {
+    const ResolvedTensor& tensor = key ? call.k : call.q;
+    Bound bound;
+    bound.add(key ? "k_in" : "q_in", tensor.in);
+    bound.add(key ? "k_out" : "q_out", tensor.out);
+    if (call.ids.buffer) bound.add("positions.ids", call.ids);
+    if (key && call.slots.buffer) bound.add("k_rows.slots", call.slots);
+    const Counts whole = {.batch = call.batch,
+                          .groups = tensor.heads / group_heads,
+                          .heads = group_heads,
+                          .tokens = call.tokens,
+                          .pages = tensor.pages};
+    Job alone = job;
+    alone.q = !key;
+    alone.k = key;
+    const Work work = as_module_sees(kernel, work_of(call, alone));
+    return tile(job.part->info, job.pipeline->variant, work, whole, group_heads, bound, kernel.storage_limits, kernel.dispatch_limits);
+}
+
+// Q and K in one dispatch for each sequence, or each group of heads, or in one for all: where both fit, and go along z in the same way.
+bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
+    const std::uint32_t q_groups = call.q.heads / call.q.group_heads, k_groups = call.k.heads / call.k.group_heads;
+    const std::uint32_t groups = q_groups > k_groups ? q_groups : k_groups;
+    if (call.q.heads % groups != 0 || call.k.heads % groups != 0) return false;
+    if ((q_groups != groups && q_groups != 1) || (k_groups != groups && k_groups != 1)) return false;
+    const Result<Tiling> q = tile_tensor(kernel, call, job, false, call.q.heads / groups);
+    const Result<Tiling> k = tile_tensor(kernel, call, job, true, call.k.heads / groups);
+    if (!q || !k) return false;
+    const auto undivided = [](const Tiling& tiling) {
+        return tiling.box.heads == tiling.whole.heads && tiling.box.tokens == tiling.whole.tokens &&
+               tiling.box.pages == tiling.whole.pages;
+    };
+    if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups) return false;
+    Work work = work_of(call, job);
+    work.q_heads = q->box.heads;
+    work.k_heads = k->box.heads;
+    const Variant& variant = job.pipeline->variant;
+    if (items_per_token(job.part->info, variant, work) > most_invocations(variant, kernel.dispatch_limits) / work.tokens) return false;
+    job.tiling = q.value;
+    job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
+    return true;
+}
+
+}  // namespace
+
+Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
+    Result<Jobs> result;
+    Jobs& jobs = result.value;
+    if (!kernel.module->counts && call.status.buffer) {
+        result.status = error(Code::limit_exceeded,
+                              "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                              wide_module(kernel.info.angles).storage_buffers, kernel.max_storage_buffers);
+        return result;
+    }
+    const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;
+    if (q && k && !kernel.lean) {
+        Job both = {.part = &kernel.q, .q = true, .k = true, .counts_positions = counts, .counts_slots = counts, .tiling = {}};
+        both.pipeline = &choose_pipeline(kernel, call, both);
+        if (tile_together(kernel, call, both)) {
+            jobs.of[jobs.count++] = both;
+            return result;
+        }
+    }
+    for (const bool key : {false, true}) {
+        if (!(key ? k : q)) continue;
+        Job& job = jobs.of[jobs.count];
+        job = {.part = key && kernel.lean ? &kernel.k : &kernel.q, .q = !key, .k = key, .tiling = {}};
+        job.counts_positions = counts && jobs.count == 0;  // a token counts once
+        job.counts_slots = counts && key && call.slots.buffer;
+        job.pipeline = &choose_pipeline(kernel, call, job);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, key, key ? call.k.group_heads : call.q.group_heads);
+        if (result.status = tiling.status; !result.status) return result;
+        job.tiling = tiling.value;
+        ++jobs.count;
+    }
+    return result;
+}
+
+namespace {
+
+// ---- Dispatches ----
+
+// Binds what a box touches of a tensor, whose rows are then where `side` says.
+VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box, bool z_is_group, const StorageLimits& limits,
+                             shader::Side& side) noexcept {
+    const std::uint64_t first = view.first_byte + offset_of(view, group_heads, box.first) * view.element_bytes;
+    const VkDescriptorBufferInfo bound =
+        binding_of(view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
+    const auto step = [](std::uint32_t count, std::uint64_t stride) { return count > 1 ? std::uint32_t(stride) : 0u; };
+    side.offset = std::uint32_t((first - bound.offset) / view.element_bytes);
+    side.head = step(box.count.heads, view.head);
+    if (view.page_size != 0) {
+        side.z = step(box.count.pages, view.batch);
+        side.token = step(view.page_size, view.token);
+        return bound;
+    }
+    side.z = z_is_group ? step(box.count.groups, view.group_step(group_heads)) : step(box.count.batch, view.batch);
+    side.token = step(box.count.tokens, view.token);
+    return bound;
+}
+
+Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Job& job, const Box& box) noexcept {
+    Dispatch dispatch = {.pipeline = job.pipeline, .bindings = {}, .shape = {}};
+    Bindings& bindings = dispatch.bindings;
+    shader::Push& push = dispatch.push;
+    const bool z_is_group = job.tiling.box.groups > 1;
+    Work work = work_of(resolved, job);
+    work.z = z_is_group ? box.count.groups : box.count.batch;
+    work.tokens = box.count.tokens;
+    const auto tensor = [&](const ResolvedTensor& of, std::uint32_t& heads, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out,
+                            shader::Side& in_side, shader::Side& out_side) {
+        const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
+        Box own = box;
+        if (job.q && job.k) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
+        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, in_side);
+        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, out_side);
+        heads = own.count.heads;
+    };
+    if (job.q) tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, push.first_in, push.first_out);
+    if (job.k) tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, push.second_in, push.second_out);
+    if (kernel.lean && job.k) {
+        push.first_in = push.second_in;
+        push.first_out = push.second_out;
+    }
+    work = as_module_sees(kernel, work);
+    dispatch.shape = dispatch_shape(job.part->info, job.pipeline->variant, work, kernel.dispatch_limits);
+
+    // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
+    const bool counts = box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == job.tiling.whole.pages;
+    push.tokens = work.tokens;
+    push.heads = work.q_heads | work.k_heads << 16;
+    push.flags = (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
+                 (work.q_in_place ? shader::flag_first_in_place : 0) | (work.k_in_place ? shader::flag_second_in_place : 0) |
+                 (counts && job.counts_positions ? shader::flag_count_positions : 0) |
+                 (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
+                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (resolved.gain != 1.0f ? shader::flag_gain : 0);
+    push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
+    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens;
+    shader::Side ids = {}, slots = {};
+    if (resolved.ids.buffer) bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids);
+    if (job.k && resolved.slots.buffer) bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots);
+    push.index_z = ids.z;
+    push.slot_z = slots.z;
+    push.page_size = resolved.page_size;
+    push.slot_first = box.first.pages * resolved.page_size;
+    push.slot_rows = box.count.pages * resolved.page_size;
+    if (push.flags & (shader::flag_count_positions | shader::flag_count_slots)) bindings.status = resolved.status;
+    bindings.table = resolved.table;
+    push.offsets = ids.offset | slots.offset << 8 | resolved.status_offset << 16 | resolved.table_offset << 24;
+    const AnglePlan& plan = *call.angles.plan;
+    push.table_rows = plan.rows;
+    push.table_stride = kernel.info.angles == AngleSource::direct_texture ? plan.fold_log2 : 2 * plan.pairs;
+    push.table_texels = plan.row_texels;
+    return dispatch;
+}
+
+// ---- Barriers between dispatches of one call ----
+
+bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) noexcept {
+    return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range && b.offset < a.offset + a.range;
+}
+
+// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows may still lie in overlapping ranges, as in
+// packed QKV, or because a binding starts lower than what it is for.
+bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
+    for (const BindingOf written : written_bindings) {
+        for (const BindingOf read : read_bindings) {
+            if (overlap(earlier.*written, later.*read) || overlap(earlier.*read, later.*written)) return true;
+        }
+        for (const BindingOf other : written_bindings) {
+            if (overlap(earlier.*written, later.*other)) return true;
+        }
+    }
+    return false;
+}
+
+// Makes `hull` reach around `bindings` too, buffer by buffer: a job binds one buffer for each purpose.
+void extend(Bindings& hull, const Bindings& bindings) noexcept {
+    const auto one = [&](BindingOf member) {
+        const VkDescriptorBufferInfo& next = bindings.*member;
+        VkDescriptorBufferInfo& all = hull.*member;
+        if (!next.buffer) return;
+        if (!all.buffer) {
+            all = next;
+            return;
+        }
+        const VkDeviceSize end = std::max(all.offset + all.range, next.offset + next.range);
+        all.offset = std::min(all.offset, next.offset);
+        all.range = end - all.offset;
+    };
+    for (const BindingOf member : read_bindings) one(member);
+    for (const BindingOf member : written_bindings) one(member);
+}
+
+}  // namespace
+
+Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
+    const std::uint64_t first = jobs_.of[0].tiling.count();
+    const Job& job = jobs_.of[index < first ? 0 : 1];
+    return dispatch_of(kernel_, call_, resolved_, job, job.tiling.at(index < first ? index : index - first));
+}
+
+bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
+    bool barrier = false;
+    if (conflict(since_barrier_, next)) {
+        for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i) barrier = conflict(at(i).bindings, next);
+    }
+    if (barrier) {
+        since_barrier_ = {};
+        first_since_barrier_ = index_;
+    }
+    extend(since_barrier_, next);
+    ++index_;
+    return barrier;
+}
+
+}  // namespace vkrope

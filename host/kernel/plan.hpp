@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What a call becomes: dispatches, each with its bindings, push constants and shape. Reads the kernel, makes no Vulkan call.
+#pragma once
+
+#include "kernel/kernel_object.hpp"
+#include "kernel/tiling.hpp"
+
+namespace vkrope {
+
+/// What one tiling of a call serves: Q and K, or one of them.
+struct Job {
+    const Part* part = nullptr;
+    const Pipeline* pipeline = nullptr;
+    bool q = false, k = false;
+    bool counts_positions = false, counts_slots = false;
+    Tiling tiling;
+};
+
+struct Jobs {
+    Job of[2];
+    std::uint32_t count = 0;
+
+    std::uint64_t dispatches() const noexcept {
+        std::uint64_t all = 0;
+        for (std::uint32_t i = 0; i < count; ++i) all += of[i].tiling.count();
+        return all;
+    }
+};
+
+/// limit_exceeded where the device can not do it.
+Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
+
+/// What a dispatch binds; unused members have no buffer.
+struct Bindings {
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, ids = {}, slots = {}, table = {};  ///< read
+    VkDescriptorBufferInfo q_out = {}, k_out = {}, status = {};                     ///< written
+};
+
+/// One box of a job.
+struct Dispatch {
+    const Pipeline* pipeline = nullptr;
+    Bindings bindings;
+    shader::Push push = {};
+    DispatchShape shape;
+};
+
+/// The dispatches of a call, in order. Borrows what it is made of.
+class DispatchSequence {
+   public:
+    DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Jobs& jobs) noexcept
+        : kernel_(kernel), call_(call), resolved_(resolved), jobs_(jobs) {}
+
+    Dispatch at(std::uint64_t index) const noexcept;
+
+    /// Whether `next`, the one after those that this was asked about, has to wait for one of them: their bound ranges overlap, and one of the
+    /// two writes.
+    bool needs_barrier(const Bindings& next) noexcept;
+
+   private:
+    const Kernel& kernel_;
+    const Call& call_;
+    const ResolvedCall& resolved_;
+    const Jobs& jobs_;
+    std::uint64_t index_ = 0, first_since_barrier_ = 0;
+    Bindings since_barrier_;  // hulls of what the dispatches since the last barrier bind: what meets no hull meets none of them
+};
+
+}  // namespace vkrope

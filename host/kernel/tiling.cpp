@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/tiling.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
+    return (value + by - 1) / by;
+}
+
+// The members of Counts, in the order in which boxes are counted, slowest first.
+using Along = std::uint32_t Counts::*;
+constexpr Along tokens_first[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
+constexpr Along heads_first[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
+constexpr std::uint32_t directions = 5;
+
+// Elements from one step of a direction to the next.
+std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along direction) {
+    if (direction == &Counts::heads) return view.head;
+    if (direction == &Counts::groups) return view.group_step(group_heads);
+    if (view.page_size != 0) return direction == &Counts::pages ? view.batch : 0;
+    return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
+}
+
+// Makes the box smaller, along the direction of the largest step first, until a binding holds what it spans of `view`.
+bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, Counts& box) {
+    if (binding_of(view.buffer, view.first_byte, span_of(view, group_heads, box) * view.element_bytes, limits).range <= limits.range)
+        return true;
+    // A box in the middle may start anywhere between two offsets that the device can bind, and end anywhere in a word.
+    const std::uint64_t lost = std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
+    const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
+    while (span_of(view, group_heads, box) > room) {
+        Along widest = nullptr;
+        for (const Along direction : tokens_first) {
+            if (box.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
+            if (!widest || step_of(view, group_heads, direction) > step_of(view, group_heads, widest)) widest = direction;
+        }
+        if (!widest) return false;
+        box.*widest = 1;
+        const std::uint64_t rest = span_of(view, group_heads, box);
+        if (rest <= room) box.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
+    }
+    return true;
+}
+
+}  // namespace
+
+std::uint64_t Tiling::count() const noexcept {
+    std::uint64_t boxes = 1;
+    for (const Along direction : tokens_first) boxes *= divide_up(whole.*direction, box.*direction);
+    return boxes;
+}
+
+Box Tiling::at(std::uint64_t index) const noexcept {
+    Box part;
+    const auto& order = heads_outer ? heads_first : tokens_first;
+    for (std::uint32_t i = directions; i-- > 0;) {
+        const Along direction = order[i];
+        const std::uint64_t steps = divide_up(whole.*direction, box.*direction);
+        part.first.*direction = std::uint32_t(index % steps * (box.*direction));
+        part.count.*direction = std::min(box.*direction, whole.*direction - part.first.*direction);
+        index /= steps;
+    }
+    return part;
+}
+
+Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole, std::uint32_t group_heads,
+                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept {
+    Result<Tiling> result;
+    Tiling& tiling = result.value;
+    tiling = {.whole = whole, .box = whole};
+    Counts& box = tiling.box;
+
+    bool even = true;
+    for (std::uint32_t i = 0; i < bound.count; ++i) even = even && bound.views[i]->steps_evenly(group_heads);
+    if (!even || whole.groups < whole.batch) {
+        box.groups = 1;
+    } else {
+        box.batch = 1;
+    }
+    box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
+    box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
+    box.heads = std::min(box.heads, most_heads);
+
+    for (std::uint32_t i = 0; i < bound.count; ++i) {
+        if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
+        result.status = error(Code::limit_exceeded,
+                              "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+                              bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
+        return result;
+    }
+
+    const std::uint64_t most = most_invocations(variant, dispatch);
+    const auto items = [&] {
+        Work one = work;
+        (one.q_heads != 0 ? one.q_heads : one.k_heads) = box.heads;
+        return items_per_token(info, variant, one);
+    };
+    while (items() > most && box.heads > 1) box.heads = box.heads / 2;
+    if (items() > most) {
+        result.status = error(Code::limit_exceeded, "%s: one row takes %" PRIu64 " invocations, the device dispatches %" PRIu64 " at most",
+                              bound.names[0], items(), most);
+        return result;
+    }
+    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most / items()));
+    const View& out = *bound.views[1];
+    tiling.heads_outer = out.page_size == 0 && out.head > out.token;
+    return result;
+}
+
+}  // namespace vkrope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Where the rows of a tensor are, in 64 bits: pure arithmetic, no Vulkan call.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+
+namespace vkrope {
+
+/// How many of each, or the first of each. Heads are those of one group; pages are those of a scattered tensor.
+struct Counts {
+    std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1;
+};
+
+/// A part of a call: in every direction, `count` from `first` on.
+struct Box {
+    Counts first = {0, 0, 0, 0, 0}, count;
+};
+
+/// One tensor of a call, or its ids or slots, which then have one "channel" of 4 or 8 bytes. Strides are in elements, and 0 along a
+/// direction that has one step.
+struct View {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    std::uint64_t first_byte = 0;  ///< in the buffer
+    std::uint32_t element_bytes = 4;
+    std::uint32_t head_dim = 1;         ///< channels of a row
+    std::uint32_t heads = 1;            ///< of all groups
+    std::uint32_t heads_per_group = 1;  ///< equal to `heads`: one group
+    std::uint64_t batch = 0, token = 0, group = 0, head = 0;
+    std::uint32_t page_size = 0;  ///< rows of a page; above 0, `batch` steps by page and `token` by row of a page, whatever the token
+
+    /// Elements from the first row to that of head `index`, counted over all groups.
+    std::uint64_t head_offset(std::uint64_t index) const noexcept {
+        return index / heads_per_group * group + index % heads_per_group * head;
+    }
+
+    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them, lie at equal distances.
+    bool steps_evenly(std::uint32_t group_heads) const noexcept {
+        return group_heads == heads_per_group || heads_per_group == heads;
+    }
+    std::uint64_t group_step(std::uint32_t group_heads) const noexcept {
+        return group_heads == heads_per_group ? group : group_heads * head;
+    }
+};
+
+/// Elements from the tensor's first row to the first row of a part.
+std::uint64_t offset_of(const View& view, std::uint32_t group_heads, const Counts& first) noexcept;
+
+/// Elements from the first channel of such a part to behind its last one. More than one group: they lie at equal distances.
+std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts& count) noexcept;
+
+/// The limits that a binding is held against.
+struct StorageLimits {
+    VkDeviceSize offset_alignment = 256;  ///< minStorageBufferOffsetAlignment, a power of two of 256 at most
+    VkDeviceSize range = 1u << 27;        ///< maxStorageBufferRange, bytes
+};
+
+/// The binding for `bytes` bytes from byte `first` on: whole words, from the next lower offset that the device and 16 bytes allow.
+VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes, const StorageLimits& limits) noexcept;
+
+}  // namespace vkrope
