@@ -23,7 +23,8 @@ Unit vkrope_flip(Unit u, bool flip) {
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row wide.
+// cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row
+// wide.
 void vkrope_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
     vec4 t0 = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);

@@ -13,8 +13,8 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0. "First" is Q, "second" is K. Every number keeps its meaning in every module, present or not; a module
-// declares only what its own code names (shaders/README.md has the table).
+// Bindings of descriptor set 0. "First" is Q, "second" is K. Every number keeps its meaning in every module, present or not; a
+// module declares only what its own code names (shaders/README.md has the table).
 VKROPE_CONSTANT binding_first_in = 0;
 VKROPE_CONSTANT binding_first_out = 1;  // the same buffer as 0 when in place
 VKROPE_CONSTANT binding_second_in = 2;
@@ -77,8 +77,8 @@ VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequ
 VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_gain = 128;           // cos and sin are multiplied by Push::gain
 
-// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding, z steps by sequence or by group of heads.
-// Scattered: z steps by page, token by row of a page.
+// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding, z steps by sequence or by group of
+// heads. Scattered: z steps by page, token by row of a page.
 struct Side {
     uint offset, z, token, head;
 };

@@ -2,8 +2,8 @@
 // Rotates Q and K: index -> load -> rotate -> store. One module for each kind of angle table; everything else is specialised.
 //
 // One invocation owns, in the rows of one token, the same run of units for one or more heads, so that cos and sin are read once
-// and shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token count
-// units first, then heads, then tokens; z is the sequence, or the group of heads.
+// and shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token
+// count units first, then heads, then tokens; z is the sequence, or the group of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require

@@ -116,6 +116,7 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     plan.rows = c.rows;
     plan.fold_log2 = c.fold_log2;
     plan.row_texels = c.row_texels;
+    if (c.attention_factor != 0) plan.attention_factor = c.attention_factor;
     return {};
 }
 
@@ -131,6 +132,7 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
     c.fold_log2 = plan.fold_log2;
     c.row_texels = plan.row_texels;
     c.bytes = plan.bytes;
+    c.attention_factor = plan.attention_factor;
     return c;
 }
 

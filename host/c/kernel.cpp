@@ -61,6 +61,8 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.mapping = Mapping(c.mapping);
     if (c.pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(c.pairing_out - 1);
     info.scatter_k = c.scatter_k;
+    static_assert(VKROPE_MAX_WINDOWS == max_windows);
+    for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
     return {};
 }
 
@@ -97,6 +99,8 @@ Status read_rows(const vkrope_rows* from, Rows& rows) {
     if (c.page_size != 0) rows.page_size = c.page_size;
     rows.page_stride = c.page_stride;
     rows.row_stride = c.row_stride;
+    rows.int64 = c.int64_slots;
+    rows.batch_stride = c.batch_stride;
     return {};
 }
 
@@ -179,6 +183,19 @@ void vkrope_arena_reset(vkrope_arena* arena) {
 
 void vkrope_arena_destroy(vkrope_arena* arena) {
     destroy(unwrap(arena));
+}
+
+vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call, uint64_t* dispatches,
+                                    vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(dispatches, "dispatches"); !s) return s;
+        AnglePlan plan;
+        Call converted;
+        if (Status s = read_call(call, plan, converted); !s) return s;
+        const Result<std::uint64_t> counted = vkrope::dispatches(unwrap(kernel), converted);
+        *dispatches = counted.value;
+        return counted.status;
+    });
 }
 
 vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error) {

@@ -46,7 +46,8 @@ Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorS
 
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) {
     if (!kernel) return {error(Code::invalid_argument, "kernel is null"), nullptr};
-    if (calls == 0 || calls > 65536) return {error(Code::invalid_argument, "calls is %u: it must be 1 to 65536", calls), nullptr};
+    if (calls == 0 || calls > most_calls)
+        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, most_calls), nullptr};
     if (kernel->device.enabled & push_descriptor) {
         return {error(Code::invalid_argument, "kernel: it was created with push descriptors enabled and needs no arena"), nullptr};
     }

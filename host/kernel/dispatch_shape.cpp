@@ -93,7 +93,8 @@ std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& lim
     return (rows == 0 ? groups : rows * columns) * variant.workgroup_size;
 }
 
-DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work, const DispatchLimits& limits) noexcept {
+DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
+                             const DispatchLimits& limits) noexcept {
     const std::uint64_t groups = divide_up(items_per_token(info, variant, work) * work.tokens, variant.workgroup_size);
     DispatchShape shape;
     // Along x as far as it goes, the rest along y; the last row may reach past the end, which the shader checks.

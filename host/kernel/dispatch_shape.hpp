@@ -48,8 +48,8 @@ Windows windows_of(const KernelInfo& info) noexcept;
 /// Whether the widths and windows of Q and K allow this access at all; strides and offsets decide per call.
 bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// Whether rows allow it whose distances from a 16-byte boundary, in elements, are the multiples of what these bits have in common: the
-/// first offset and all strides, combined by or.
+/// Whether rows allow it whose distances from a 16-byte boundary, in elements, are the multiples of what these bits have in common:
+/// the first offset and all strides, combined by or.
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides, std::uint32_t access) noexcept;
 
 /// What a pipeline for this access is specialised to. many_heads: four heads an invocation, on a GPU.
@@ -62,6 +62,7 @@ std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, co
 std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept;
 
 /// Workgroups along x, y and z, for no more than most_invocations() and no more z than the device counts.
-DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work, const DispatchLimits& limits) noexcept;
+DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
+                             const DispatchLimits& limits) noexcept;
 
 }  // namespace vkrope

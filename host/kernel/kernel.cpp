@@ -102,8 +102,8 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     return constants;
 }
 
-// The variants that record() may want for one part: each kind of access that the widths allow, with four heads and with one. A lean part
-// leaves out four: Q's and K's pipelines share the room.
+// The variants that record() may want for one part: each kind of access that the widths allow, with four heads and with one. A lean
+// part leaves out four: Q's and K's pipelines share the room.
 void choose_variants(Kernel& kernel, Part& part, bool cpu) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower

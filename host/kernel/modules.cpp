@@ -23,7 +23,8 @@ constexpr std::uint8_t buffer_lean_words[] = {
 constexpr VkDescriptorType storage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 constexpr Binding first_in = {shader::binding_first_in, storage}, first_out = {shader::binding_first_out, storage};
 constexpr Binding second_in = {shader::binding_second_in, storage}, second_out = {shader::binding_second_out, storage};
-constexpr Binding ids = {shader::binding_index_a, storage}, slots = {shader::binding_index_b, storage}, status = {shader::binding_status, storage};
+constexpr Binding ids = {shader::binding_index_a, storage}, slots = {shader::binding_index_b, storage},
+                  status = {shader::binding_status, storage};
 constexpr Binding table = {shader::binding_table, storage};
 constexpr Binding texture = {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE};
 

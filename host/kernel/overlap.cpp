@@ -51,12 +51,15 @@ struct Pattern {
         return bytes;
     }
 
-    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by multiples of it. False: it does not repeat.
+    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by multiples of it. False: it does not
+    // repeat.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
         part = {at, length, {}};
         for (std::uint32_t i = 0; i < axes.count; ++i) {
-            if (axes.of[i].stride < period) part.axes.of[part.axes.count++] = axes.of[i];
-            else if (axes.of[i].stride % period != 0) return false;
+            if (axes.of[i].stride < period)
+                part.axes.of[part.axes.count++] = axes.of[i];
+            else if (axes.of[i].stride % period != 0)
+                return false;
         }
         return part.extent() <= period;
     }
@@ -68,7 +71,8 @@ Pattern pattern_of(const TensorRows& rows) noexcept {
     return pattern;
 }
 
-// Whether two patterns share no byte: they are apart, or they alternate within a period that both have (packed QKV, planes, groups).
+// Whether two patterns share no byte: they are apart, or they alternate within a period that both have (packed QKV, planes,
+// groups).
 bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     if (a.first + a.extent() <= b.first || b.first + b.extent() <= a.first) return true;
     std::uint64_t period = 0;  // the longest

@@ -35,8 +35,8 @@ struct TensorRows {
 /// Rows of an output must not overlap each other. The rule: every direction steps over all that the faster ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;
 
-/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within a period that both have (packed QKV,
-/// planes, groups). False also where that can not be told.
+/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within a period that both have (packed
+/// QKV, planes, groups). False also where that can not be told.
 bool disjoint(const TensorRows& a, const TensorRows& b) noexcept;
 
 }  // namespace vkrope

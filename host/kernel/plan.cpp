@@ -59,7 +59,8 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, 
     return pipelines[job.part->pipeline_count - 1];
 }
 
-Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, bool key, std::uint32_t group_heads) noexcept {
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, bool key,
+                           std::uint32_t group_heads) noexcept {
     const ResolvedTensor& tensor = key ? call.k : call.q;
     Bound bound;
     bound.add(key ? "k_in" : "q_in", tensor.in);
@@ -75,10 +76,12 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     alone.q = !key;
     alone.k = key;
     const Work work = as_module_sees(kernel, work_of(call, alone));
-    return tile(job.part->info, job.pipeline->variant, work, whole, group_heads, bound, kernel.storage_limits, kernel.dispatch_limits);
+    return tile(job.part->info, job.pipeline->variant, work, whole, group_heads, bound, kernel.storage_limits,
+                kernel.dispatch_limits);
 }
 
-// Q and K in one dispatch for each sequence, or each group of heads, or in one for all: where both fit, and go along z in the same way.
+// Q and K in one dispatch for each sequence, or each group of heads, or in one for all: where both fit, and go along z in the same
+// way.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
     const std::uint32_t q_groups = call.q.heads / call.q.group_heads, k_groups = call.k.heads / call.k.group_heads;
     const std::uint32_t groups = q_groups > k_groups ? q_groups : k_groups;
@@ -96,7 +99,8 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
     work.q_heads = q->box.heads;
     work.k_heads = k->box.heads;
     const Variant& variant = job.pipeline->variant;
-    if (items_per_token(job.part->info, variant, work) > most_invocations(variant, kernel.dispatch_limits) / work.tokens) return false;
+    if (items_per_token(job.part->info, variant, work) > most_invocations(variant, kernel.dispatch_limits) / work.tokens)
+        return false;
     job.tiling = q.value;
     job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
     return true;
@@ -108,14 +112,16 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Result<Jobs> result;
     Jobs& jobs = result.value;
     if (!kernel.module->counts && call.status.buffer) {
-        result.status = error(Code::limit_exceeded,
-                              "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                              wide_module(kernel.info.angles).storage_buffers, kernel.max_storage_buffers);
+        result.status =
+            error(Code::limit_exceeded,
+                  "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                  wide_module(kernel.info.angles).storage_buffers, kernel.max_storage_buffers);
         return result;
     }
     const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;
     if (q && k && !kernel.lean) {
-        Job both = {.part = &kernel.q, .q = true, .k = true, .counts_positions = counts, .counts_slots = counts, .tiling = {}};
+        Job both = {.part = &kernel.q, .q = true, .k = true, .counts_positions = counts, .tiling = {}};
+        both.counts_slots = counts && call.slots.buffer;
         both.pipeline = &choose_pipeline(kernel, call, both);
         if (tile_together(kernel, call, both)) {
             jobs.of[jobs.count++] = both;
@@ -142,8 +148,8 @@ namespace {
 // ---- Dispatches ----
 
 // Binds what a box touches of a tensor, whose rows are then where `side` says.
-VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box, bool z_is_group, const StorageLimits& limits,
-                             shader::Side& side) noexcept {
+VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box, bool z_is_group,
+                             const StorageLimits& limits, shader::Side& side) noexcept {
     const std::uint64_t first = view.first_byte + offset_of(view, group_heads, box.first) * view.element_bytes;
     const VkDescriptorBufferInfo bound =
         binding_of(view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
@@ -160,7 +166,8 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Job& job, const Box& box) noexcept {
+Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Job& job,
+                     const Box& box) noexcept {
     Dispatch dispatch = {.pipeline = job.pipeline, .bindings = {}, .shape = {}};
     Bindings& bindings = dispatch.bindings;
     shader::Push& push = dispatch.push;
@@ -187,7 +194,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     dispatch.shape = dispatch_shape(job.part->info, job.pipeline->variant, work, kernel.dispatch_limits);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
-    const bool counts = box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == job.tiling.whole.pages;
+    const bool counts =
+        box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == job.tiling.whole.pages;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
@@ -221,8 +229,8 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
     return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range && b.offset < a.offset + a.range;
 }
 
-// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows may still lie in overlapping ranges, as in
-// packed QKV, or because a binding starts lower than what it is for.
+// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows may still lie in overlapping
+// ranges, as in packed QKV, or because a binding starts lower than what it is for.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (const BindingOf written : written_bindings) {
         for (const BindingOf read : read_bindings) {

@@ -52,8 +52,8 @@ class DispatchSequence {
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Whether `next`, the one after those that this was asked about, has to wait for one of them: their bound ranges overlap, and one of the
-    /// two writes.
+    /// Whether `next`, the one after those that this was asked about, has to wait for one of them: their bound ranges overlap, and
+    /// one of the two writes.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:

@@ -16,12 +16,13 @@ struct Writes {
     VkDescriptorImageInfo image;
 };
 
-// A binding that the call leaves unused gets a buffer that the call uses the same way: read where it is read, written where it is written,
-// so that nobody has to synchronise more than what the call really touches.
+// A binding that the call leaves unused gets a buffer that the call uses the same way: read where it is read, written where it is
+// written, so that nobody has to synchronise more than what the call really touches.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t binding) noexcept {
     const VkDescriptorBufferInfo& in = of.q_in.buffer ? of.q_in : of.k_in;
     const VkDescriptorBufferInfo& out = of.q_out.buffer ? of.q_out : of.k_out;
-    const auto or_else = [](const VkDescriptorBufferInfo& used, const VkDescriptorBufferInfo& other) -> const VkDescriptorBufferInfo& {
+    const auto or_else = [](const VkDescriptorBufferInfo& used,
+                            const VkDescriptorBufferInfo& other) -> const VkDescriptorBufferInfo& {
         return used.buffer ? used : other;
     };
     switch (binding) {
@@ -65,8 +66,9 @@ Status check_arena(const Kernel& kernel, const DescriptorArena* arena) noexcept 
 
 Status check_sets(const Kernel& kernel, const DescriptorArena* arena, std::uint64_t needed) noexcept {
     if ((kernel.device.enabled & push_descriptor) || free_sets(*arena) >= needed) return {};
-    return error(Code::limit_exceeded, "arena: the call needs %" PRIu64 " of its %u sets, %u are left; reset it or make a larger one",
-                 needed, capacity(*arena), free_sets(*arena));
+    return error(Code::limit_exceeded,
+                 "arena: the call needs %" PRIu64 " of its %u sets, %u are left; reset it or make a larger one", needed,
+                 capacity(*arena), free_sets(*arena));
 }
 
 void bind(VkCommandBuffer commands, const Kernel& kernel, const Bindings& bindings, const Angles& angles,

@@ -30,7 +30,8 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
 
 // Makes the box smaller, along the direction of the largest step first, until a binding holds what it spans of `view`.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, Counts& box) {
-    if (binding_of(view.buffer, view.first_byte, span_of(view, group_heads, box) * view.element_bytes, limits).range <= limits.range)
+    if (binding_of(view.buffer, view.first_byte, span_of(view, group_heads, box) * view.element_bytes, limits).range <=
+        limits.range)
         return true;
     // A box in the middle may start anywhere between two offsets that the device can bind, and end anywhere in a word.
     const std::uint64_t lost = std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
@@ -70,8 +71,9 @@ Box Tiling::at(std::uint64_t index) const noexcept {
     return part;
 }
 
-Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole, std::uint32_t group_heads,
-                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept {
+Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole,
+                    std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
+                    const DispatchLimits& dispatch) noexcept {
     Result<Tiling> result;
     Tiling& tiling = result.value;
     tiling = {.whole = whole, .box = whole};
@@ -90,9 +92,10 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
 
     for (std::uint32_t i = 0; i < bound.count; ++i) {
         if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
-        result.status = error(Code::limit_exceeded,
-                              "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
-                              bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
+        result.status =
+            error(Code::limit_exceeded,
+                  "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+                  bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
         return result;
     }
 
@@ -104,8 +107,9 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
     };
     while (items() > most && box.heads > 1) box.heads = box.heads / 2;
     if (items() > most) {
-        result.status = error(Code::limit_exceeded, "%s: one row takes %" PRIu64 " invocations, the device dispatches %" PRIu64 " at most",
-                              bound.names[0], items(), most);
+        result.status =
+            error(Code::limit_exceeded, "%s: one row takes %" PRIu64 " invocations, the device dispatches %" PRIu64 " at most",
+                  bound.names[0], items(), most);
         return result;
     }
     box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most / items()));

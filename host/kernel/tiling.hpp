@@ -17,7 +17,8 @@ struct Tiling {
     Box at(std::uint64_t index) const noexcept;
 };
 
-/// What is bound for Q or K, and therefore has to fit maxStorageBufferRange: input, output, and where there are such, ids and slots.
+/// What is bound for Q or K, and therefore has to fit maxStorageBufferRange: input, output, and where there are such, ids and
+/// slots.
 struct Bound {
     static constexpr std::uint32_t most = 4;
     const char* names[most] = {};
@@ -30,10 +31,12 @@ struct Bound {
     }
 };
 
-/// Cuts `whole` so that what is bound fits the range, and the invocations fit the device. limit_exceeded where one head row does not.
+/// Cuts `whole` so that what is bound fits the range, and the invocations fit the device. limit_exceeded where one head row does
+/// not.
 ///
 /// work  the whole call; only one of Q and K has heads
-Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole, std::uint32_t group_heads,
-                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept;
+Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole,
+                    std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
+                    const DispatchLimits& dispatch) noexcept;
 
 }  // namespace vkrope

@@ -54,12 +54,13 @@ Status check_windows(const KernelInfo& info) noexcept {
             return error(Code::invalid_argument, "windows[%u].rotary_dim is 0: its offset is %u", i, window.offset);
         }
         if (i > 0 && info.windows[i - 1].rotary_dim == 0)
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: windows[%u] is absent", i, window.rotary_dim, i - 1);
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: windows[%u] is absent", i, window.rotary_dim,
+                         i - 1);
         if (window.rotary_dim % 2 != 0)
             return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i, window.rotary_dim);
         if (window.offset < end) {
-            return error(Code::invalid_argument, "windows[%u].offset is %u: windows[%u] ends at %" PRIu64 "; they must not overlap", i,
-                         window.offset, i - 1, end);
+            return error(Code::invalid_argument, "windows[%u].offset is %u: windows[%u] ends at %" PRIu64 "; they must not overlap",
+                         i, window.offset, i - 1, end);
         }
         end = std::uint64_t{window.offset} + window.rotary_dim;
         sum += window.rotary_dim;
@@ -70,7 +71,8 @@ Status check_windows(const KernelInfo& info) noexcept {
 
 // ---- Tensors ----
 
-Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed, std::uint64_t& stride) noexcept {
+Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed,
+                      std::uint64_t& stride) noexcept {
     if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name, field, given);
     stride = given == 0 ? packed : std::uint64_t(given);
     return {};
@@ -81,10 +83,12 @@ Status resolve_heads(const TensorRows& rows, bool input) noexcept {
     View& view = rows.view;
     view.heads = view.heads_per_group = tensor.heads;
     if (tensor.head_stride == broadcast) {
-        if (!input) return error(Code::invalid_argument, "%s.head_stride is broadcast: an output has a row for each head", rows.name);
+        if (!input)
+            return error(Code::invalid_argument, "%s.head_stride is broadcast: an output has a row for each head", rows.name);
         if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
-            return error(Code::invalid_argument, "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and group_stride too",
-                         rows.name, tensor.heads_per_group);
+            return error(Code::invalid_argument,
+                         "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and group_stride too", rows.name,
+                         tensor.heads_per_group);
         }
         return {};
     }
@@ -95,8 +99,8 @@ Status resolve_heads(const TensorRows& rows, bool input) noexcept {
                      tensor.group_stride);
     }
     if (tensor.heads % tensor.heads_per_group != 0) {
-        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u", rows.name, tensor.heads_per_group,
-                     tensor.heads);
+        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u", rows.name,
+                     tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
     if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group); !s) return s;
@@ -144,7 +148,8 @@ Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
     if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
-        return error(Code::invalid_argument, "k_out.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
+        return error(Code::invalid_argument,
+                     "k_out.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
                      tensor.token_stride != 0 ? "token_stride" : "batch_stride",
                      tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
@@ -210,8 +215,8 @@ Result<bool> check_in_place(const KernelInfo& info, const Width& width, const Te
                 {}};
     }
     if (info.pairing_out && *info.pairing_out != info.pairing) {
-        return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing", in.name,
-                      out.name),
+        return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing",
+                      in.name, out.name),
                 {}};
     }
     return {{}, true};
@@ -231,8 +236,8 @@ Status check_words(const char* name, const VkDescriptorBufferInfo& where, std::u
     if (where.offset % 4 != 0)
         return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
     if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2)) return {};
-    return error(Code::invalid_argument, "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", name,
-                 where.range, bytes);
+    return error(Code::invalid_argument, "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE",
+                 name, where.range, bytes);
 }
 
 // Such a buffer, bound whole.
@@ -353,15 +358,15 @@ struct Words {
 
 Words words_of(const char* name, const View& view, const Call& call) noexcept {
     if (!view.buffer) return {name, VK_NULL_HANDLE, 0, 0};
-    return {name, view.buffer, view.first_byte,
-            view.first_byte + words_of(view, call) * 4};
+    return {name, view.buffer, view.first_byte, view.first_byte + words_of(view, call) * 4};
 }
 
 Words words_of(const char* name, const VkDescriptorBufferInfo& where, const VkDescriptorBufferInfo& bound) noexcept {
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
 }
 
-// Ids, slots and table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then inputs.
+// Ids, slots and table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then
+// inputs.
 Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 4>& tensors) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);

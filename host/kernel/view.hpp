@@ -28,7 +28,8 @@ struct View {
     std::uint32_t heads = 1;            ///< of all groups
     std::uint32_t heads_per_group = 1;  ///< equal to `heads`: one group
     std::uint64_t batch = 0, token = 0, group = 0, head = 0;
-    std::uint32_t page_size = 0;  ///< rows of a page; above 0, `batch` steps by page and `token` by row of a page, whatever the token
+    std::uint32_t page_size =
+        0;  ///< rows of a page; above 0, `batch` steps by page and `token` by row of a page, whatever the token
 
     /// Elements from the first row to that of head `index`, counted over all groups.
     std::uint64_t head_offset(std::uint64_t index) const noexcept {

@@ -127,8 +127,18 @@ struct HostRotation::Impl {
         const Result<const Kernel*> made = device->kernel_for(info);
         if (!made) return made.status;
         kernel = made.value;
+        return {};
+    }
+
+    Status make_arena() {
         if (device->ref.enabled & push_descriptor) return {};
-        const Result<DescriptorArena*> sets = create_arena(kernel, 2);  // Q and K apart, where the device binds few buffers
+        const Result<std::uint64_t> needed = dispatches(kernel, call(Direction::forward));
+        if (!needed) return needed.status;
+        if (needed.value > most_calls) {
+            return error(Code::limit_exceeded, "shape: it takes %llu dispatches on this device, an arena holds %u",
+                         static_cast<unsigned long long>(needed.value), most_calls);
+        }
+        const Result<DescriptorArena*> sets = create_arena(kernel, std::max(std::uint32_t(needed.value), 1u));
         arena.reset(sets.value);
         return sets.status;
     }
@@ -171,6 +181,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
         status = table.status;
         impl.table = std::move(table.value);
+        if (status) status = impl.make_arena();
         return made;
     });
 }

@@ -15,9 +15,11 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     if (!rotation.rotates) {
         fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding", options.model.path);
     }
-    if (options.gain != Gain::apply && rotation.attention_factor != 1.0) {
-        fail(ExitCode::usage, "--gain: {} is not supported yet where the model's attention factor is {}, not 1",
-             word_for(gains, options.gain), rotation.attention_factor);
+    // The table is made for this run alone: with the factor that is wanted, the result is as exact as any.
+    switch (options.gain) {
+        case Gain::apply: break;
+        case Gain::omit: rotation.attention_factor = 1; break;
+        case Gain::divide_out: rotation.attention_factor = 1 / rotation.attention_factor; break;
     }
     return rotation;
 }

@@ -50,8 +50,7 @@ TEST_CASE("invocations: in place moves the window, out of place the whole row") 
     // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
     CHECK(items_per_token(partial, gpu,
                           {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true, .k_in_place = true}) == 3 * 7);
-    CHECK(items_per_token(partial, gpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) ==
-          3 * 5 + 12 * 2);
+    CHECK(items_per_token(partial, gpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) == 3 * 5 + 12 * 2);
     const Variant four = variant_for(partial, false, shader::access_wide, true, limits);
     CHECK(items_per_token(partial, four, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 12 * 2 + 12 * 1);
     // All heads of a token, 64 bytes of a row: 4 steps an invocation.

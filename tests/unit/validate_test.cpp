@@ -163,8 +163,8 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.group_stride = c.q_out.group_stride = 24;
         },
         "q_out.group_stride is 24: rows of 32 elements would overlap");
-    breaks_record(
-        [](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; }, "q_in and q_out are in place: the kernel's pairing_out");
+    breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
+                  "q_in and q_out are in place: the kernel's pairing_out");
 }
 
 TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
@@ -268,7 +268,8 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     KernelInfo i = info();
     i.scatter_k = true;
     Call good = call();
-    good.k_out = tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
+    good.k_out =
+        tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
     good.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
     good.k_rows.page_size = 4;
     const auto resolved = validate(i, limits, good);
@@ -285,7 +286,12 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         expect(validate(changed, limits, c).status, Code::invalid_argument, names);
     };
     breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "k_rows: the kernel was created without scatter_k");
-    breaks([](KernelInfo& k, Call& c) { k.scatter_k = false; c.k_rows = {.page_stride = 64}; }, "k_rows: the kernel was created without");
+    breaks(
+        [](KernelInfo& k, Call& c) {
+            k.scatter_k = false;
+            c.k_rows = {.page_stride = 64};
+        },
+        "k_rows: the kernel was created without");
     breaks([](KernelInfo&, Call& c) { c.k_rows.slots = {}; }, "k_rows.slots.buffer is null");
     breaks([](KernelInfo&, Call& c) { c.k_rows.slots.range = 31; }, "k_rows.slots.range is 31 bytes: it must be at least 32");
     breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; }, "k_rows.slots.range is 32 bytes: it must be at least 64");
@@ -293,12 +299,18 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: rows of 32 elements would overlap");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; }, "k_rows.page_stride is 127: rows of 128 elements would overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; },
+           "k_rows.page_stride is 127: rows of 128 elements would overlap");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = -2; }, "k_rows.page_stride is -2");
     breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; }, "k_out.token_stride is 32: with k_rows it must be 0");
     breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
     breaks([](KernelInfo&, Call& c) { c.k_rows.slots.offset = 1024; }, "k_out and k_rows.slots overlap");
-    breaks_create([](DeviceRef&, KernelInfo& k) { k.scatter_k = true; k.k = {}; }, "scatter_k: k.head_dim is 0");
+    breaks_create(
+        [](DeviceRef&, KernelInfo& k) {
+            k.scatter_k = true;
+            k.k = {};
+        },
+        "scatter_k: k.head_dim is 0");
 }
 
 TEST_CASE("rows that alternate are apart, at every level") {

@@ -70,8 +70,8 @@ struct KernelInfo {
     Mapping mapping = Mapping::by_device;
     std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
     bool scatter_k = false;                   ///< k_out's rows go where Call::k_rows says
-    /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the angle table
-    /// are numbered window after window. All zero: one window.
+    /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the
+    /// angle table are numbered window after window. All zero: one window.
     Window windows[max_windows] = {};
 };
 
@@ -85,7 +85,13 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 /// No command buffer that uses the kernel may be pending, no other thread may use it. Null is ignored.
 void destroy(Kernel* kernel) noexcept;
 
-/// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. Thread-safe.
+/// The most calls that one arena serves.
+inline constexpr std::uint32_t most_calls = 65536;
+
+/// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
+/// dispatches counts as so many, see dispatches(). Thread-safe.
+///
+/// calls  1 to most_calls
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
 /// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is
@@ -108,8 +114,8 @@ struct Tensor {
     /// group_stride apart. 0: one group.
     std::uint32_t heads_per_group = 0;
     std::int64_t group_stride = 0;  ///< 0: packed, heads_per_group * head_stride
-    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not cover:
-    /// the shader accesses whole words, and must know that the buffer has this one.
+    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a word that `range` does not
+    /// cover: the shader accesses whole words, and must know that the buffer has this one.
     VkDeviceSize buffer_size = 0;
 };
 
@@ -117,15 +123,16 @@ struct Tensor {
 ///
 ///     [slots, heads, head_dim]                  page_size 1
 ///     [pages, page_size, heads, head_dim]       packed, the default
-///     [pages, heads, page_size, head_dim]       row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads times that
+///     [pages, heads, page_size, head_dim]       row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads
+///     times that
 ///
 /// Rows that no token names keep their bits. Where two tokens name one row, it is undefined whose bits it gets.
 struct Rows {
-    /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value outside the cache does too, and counts
-    /// in Call::out_of_range. Offset and range are multiples of 4.
+    /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value outside the cache does too, and
+    /// counts in Call::out_of_range. Offset and range are multiples of 4.
     VkDescriptorBufferInfo slots = {};
-    bool int64 = false;           ///< slots of 64 bits
-    std::uint32_t page_size = 1;  ///< rows of a page; 1 to 2^31
+    bool int64 = false;                            ///< slots of 64 bits
+    std::uint32_t page_size = 1;                   ///< rows of a page; 1 to 2^31
     std::int64_t page_stride = 0, row_stride = 0;  ///< elements; 0: packed. k_out.token_stride and batch_stride are 0 then.
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
@@ -156,13 +163,14 @@ struct Call {
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
     Rows k_rows = {};
-    /// Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose slot the
-    /// cache does not have, which leaves its K nowhere. Never cleared here.
+    /// Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose
+    /// slot the cache does not have, which leaves its K nowhere. Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Dispatches that record() makes of a call: one, or where a tensor exceeds what the device binds or dispatches at once, as many as there are
-/// parts, with Q and K apart. The sets of an arena that it takes. Fails as record() would, for all but the arena. Thread-safe.
+/// Dispatches that record() makes of a call: one, or where a tensor exceeds what the device binds or dispatches at once, as many as
+/// there are parts, with Q and K apart. The sets of an arena that it takes. Fails as record() would, for all but the arena.
+/// Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
 /// How what record() records is ordered against other commands.
@@ -193,9 +201,8 @@ Boundary boundary() noexcept;
 /// Any number of threads may record with one kernel at a time.
 ///
 /// commands  externally synchronised
-/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each dispatch:
-/// two where
-///           the device binds fewer storage buffers than Q and K together need, else one
+/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with as many sets left as dispatches()
+/// says
 ///
 /// On error nothing has been recorded.
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena = nullptr) noexcept;

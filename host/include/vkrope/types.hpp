@@ -82,9 +82,9 @@ enum class Direction : std::uint32_t {
     inverse = 1,  ///< s -> -s: the gradient, and the un-rotation where the attention factor is 1
 };
 
-/// What happens to the attention factor, which angle tables contain. Where it is not 1, omit and divide_out multiply what they read by
-/// a float, which adds up to 2 u to the error bound of the source (u = 2^-24); a table that is filled with the factor that is wanted adds
-/// nothing.
+/// What happens to the attention factor, which angle tables contain. Where it is not 1, omit and divide_out multiply what they read
+/// by a float, which adds up to 2 u to the error bound of the source (u = 2^-24); a table that is filled with the factor that is
+/// wanted adds nothing.
 enum class Gain : std::uint32_t {
     apply = 0,       ///< multiply by it: forward and gradient
     omit = 1,        ///< leave it out, for shifting keys that carry it already

@@ -98,7 +98,7 @@ typedef enum vkrope_pairing {
 /** How rotated pairs are written. */
 typedef enum vkrope_pairing_out {
     VKROPE_PAIRING_OUT_SAME = 0,        /**< as they were read */
-    VKROPE_PAIRING_OUT_HALF_SPLIT = 1,  /**< another pairing than that of the input is not supported yet */
+    VKROPE_PAIRING_OUT_HALF_SPLIT = 1,  /**< another pairing than that of the input is for calls out of place */
     VKROPE_PAIRING_OUT_INTERLEAVED = 2, /**< likewise */
     VKROPE_PAIRING_OUT_MAX_ENUM = 0x7fffffff
 } vkrope_pairing_out;
@@ -135,11 +135,13 @@ typedef enum vkrope_direction {
     VKROPE_DIRECTION_MAX_ENUM = 0x7fffffff
 } vkrope_direction;
 
-/** What happens to the attention factor, which angle tables contain. */
+/** What happens to the attention factor, which angle tables contain. Where it is not 1, omit and divide_out multiply what they read by a
+ *  float, which adds up to 2 u to the error bound of the source (u = 2^-24); a table that is filled with the factor that is wanted
+ *  adds nothing. */
 typedef enum vkrope_gain {
     VKROPE_GAIN_APPLY = 0,      /**< multiply by it: forward and gradient */
-    VKROPE_GAIN_OMIT = 1,       /**< not supported yet: leave it out, for shifting keys that carry it already */
-    VKROPE_GAIN_DIVIDE_OUT = 2, /**< not supported yet: divide by it, for a true un-rotation */
+    VKROPE_GAIN_OMIT = 1,       /**< leave it out, for shifting keys that carry it already */
+    VKROPE_GAIN_DIVIDE_OUT = 2, /**< divide by it, for a true un-rotation together with VKROPE_DIRECTION_INVERSE */
     VKROPE_GAIN_MAX_ENUM = 0x7fffffff
 } vkrope_gain;
 
@@ -261,6 +263,7 @@ typedef struct vkrope_angle_plan {
     uint32_t fold_log2;         /**< textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)) */
     uint32_t row_texels;        /**< textures: texels of one row, two pairs each */
     uint64_t bytes;             /**< size of the content */
+    double attention_factor;    /**< that the table contains: finite and above 0; 0: 1 */
 } vkrope_angle_plan;
 
 /**
@@ -403,18 +406,30 @@ typedef struct vkrope_width {
     uint32_t rotary_offset; /**< first rotated channel; rotary_offset + rotary_dim <= head_dim */
 } vkrope_width;
 
+/** Windows that a kernel can have. */
+#define VKROPE_MAX_WINDOWS 4
+
+/** Channels of a head row that are rotated among themselves. Has no size: it never changes. */
+typedef struct vkrope_window {
+    uint32_t offset;     /**< first channel, counted from vkrope_width::rotary_offset */
+    uint32_t rotary_dim; /**< channels: even */
+} vkrope_window;
+
 /** What is fixed when a kernel is created; everything else is per call. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;               /**< sizeof this struct */
     vkrope_pairing pairing;           /**< of input and, usually, output */
-    uint32_t rotary_dim;              /**< channels: even, 2 to head_dim */
+    uint32_t rotary_dim;              /**< channels: even, 2 to head_dim; of all windows together */
     vkrope_angle_source angles;       /**< where cos and sin come from */
     vkrope_position_source positions; /**< where positions come from */
     vkrope_mapping mapping;           /**< how the work is laid out */
-    vkrope_pairing_out pairing_out;   /**< of the output */
-    VkBool32 scatter_k;               /**< not supported yet: k_out's rows go where vkrope_call::k_rows says */
+    vkrope_pairing_out pairing_out;   /**< of the output; another than `pairing` is for calls out of place */
+    VkBool32 scatter_k;               /**< k_out's rows go where vkrope_call::k_rows says */
     const vkrope_width* q;            /**< null: the kernel never sees a Q */
     const vkrope_width* k;            /**< null: the kernel never sees a K */
+    /** Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the angle
+     *  table are numbered window after window. All zero: one window. */
+    vkrope_window windows[VKROPE_MAX_WINDOWS];
 } vkrope_kernel_info;
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record it, each into its own command buffer. */
@@ -457,7 +472,7 @@ VKROPE_API void vkrope_arena_reset(vkrope_arena* arena);
 /** As vkrope_arena_reset, for good. */
 VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 
-/** A head stride for inputs: every head reads one and the same row. Not supported yet. */
+/** A head stride for inputs: every head reads one and the same row. */
 #define VKROPE_BROADCAST INT64_MIN
 
 /** Where the rows of a tensor are. Strides are in elements; 0 means packed as [batch, tokens, heads, head_dim]. */
@@ -465,23 +480,36 @@ typedef struct vkrope_tensor {
     size_t struct_size;           /**< sizeof this struct */
     VkDescriptorBufferInfo where; /**< buffer, offset and range in bytes of the tensor's own bytes; never VK_WHOLE_SIZE */
     uint32_t heads;               /**< 0: this tensor is absent from the call */
-    uint32_t heads_per_group;     /**< not supported yet: a second head axis (grouped QKV); 0: one group */
+    uint32_t heads_per_group;     /**< a second head axis (grouped QKV): `heads` counts all, in groups of so many; 0: one group */
     int64_t token_stride;         /**< from token to token */
     int64_t head_stride;          /**< from head to head */
     int64_t batch_stride;         /**< from sequence to sequence */
-    int64_t group_stride;         /**< not supported yet: from group to group */
+    int64_t group_stride;         /**< from group to group; 0: heads_per_group * head_stride */
     VkDeviceSize
         buffer_size; /**< bytes of the whole buffer, 0: unknown; needed only where 16-bit rows end in the middle of a word that
                                    where.range does not cover */
 } vkrope_tensor;
 
-/** Destination rows of k_out, one a token. Not supported yet. */
+/**
+ * Destination rows of k_out, one a token, in a cache of pages, as many as k_out.where.range holds:
+ *
+ *     [slots, heads, head_dim]              page_size 1
+ *     [pages, page_size, heads, head_dim]   packed, the default
+ *     [pages, heads, page_size, head_dim]   row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads times
+ *     that
+ *
+ * Rows that no token names keep their bits. Where two tokens name one row, it is undefined whose bits it gets. k_out.token_stride
+ * and k_out.batch_stride are 0.
+ */
 typedef struct vkrope_rows {
     size_t struct_size;           /**< sizeof this struct */
-    VkDescriptorBufferInfo slots; /**< int32 [tokens]; -1 skips */
-    uint32_t page_size;           /**< rows a page; 0: 1 */
-    int64_t page_stride;          /**< elements */
-    int64_t row_stride;           /**< elements */
+    VkDescriptorBufferInfo slots; /**< int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value
+                                       outside the cache does too, and counts in vkrope_call::out_of_range */
+    uint32_t page_size;           /**< rows of a page; 0: 1 */
+    VkBool32 int64_slots;         /**< slots of 64 bits */
+    int64_t page_stride;          /**< elements; 0: packed */
+    int64_t row_stride;           /**< elements; 0: packed */
+    int64_t batch_stride;         /**< slots from one sequence's to the next's; 0: packed */
 } vkrope_rows;
 
 /** Positions of the tokens, by the kernel's vkrope_position_source. */
@@ -515,11 +543,25 @@ typedef struct vkrope_call {
     const vkrope_positions* positions; /**< null: implicit, from position 0 */
     const vkrope_angles* angles;       /**< cos and sin */
     vkrope_direction direction;        /**< forward or inverse */
-    vkrope_gain gain;                  /**< only VKROPE_GAIN_APPLY is supported yet */
-    const vkrope_rows* k_rows;         /**< not supported yet; null */
-    /** Optional uint32: plus one for each token whose position the table does not cover. Its rows stay unrotated. */
+    vkrope_gain gain;                  /**< what happens to the attention factor */
+    const vkrope_rows* k_rows;         /**< with scatter_k: destination rows; else null */
+    /** Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose
+     *  slot the cache does not have, which leaves its K nowhere. Never cleared here. */
     VkDescriptorBufferInfo out_of_range;
 } vkrope_call;
+
+/**
+ * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or where a tensor exceeds what the device
+ * binds or dispatches at once, as many as there are parts, with Q and K apart. Any thread.
+ *
+ * @param kernel      which kernel
+ * @param call        as for vkrope_record
+ * @param dispatches  receives the count
+ * @param error       optional
+ * @return as vkrope_record, for all but the arena
+ */
+VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call, uint64_t* dispatches,
+                                               vkrope_error* error);
 
 /** How what vkrope_record records is ordered against other commands. */
 typedef struct vkrope_boundary {
