@@ -26,8 +26,8 @@ extern VkPipelineCache pipeline_cache;
 extern VkCommandBuffer commands;
 extern std::string_view config_json;
 extern std::vector<const char*> extensions;
-extern VkBuffer q, k, attention;
-extern VkDeviceSize q_bytes, k_bytes;
+extern VkBuffer q, k, attention, cache, slots, ids;
+extern VkDeviceSize q_bytes, k_bytes, cache_bytes;
 extern bool has_debug_utils;
 extern VkImageView table;
 extern std::vector<float> q_on_host, k_on_host;
@@ -39,7 +39,7 @@ VkImageView upload_texture(VkFormat format, VkExtent2D extent, VkImageUsageFlags
 extern vkrope::Rotation rope;
 extern vkrope::AnglePlan plan;
 extern vkrope::DeviceRef ref;
-extern vkrope::Kernel* kernel;
+extern vkrope::Kernel *kernel, *scattering_kernel;
 extern vkrope::DescriptorArena* arenas[frames_in_flight];
 extern std::uint32_t vkrope_enabled;
 

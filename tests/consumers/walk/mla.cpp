@@ -11,14 +11,14 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
                         row_dim = latent_dim + rope_dim, page_size = 64, tokens = 8, max_position = 4096;
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source, bool scatter_k) {
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
     return {.pairing = vkrope::Pairing::interleaved,
             .rotary_dim = rope.rotary_dim,
             .q = {vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
             .k = {vkrope::Element::bf16, vkrope::Element::bf16, row_dim, rope.k_rotary_offset},
             .angles = source,
             .positions = vkrope::PositionSource::ids,
-            .scatter_k = scatter_k};
+            .scatter_k = true};
 }
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are copied, the last 64 rotated.
@@ -68,14 +68,11 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     }
     const auto table = make_table(gpu, rope, AngleSource::direct_texture, max_position);
     taken.push_back({"direct table", table.status});
-    taken.push_back({"computed angles", Made(gpu.ref, kernel_info(rope, AngleSource::computed, false)).status});
-    const Made scattering(gpu.ref, kernel_info(rope, AngleSource::direct_texture, true));
-    taken.push_back({"kernel", scattering.status});
-    const Made plain(gpu.ref, kernel_info(rope, AngleSource::direct_texture, false));
-    taken.push_back({"kernel without slots", plain.status});
-    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
-                         return mla_layer(commands, scattering.kernel ? scattering : plain, table.value, gpu.buffers);
-                     })});
+    taken.push_back({"computed angles", Made(gpu.ref, kernel_info(rope, AngleSource::computed)).status});
+    const Made made(gpu.ref, kernel_info(rope, AngleSource::direct_texture));
+    taken.push_back({"kernel", made.status});
+    taken.push_back(
+        {"layer", gpu.run([&](VkCommandBuffer commands) { return mla_layer(commands, made, table.value, gpu.buffers); })});
     const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
                                 .rotary_dim = rope_dim,
                                 .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},

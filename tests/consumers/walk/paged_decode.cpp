@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::uint32_t head_dim = 128, q_heads = 32, k_heads = 8, page_size = 16, sequences = 64;
 
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source, bool scatter_k) {
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
             .q = {vkrope::Element::f32, vkrope::Element::f32, rope.head_dim, 0},
             .k = {vkrope::Element::f32, vkrope::Element::f16, rope.head_dim, 0},
             .angles = source,
             .positions = vkrope::PositionSource::ids,
-            .scatter_k = scatter_k};
+            .scatter_k = true};
 }
 
 // Activations in f32; a cache of [pages, 16, 8, 128] in f16 for each layer; slot -1 is padding.
@@ -47,13 +47,10 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"table", make_table(gpu, rope.value, vkrope::AngleSource::factored_texture, rope->max_position).status});
     const auto table = make_table(gpu, rope.value, vkrope::AngleSource::direct_texture, rope->max_position);
     taken.push_back({"direct table", table.status});
-    const Made scattering(gpu.ref, kernel_info(rope.value, vkrope::AngleSource::direct_texture, true));
-    taken.push_back({"kernel", scattering.status});
-    const Made plain(gpu.ref, kernel_info(rope.value, vkrope::AngleSource::direct_texture, false));
-    taken.push_back({"kernel without slots", plain.status});
-    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
-                         return rope_layer(commands, scattering.kernel ? scattering : plain, table.value, gpu.buffers, 3);
-                     })});
+    const Made made(gpu.ref, kernel_info(rope.value, vkrope::AngleSource::direct_texture));
+    taken.push_back({"kernel", made.status});
+    taken.push_back(
+        {"layer", gpu.run([&](VkCommandBuffer commands) { return rope_layer(commands, made, table.value, gpu.buffers, 3); })});
     return taken;
 }
 
