@@ -28,13 +28,24 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
+// A box in the middle may start anywhere between two offsets that the device can bind, and end anywhere in a word.
+std::uint64_t most_lost(const StorageLimits& limits) {
+    return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
+}
+
+// Whether a binding holds what any box of this size spans of `view`.
+bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, const Counts& whole, const Counts& box) {
+    const std::uint64_t bytes = span_of(view, group_heads, box) * view.element_bytes;
+    bool divided = false;
+    for (const Along direction : tokens_first)
+        divided = divided || (box.*direction != whole.*direction && step_of(view, group_heads, direction) != 0);
+    if (!divided) return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
+    return bytes + most_lost(limits) <= limits.range;
+}
+
 // Makes the box smaller, along the direction of the largest step first, until a binding holds what it spans of `view`.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, Counts& box) {
-    if (binding_of(view.buffer, view.first_byte, span_of(view, group_heads, box) * view.element_bytes, limits).range <=
-        limits.range)
-        return true;
-    // A box in the middle may start anywhere between two offsets that the device can bind, and end anywhere in a word.
-    const std::uint64_t lost = std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
+    const std::uint64_t lost = most_lost(limits);
     const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
     while (span_of(view, group_heads, box) > room) {
         Along widest = nullptr;
@@ -90,15 +101,6 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
     box.heads = std::min(box.heads, most_heads);
 
-    for (std::uint32_t i = 0; i < bound.count; ++i) {
-        if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
-        result.status =
-            error(Code::limit_exceeded,
-                  "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
-                  bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
-        return result;
-    }
-
     const std::uint64_t most = most_invocations(variant, dispatch);
     const auto items = [&] {
         Work one = work;
@@ -113,6 +115,22 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
         return result;
     }
     box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most / items()));
+
+    // A view that fits as long as it is whole may not once another one has been cut.
+    const auto misfit = [&]() -> std::uint32_t {
+        std::uint32_t i = 0;
+        while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box)) ++i;
+        return i;
+    };
+    for (std::uint32_t i = misfit(); i < bound.count; i = misfit()) {
+        if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
+        result.status =
+            error(Code::limit_exceeded,
+                  "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+                  bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
+        return result;
+    }
+
     const View& out = *bound.views[1];
     tiling.heads_outer = out.page_size == 0 && out.head > out.token;
     return result;

@@ -36,9 +36,10 @@ struct View {
         return index / heads_per_group * group + index % heads_per_group * head;
     }
 
-    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them, lie at equal distances.
+    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them, lie at equal distances, along which a
+    /// dispatch can step. That of a scattered tensor steps by page.
     bool steps_evenly(std::uint32_t group_heads) const noexcept {
-        return group_heads == heads_per_group || heads_per_group == heads;
+        return page_size == 0 && (group_heads == heads_per_group || heads_per_group == heads);
     }
     std::uint64_t group_step(std::uint32_t group_heads) const noexcept {
         return group_heads == heads_per_group ? group : group_heads * head;

@@ -21,7 +21,8 @@ std::uint32_t narrow(Type type, long double value);
 
 /// Rows of an output in pages, one a token: [pages, page_size], strides in elements.
 struct Cache {
-    std::vector<std::int64_t> slots;  // [batch, tokens] page * page_size + row; -1 and rows that the cache does not have: nowhere
+    /// [batch, tokens] page * page_size + row; -1, and any row that the cache does not have, is nowhere.
+    std::vector<std::int64_t> slots = {};
     std::uint64_t pages = 0, page_size = 1;
     std::uint64_t page_stride = 0, row_stride = 0;
 };
@@ -67,18 +68,19 @@ struct Verdict {
     std::uint64_t elements = 0;        // compared
     std::uint64_t passed_through = 0;  // of these, not rotated
     /// Distance between the exact value and the nearest value that would have been stored as the output was, in units of
-    /// u * a * (|x0| + |x1|), u = 2^-24 and a the factor that `gain` leaves, after `absolute_allowance` is taken off. Largest over all
-    /// rotated elements.
+    /// u * a * (|x0| + |x1|), u = 2^-24 and a the factor that `gain` leaves, after `absolute_allowance` is taken off. Largest
+    /// over all rotated elements.
     double largest_error_u = 0;
     bool nan_mismatch = false;  // an output is NaN where the exact value is not, or the reverse
-    /// An element that is not rotated is not the input: bit for bit where input and output have one type, else rounded to the nearest.
+    /// An element that is not rotated is not the input: bit for bit where input and output have one type, else rounded to the
+    /// nearest.
     bool bits_changed = false;
     std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot, other than -1, the cache does not have
     std::string worst;               // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
 };
 
-/// Compares `output` with the exact rotation of `input`, which are laid out as `out` and `in` say, elements of 4 or 2 bytes. Both have one
-/// shape. Elements between rows, and rows that no slot names, are not looked at: each_row() tells which those are.
+/// Compares `output` with the exact rotation of `input`, which are laid out as `out` and `in` say, elements of 4 or 2 bytes. Both
+/// have one shape. Elements between rows, and rows that no slot names, are not looked at: each_row() tells which those are.
 ///
 /// progress  optional; called with the fraction done, 0 to 1
 Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input, const void* output,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I know" of rows that are, never the reverse;
-// of the nested layouts that engines use it knows.
+// Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I know" of rows that are, never the
+// reverse; of the nested layouts that engines use it knows.
 #include "kernel/overlap.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bitset>
 #include <random>
 
@@ -18,7 +19,7 @@ using ByteSet = std::bitset<most_bytes>;
 const auto the_buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
 
 // A tensor as validation leaves it: strides along a direction of one step are 0.
-struct Rows {
+struct Placed {
     Tensor tensor;
     View view;
     std::uint32_t batch = 1, tokens = 1, pages = 1;
@@ -69,8 +70,8 @@ struct Random {
 };
 
 // Any strides, often ones that nest, so that both answers come up.
-Rows any_rows(Random& random) {
-    Rows r;
+Placed any_rows(Random& random) {
+    Placed r;
     r.view.element_bytes = random.below(2) ? 2 : 4;
     r.view.head_dim = random.one_to(4);
     r.view.heads_per_group = random.one_to(3);
@@ -99,7 +100,7 @@ TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pa
     Random random{std::mt19937(72)};
     std::uint32_t apart = 0, unknown = 0, shared = 0;
     for (int round = 0; round < 100'000; ++round) {
-        Rows a = any_rows(random), b = any_rows(random);
+        Placed a = any_rows(random), b = any_rows(random);
         if (random.below(4) == 0) {  // the same strides, shifted: how planes and packed heads lie to each other
             const std::uint64_t first = b.view.first_byte / b.view.element_bytes;
             b = a;
@@ -120,7 +121,7 @@ TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pa
 }
 
 TEST_CASE("rows in two buffers are disjoint") {
-    Rows a, b;
+    Placed a, b;
     a.view.head_dim = b.view.head_dim = 8;
     CHECK_FALSE(disjoint(a.rows(), b.rows()));
     TensorRows rows_b = b.rows();
@@ -132,7 +133,7 @@ TEST_CASE("check_no_self_overlap lets no rows pass that share a byte: 100 000 ra
     Random random{std::mt19937(73)};
     std::uint32_t passed = 0, refused = 0, refused_in_vain = 0;
     for (int round = 0; round < 100'000; ++round) {
-        Rows r = any_rows(random);
+        Placed r = any_rows(random);
         const TensorRows rows = r.rows();
         ByteSet set;
         const bool once = r.bytes(set), passes = bool(check_no_self_overlap(rows));
@@ -151,9 +152,9 @@ namespace {
 // Heads [first, first + heads) of what a layout holds in all.
 enum class Nested { bshd, bhsd, sbhd, planes_bshd, planes_bhsd, grouped };
 
-Rows part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H, std::uint32_t D, std::uint32_t first,
-             std::uint32_t heads, std::uint64_t gap) {
-    Rows r;
+Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H, std::uint32_t D, std::uint32_t first,
+               std::uint32_t heads, std::uint64_t gap) {
+    Placed r;
     r.batch = B;
     r.tokens = S;
     View& v = r.view;
@@ -195,8 +196,8 @@ TEST_CASE("disjoint() is exact for packed QKV, planes, groups, and the heads of 
                                 for (std::uint32_t heads : {1u, 2u, 4u}) {
                                     if (planes) heads = H;
                                     if (!planes && (a_first + heads > H || b_first + 2 > H)) continue;
-                                    Rows a = part_of(layout, B, S, H, D, a_first, heads, gap);
-                                    Rows b = part_of(layout, B, S, H, D, b_first, planes ? H : 2, gap);
+                                    Placed a = part_of(layout, B, S, H, D, a_first, heads, gap);
+                                    Placed b = part_of(layout, B, S, H, D, b_first, planes ? H : 2, gap);
                                     const TensorRows rows_a = a.rows(), rows_b = b.rows();
                                     ByteSet set_a, set_b;
                                     REQUIRE(a.bytes(set_a));
@@ -232,8 +233,8 @@ TEST_CASE(
     for (const std::uint32_t page_size : {1u, 4u}) {
         for (const std::uint32_t heads : {1u, 3u}) {
             constexpr std::uint32_t D = 4, pages = 3;
-            Rows k, v;
-            for (Rows* r : {&k, &v}) {
+            Placed k, v;
+            for (Placed* r : {&k, &v}) {
                 r->view = {.first_byte = 128, .element_bytes = 2, .head_dim = D, .heads = heads, .heads_per_group = heads};
                 r->view.head = D;
                 r->view.token = heads * D;
@@ -245,7 +246,7 @@ TEST_CASE(
             CHECK(disjoint(k.rows(), v.rows()));
             v.view.first_byte -= 2;
             CHECK_FALSE(disjoint(k.rows(), v.rows()));
-            Rows fresh;
+            Placed fresh;
             fresh.view = {.first_byte = 128 + k.span() * 2, .element_bytes = 2, .head_dim = D};
             CHECK(disjoint(k.rows(), fresh.rows()));
             fresh.view.first_byte -= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits: every row is in exactly one box, every box
-// fits what the device binds, dispatches and counts, and what need not be cut is not.
+// How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits: every row is in exactly one box,
+// every box fits what the device binds, dispatches and counts, and what need not be cut is not.
 #include "kernel/tiling.hpp"
 
 #include <doctest/doctest.h>
@@ -17,9 +17,9 @@ namespace {
 __extension__ typedef unsigned __int128 Wide;
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-constexpr int tuples = 100'000;  // instrumented code takes a hundred times as long
+constexpr int tuples = 500'000;  // instrumented code takes many times as long
 #elif defined(__clang__)
-constexpr int tuples = __has_feature(address_sanitizer) ? 100'000 : 10'000'000;
+constexpr int tuples = __has_feature(address_sanitizer) ? 500'000 : 10'000'000;
 #else
 constexpr int tuples = 10'000'000;
 #endif
@@ -203,7 +203,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     if (!result) {
         ++seen.refused;
         if (result.status.code != Code::limit_exceeded) return "an error that is not limit_exceeded";
-        return row_may_not_fit(t) ? nullptr : result.status.what;
+        return row_may_not_fit(t) ? nullptr : "refused, though every row fits";
     }
     const Tiling& tiling = result.value;
     const Counts& box = tiling.box;
@@ -377,21 +377,21 @@ std::uint64_t boxes_of(const Tuple& t) {
     Seen seen;
     const char* wrong = wrong_in(t, random, seen);
     INFO(text(t));
-    CHECK_MESSAGE(wrong == nullptr, wrong);
+    CHECK(std::string(wrong ? wrong : "") == "");
     const Result<Tiling> tiling = t.tile();
     return tiling ? tiling->count() : 0;
 }
 
 }  // namespace
 
-TEST_CASE("random calls of up to 1 TiB: 10 000 000 (100 000 where the code is instrumented)") {
+TEST_CASE("random calls of up to 1 TiB: 10 000 000 (500 000 where the code is instrumented)") {
     Random random{74};
     Seen seen;
     Tuple t;
     for (int i = 0; i < tuples; ++i) {
         draw(t, random);
         const char* wrong = wrong_in(t, random, seen);
-        if (wrong) FAIL("tuple " << i << ": " << wrong << ": " << text(t));
+        if (wrong) FAIL("tuple " << i << ": " << std::string(wrong) << ": " << text(t));
         Wide bytes = Wide{t.whole.batch} * t.whole.tokens * t.views[0].heads * t.views[0].head_dim * t.views[0].element_bytes;
         seen.terabyte += bytes >> 39 != 0;
         seen.paged += t.views[1].page_size != 0;
@@ -404,7 +404,7 @@ TEST_CASE("random calls of up to 1 TiB: 10 000 000 (100 000 where the code is in
     CHECK(seen.cut > tuples / 10);
     CHECK(seen.refused > tuples / 1000);
     CHECK(seen.terabyte > tuples / 1000);
-    CHECK(seen.uneven > tuples / 100);
+    CHECK(seen.uneven > tuples / 500);
 }
 
 TEST_CASE("128 MiB at offset 0 are one box; a token more, or an offset of one element, are two") {
@@ -433,20 +433,19 @@ TEST_CASE("z, heads and workgroups are cut where the device or the shader counts
 }
 
 TEST_CASE("a binding of another view fits at the start of the tensor, but not at every box") {
-    // The input is cut by its range; the output, which just fits at byte 0, is then bound at bytes where it would not.
-    Packed t(1, 1000, 8);
-    t.info.q = {Element::f32, Element::f16, 128, 0};
-    t.views[0].element_bytes = 4;
-    t.views[1] = t.views[0];
-    t.views[1].element_bytes = 2;
-    t.views[1].token = 2050;
-    t.bound = {};
-    t.bound.add("in", t.views[0]);
-    t.bound.add("out", t.views[1]);
-    t.work.q_in_place = false;
-    t.variant = variant_for(t.info, false, shader::access_word, true, t.dispatch);
+    // The input, one row for all heads, is cut into as many tokens as the output just holds at byte 0.
     for (std::uint32_t tokens = 1; tokens < 60; ++tokens) {
         for (std::uint64_t spare = 0; spare < 300; spare += 4) {
+            Packed t(1, 1000, 8);
+            t.views[0].head = 0;
+            t.views[0].token = 2040;
+            t.views[1] = t.views[0];
+            t.views[1].head = 128;
+            t.views[1].token = 2050;
+            t.bound = {};
+            t.bound.add("in", t.views[0]);
+            t.bound.add("out", t.views[1]);
+            t.work.q_in_place = false;
             t.storage.range = (std::uint64_t{tokens} - 1) * 4100 + 2048 + spare;
             boxes_of(t);
         }
