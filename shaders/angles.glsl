@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What cos and sin are: rows of a table, by position. Needs interface.h and element.glsl. Declares no binding, push constant or
-// workgroup size; it asks for one of two macros:
+// workgroup size; it asks for one of two macros, and takes a third:
 //
 //   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
+//   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin; VKROPE_ANGLE_WORD is then that of cos
 #ifndef VKROPE_ANGLES_GLSL
 #define VKROPE_ANGLES_GLSL
 
@@ -23,6 +24,13 @@ Unit vkrope_flip(Unit u, bool flip) {
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
+// cos and sin of one pair, in table row `row`: see vkrope_angles.
+vec2 vkrope_angle(uint row, uint pair, uint fold_log2, uint texels_per_row) {
+    const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
+    const vec4 texel = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
+    return (pair & 1u) == 1u ? texel.zw : texel.xy;
+}
+
 // cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row
 // wide.
 void vkrope_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
@@ -63,6 +71,17 @@ void vkrope_angles(uint row_word, uint pair, uint n, out Unit c, out Unit s) {
     c = Unit(vec4(p0.x, p1.x, p2.x, p3.x), vec4(p4.x, p5.x, p6.x, p7.x));
     s = Unit(vec4(p0.y, p1.y, p2.y, p3.y), vec4(p4.y, p5.y, p6.y, p7.y));
 }
+
+#ifdef VKROPE_SIN_WORD
+// cos and sin of one pair that stand apart as `element`: number `at` of both, behind so many words.
+vec2 vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at) {
+    const uint word = element == element_f32 ? at : at / 2;
+    uvec2 bits = uvec2(VKROPE_ANGLE_WORD(cos_word + word), VKROPE_SIN_WORD(sin_word + word));
+    vec2 value = uintBitsToFloat(bits);
+    if (element != element_f32) value = vkrope_widen(element, uvec4((bits >> (16 * (at & 1u))) & 0xffffu, 0, 0)).xy;
+    return value;
+}
+#endif
 #endif
 
 #endif

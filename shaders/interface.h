@@ -19,13 +19,14 @@ VKROPE_CONSTANT binding_first_in = 0;
 VKROPE_CONSTANT binding_first_out = 1;  // the same buffer as 0 when in place
 VKROPE_CONSTANT binding_second_in = 2;
 VKROPE_CONSTANT binding_second_out = 3;
-VKROPE_CONSTANT binding_index_a = 4;    // position ids
-VKROPE_CONSTANT binding_index_b = 5;    // slots: destination rows of K
-VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs
-VKROPE_CONSTANT binding_table_sin = 7;  // reserved: sin of a table in two parts
+VKROPE_CONSTANT binding_index_a = 4;    // position ids, cu_seqlens
+VKROPE_CONSTANT binding_index_b = 5;    // slots: destination rows of K; offsets of sequences
+VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs, or cos
+VKROPE_CONSTANT binding_table_sin = 7;  // sin of a table in two parts
 VKROPE_CONSTANT binding_status = 8;     // counter of tokens whose position or slot is outside
 VKROPE_CONSTANT binding_uniforms = 9;   // reserved: per-model numbers
 VKROPE_CONSTANT binding_texture = 10;   // angle rows
+VKROPE_CONSTANT binding_count = 11;
 
 // Specialisation constants: what changes the code, but neither a descriptor nor a capability.
 VKROPE_CONSTANT constant_workgroup_size = 0;
@@ -49,8 +50,14 @@ VKROPE_CONSTANT constant_pairing_out = 17;
 VKROPE_CONSTANT constant_scatter = 18;          // 1: K's rows go where their slots say
 VKROPE_CONSTANT constant_window_dim = 19;       // channels of windows 0 to 3; 0: absent
 VKROPE_CONSTANT constant_window_at = 23;        // where they start, from first_offset or second_offset on
-VKROPE_CONSTANT constant_count = 27;
+VKROPE_CONSTANT constant_table = 27;            // table_*
+VKROPE_CONSTANT constant_axes = 28;             // 0: one position a token
+VKROPE_CONSTANT constant_section_order = 29;    // sections_*
+VKROPE_CONSTANT constant_leftover_axis = 30;
+VKROPE_CONSTANT constant_sections = 31;         // pairs of sections 0 to 7
+VKROPE_CONSTANT constant_count = 39;
 VKROPE_CONSTANT most_windows = 4;
+VKROPE_CONSTANT most_axes = 8;
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;
@@ -60,7 +67,14 @@ VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
 
 VKROPE_CONSTANT positions_implicit = 0;
-VKROPE_CONSTANT positions_ids = 1;
+VKROPE_CONSTANT positions_ids = 1;  // one a token, or one a token and axis
+
+VKROPE_CONSTANT sections_sequential = 0;
+VKROPE_CONSTANT sections_interleaved = 1;
+
+// What a table in a buffer is: (cos, sin) pairs in f32 whose row is |position|, or cos and sin apart, whose row is the position.
+VKROPE_CONSTANT table_pairs = 0;
+VKROPE_CONSTANT table_apart = 1;  // plus element_*
 
 // How a buffer is accessed: the widest that the layout of every tensor of a call allows.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
@@ -76,6 +90,7 @@ VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache; where positions
 VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequences: ids, slots and the counter are shared
 VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_gain = 128;           // cos and sin are multiplied by Push::gain
+VKROPE_CONSTANT flag_ids_64 = 256;         // ids are int64
 
 // Where the rows of a tensor are, in elements; `offset` counts from the start of the binding, z steps by sequence or by group of
 // heads. Scattered: z steps by page, token by row of a page.
@@ -90,19 +105,38 @@ struct Push {
     uint heads;                                       //  72  Q's | K's << 16
     uint flags;                                       //  76
     uint first_position;                              //  80  implicit: int32 bits
-    uint index_z;                                     //  84  ids: words from z to z
-    uint index_reserved_a, index_reserved_b;          //  92
+    uint index_z;                                     //  84  ids: words from z to z; implicit: positions
+    uint index_axis, index_token;                     //  92  ids: words from axis to axis, from token to token
     uint offsets;                                     //  96  words from the start of a binding: ids | slots << 8 | counter << 16 | table << 24
     uint slot_z;                                      // 100  words from z to z
     uint page_size;                                   // 104  rows
     uint slot_first, slot_rows;                       // 112  the slots that this dispatch serves; slot_first begins a page
     uint table_rows;                                  // 116  positions with |position| < table_rows are covered
-    uint table_stride;                                // 120  texture: log2 of the rows of a column; buffer: words a row
-    uint table_texels;                                // 124  texture: texels a row
+    uint table_stride;                                // 120  texture: log2 of the rows of a column; buffer: words a row; apart: elements a row
+    uint table_texels;                                // 124  texture: texels a row; apart: words from the start of the binding to sin
     uint gain;                                        // 128  f32 bits
 };
 
+// What positions.comp turns into int32 ids.
+VKROPE_CONSTANT position_flag_ids = 1;         // 64-bit ids, instead of offsets
+VKROPE_CONSTANT position_flag_offsets = 2;
+VKROPE_CONSTANT position_flag_offsets_64 = 4;
+VKROPE_CONSTANT position_flag_ragged = 8;      // cu_seqlens
+VKROPE_CONSTANT position_flag_ragged_64 = 16;
+VKROPE_CONSTANT position_flag_count = 32;
+
+struct PositionPush {
+    uint total;                // ids to write
+    uint tokens;               // of a sequence
+    uint flags;                // position_flag_*
+    uint first;                // int32 bits
+    uint sequences;            // ragged
+    uint cp_size, cp_rank;     // shards of a sequence, and which one
+    uint offsets;              // words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 | out << 24
+};
+
 #ifdef __cplusplus
+static_assert(sizeof(PositionPush) == 32);
 static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 124);
 }  // namespace vkrope::shader
 #endif

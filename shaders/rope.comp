@@ -40,6 +40,19 @@ layout(constant_id = constant_window_at + 1) const uint window_at_1 = 0;
 layout(constant_id = constant_window_at + 2) const uint window_at_2 = 0;
 layout(constant_id = constant_window_at + 3) const uint window_at_3 = 0;
 
+layout(constant_id = constant_table) const uint table_kind = 0;
+layout(constant_id = constant_axes) const uint axes = 0;
+layout(constant_id = constant_section_order) const uint section_order = 0;
+layout(constant_id = constant_leftover_axis) const uint leftover_axis = 0;
+layout(constant_id = constant_sections) const uint section_0 = 1;
+layout(constant_id = constant_sections + 1) const uint section_1 = 0;
+layout(constant_id = constant_sections + 2) const uint section_2 = 0;
+layout(constant_id = constant_sections + 3) const uint section_3 = 0;
+layout(constant_id = constant_sections + 4) const uint section_4 = 0;
+layout(constant_id = constant_sections + 5) const uint section_5 = 0;
+layout(constant_id = constant_sections + 6) const uint section_6 = 0;
+layout(constant_id = constant_sections + 7) const uint section_7 = 0;
+
 layout(push_constant, std430) uniform PushBlock { Push push; };
 
 // Two views of each tensor; a specialised pipeline uses one. VKROPE_LEAN: one tensor, first, so that four storage buffers do.
@@ -76,6 +89,10 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #elif defined(VKROPE_ANGLES_BUFFER)
 layout(set = 0, binding = binding_table, std430) readonly buffer Table { uint table[]; };
 #define VKROPE_ANGLE_WORD(index) table[index]
+#ifndef VKROPE_LEAN
+layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { uint table_sin[]; };
+#define VKROPE_SIN_WORD(index) table_sin[index]
+#endif
 #else
 #error "rope.comp: define VKROPE_ANGLES_TEXTURE or VKROPE_ANGLES_BUFFER"
 #endif
@@ -188,11 +205,16 @@ void store(bool second, uint at, Words w) {
 
 // ---- One step: two units of a row, the same in every head ----
 
+// Where an angle is read: the row of the table, and whether sin changes its sign.
+struct Angle {
+    uint row;
+    bool flip;
+};
+
 struct Token {
     uint index, z;
-    uint row;         // of the angle table
-    bool covered;     // by the angle table
-    bool flip;        // the sign of sin
+    bool covered;     // by the angle table, on every axis
+    Angle angle;      // of the only axis
     uint page, line;  // where K's row goes
     bool stored;      // K's row has a place to go to, which this dispatch serves
 };
@@ -203,6 +225,9 @@ struct Step {
     bool rotates;
     Unit c, s;
 };
+
+// Of several axes. Not in Token: a structure with an array in it is copied whole.
+Angle axis_angles[most_axes];
 
 uint runs_of(uint steps) { return (steps + units_owned - 1) / units_owned; }
 
@@ -247,6 +272,72 @@ uvec2 channels_of(bool second, uint order, uint pair) {
     return vkrope_pair_channels(order, dim, unit_elements, inside) + at + rotary_offset(second);
 }
 
+uint axis_of(uint pair) {
+    const uint m = pair % (section_0 + section_1 + section_2 + section_3 + section_4 + section_5 + section_6 + section_7);
+    uint axis = 0, end = section_0;
+    if (section_order == sections_sequential) {
+        if (m >= end) axis = 1;
+        end += section_1;
+        if (m >= end) axis = 2;
+        end += section_2;
+        if (m >= end) axis = 3;
+        end += section_3;
+        if (m >= end) axis = 4;
+        end += section_4;
+        if (m >= end) axis = 5;
+        end += section_5;
+        if (m >= end) axis = 6;
+        end += section_6;
+        if (m >= end) axis = 7;
+    } else {
+        axis = m % 3;
+        const uint size = axis == 0 ? section_0 : axis == 1 ? section_1 : section_2;
+        if (m >= 3 * size) axis = leftover_axis;
+    }
+    return axis;
+}
+
+// cos and sin of one pair. A row that the table does not have is not read.
+vec2 angle_of(bool covered, Angle angle, uint pair) {
+    const uint row = covered ? angle.row : 0;
+    vec2 value;
+#ifdef VKROPE_ANGLE_TEXTURE
+    value = vkrope_angle(row, pair, push.table_stride, push.table_texels);
+#else
+    if (table_kind == table_pairs) value = vkrope_angle((push.offsets >> 24) + row * push.table_stride + 2 * pair);
+#ifdef VKROPE_SIN_WORD
+    else value = vkrope_angle_apart(table_kind - table_apart, push.offsets >> 24, push.table_texels, row * push.table_stride + pair);
+#endif
+#endif
+    if (angle.flip) value.y = uintBitsToFloat(floatBitsToUint(value.y) ^ 0x80000000u);
+    return value;
+}
+
+// cos and sin of the pairs [pair, pair + unit_elements).
+void angles_of(Token token, uint pair, out Unit c, out Unit s) {
+    if (axes == 0 && table_kind == table_pairs) {
+        const uint row = token.covered ? token.angle.row : 0;
+#ifdef VKROPE_ANGLE_TEXTURE
+        vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, c, s);
+#else
+        vkrope_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, c, s);
+#endif
+        s = vkrope_flip(s, token.angle.flip);
+    } else {
+        vec2 each[8];
+        for (uint i = 0; i < 8; ++i) {
+            each[i] = vec2(0);
+            if (i < unit_elements) {
+                Angle angle = token.angle;
+                if (axes != 0) angle = axis_angles[axis_of(pair + i)];
+                each[i] = angle_of(token.covered, angle, pair + i);
+            }
+        }
+        c = Unit(vec4(each[0].x, each[1].x, each[2].x, each[3].x), vec4(each[4].x, each[5].x, each[6].x, each[7].x));
+        s = Unit(vec4(each[0].y, each[1].y, each[2].y, each[3].y), vec4(each[4].y, each[5].y, each[6].y, each[7].y));
+    }
+}
+
 Step step_of(bool second, Token token, uint run, uint index) {
     Step step;
     const uint before = runs_of(rotating_steps());
@@ -256,14 +347,7 @@ Step step_of(bool second, Token token, uint run, uint index) {
         step.rotates = token.covered;
         step.from = channels_of(second, pairing, pair);
         step.to = pairing == pairing_out ? step.from : channels_of(second, pairing_out, pair);
-        // A row outside the table is not read.
-        const uint row = token.covered ? token.row : 0;
-#ifdef VKROPE_ANGLE_TEXTURE
-        vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, step.c, step.s);
-#else
-        vkrope_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, step.c, step.s);
-#endif
-        step.s = vkrope_flip(step.s, token.flip);
+        angles_of(token, pair, step.c, step.s);
         if ((push.flags & flag_gain) != 0) {
             step.c = vkrope_scale(step.c, uintBitsToFloat(push.gain));
             step.s = vkrope_scale(step.s, uintBitsToFloat(push.gain));
@@ -345,15 +429,33 @@ struct Outside {
     bool position, slot;
 };
 
+// The angle of a token on an axis; `covered` becomes false where the table has none for its position.
+Angle angle_at(uint index, uint z, uint axis, inout bool covered) {
+    uint low = push.first_position + z * push.index_z + index;
+    bool is_int32 = true;
+    if (positions == positions_ids) {
+        const uint at = (push.offsets & 0xffu) + z * push.index_z + axis * push.index_axis + index * push.index_token;
+        low = ids[at];
+        if ((push.flags & flag_ids_64) != 0) is_int32 = ids[at + 1] == 0u - (low >> 31);
+    }
+    const bool negative = int(low) < 0;
+    Angle angle;
+    angle.row = table_kind == table_pairs ? vkrope_magnitude(int(low)) : low;
+    angle.flip = (table_kind == table_pairs && negative) != ((push.flags & flag_inverse) != 0);
+    covered = covered && is_int32 && angle.row < push.table_rows;
+    return angle;
+}
+
 Token token_of(uint index, uint z, out Outside outside) {
     Token token;
     token.index = index;
     token.z = z;
-    int position = int(push.first_position + index);
-    if (positions == positions_ids) position = int(ids[(push.offsets & 0xffu) + z * push.index_z + index]);
-    token.row = vkrope_magnitude(position);
-    token.covered = token.row < push.table_rows;
-    token.flip = (position < 0) != ((push.flags & flag_inverse) != 0);
+    token.covered = true;
+    if (axes == 0) {
+        token.angle = angle_at(index, z, 0, token.covered);
+    } else {
+        for (uint axis = 0; axis < axes; ++axis) axis_angles[axis] = angle_at(index, z, axis, token.covered);
+    }
     token.page = token.line = 0;
     token.stored = true;
     outside = Outside(!token.covered, false);

@@ -105,6 +105,9 @@ bool consistent(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::direct_buffer) {
         return plan.bytes == buffer_bytes(plan);
     }
+    if (plan.source == AngleSource::caller_buffer) {
+        return false;
+    }
     if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
         return false;
     }
@@ -181,11 +184,40 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
             status =
                 error(Code::not_supported, "source is %u: factored and computed angles are not supported yet", unsigned(source));
             break;
+        case AngleSource::caller_buffer:
+            status = error(Code::invalid_argument,
+                           "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own");
+            break;
         default: status = error(Code::invalid_argument, "source is %u: must be an AngleSource", unsigned(source)); break;
     }
     if (!status) {
         return {status, {}};
     }
+    return {{}, plan};
+}
+
+Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element) {
+    if (pairs == 0 || pairs > max_rotary_dim / 2)
+        return {error(Code::invalid_argument, "pairs is %u: must be 1 to %u", pairs, max_rotary_dim / 2), {}};
+    if (rows == 0 || rows > max_positions)
+        return {error(Code::invalid_argument, "rows is %u: must be 1 to %llu", rows, ull{max_positions}), {}};
+    if (row_stride < pairs)
+        return {error(Code::invalid_argument, "row_stride is %u: must be at least pairs, %u", row_stride, pairs), {}};
+    if (element > Element::bf16) return {error(Code::invalid_argument, "element is %u: must be an Element", unsigned(element)), {}};
+    const std::uint64_t bytes = ((std::uint64_t{rows} - 1) * row_stride + pairs) * element_bytes(element);
+    if (bytes > max_buffer_bytes - 3) {
+        return {error(Code::limit_exceeded, "rows is %u: %u elements a row need %llu bytes, a storage buffer has at most %llu",
+                      rows, row_stride, ull{bytes}, ull{max_buffer_bytes}),
+                {}};
+    }
+    AnglePlan plan;
+    plan.source = AngleSource::caller_buffer;
+    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    plan.bytes = std::size_t(bytes + 3) / 4 * 4;
+    plan.pairs = pairs;
+    plan.rows = rows;
+    plan.row_stride = row_stride;
+    plan.element = element;
     return {{}, plan};
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
+#include <cinttypes>
 #include <memory>
 #include <new>
 
 #include "kernel/kernel_object.hpp"
+#include "kernel/program.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 struct DescriptorArena {
-    const Kernel* kernel = nullptr;
+    const Program* program = nullptr;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     std::unique_ptr<VkDescriptorSet[]> sets;
     std::uint32_t capacity = 0, used = 0;
@@ -16,51 +18,49 @@ struct DescriptorArena {
 
 namespace {
 
-Status create_pool(const Kernel& kernel, std::uint32_t calls, VkDescriptorPool& pool) {
+Status create_pool(const Program& program, std::uint32_t calls, VkDescriptorPool& pool) {
     VkDescriptorPoolSize sizes[max_bindings] = {};
-    const Module& module = *kernel.module;
+    const Module& module = *program.module;
     for (std::uint32_t i = 0; i < module.binding_count; ++i) sizes[i] = {module.bindings[i].type, calls};
     VkDescriptorPoolCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
     info.maxSets = calls;
     info.poolSizeCount = module.binding_count;
     info.pPoolSizes = sizes;
-    const VkResult result = kernel.vk.vkCreateDescriptorPool(kernel.device.device, &info, kernel.device.allocator, &pool);
+    const VkResult result = program.vk.vkCreateDescriptorPool(program.device.device, &info, program.device.allocator, &pool);
     return created(result, pool, "vkCreateDescriptorPool");
 }
 
 // All sets at once: record() then only takes the next one.
 Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
-    const Kernel& kernel = *arena.kernel;
-    for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = kernel.set_layout;
+    const Program& program = *arena.program;
+    for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = program.set_layout;
     VkDescriptorSetAllocateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
     info.descriptorPool = arena.pool;
     info.descriptorSetCount = arena.capacity;
     info.pSetLayouts = layouts.get();
-    const VkResult result = kernel.vk.vkAllocateDescriptorSets(kernel.device.device, &info, arena.sets.get());
+    const VkResult result = program.vk.vkAllocateDescriptorSets(program.device.device, &info, arena.sets.get());
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkAllocateDescriptorSets");
 }
 
-}  // namespace
-
-Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) {
-    if (!kernel) return {error(Code::invalid_argument, "kernel is null"), nullptr};
+Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls) {
+    if (!program) return {error(Code::invalid_argument, "kernel is null"), nullptr};
     if (calls == 0 || calls > most_calls)
         return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, most_calls), nullptr};
-    if (kernel->device.enabled & push_descriptor) {
+    if (program->device.enabled & push_descriptor) {
         return {error(Code::invalid_argument, "kernel: it was created with push descriptors enabled and needs no arena"), nullptr};
     }
     auto* arena = new (std::nothrow) DescriptorArena;
     if (!arena) return {error(Code::out_of_host_memory, "no memory for a DescriptorArena"), nullptr};
-    arena->kernel = kernel;
+    arena->program = program;
     arena->capacity = calls;
     arena->sets.reset(new (std::nothrow) VkDescriptorSet[calls]);
     const std::unique_ptr<VkDescriptorSetLayout[]> layouts(new (std::nothrow) VkDescriptorSetLayout[calls]);
     Status status;
     if (!arena->sets || !layouts) {
         status = error(Code::out_of_host_memory, "no memory for %u descriptor sets", calls);
-    } else if (status = create_pool(*kernel, calls, arena->pool); status) {
+    } else if (status = create_pool(*program, calls, arena->pool); status) {
         status = allocate_sets(*arena, layouts);
     }
     if (!status) {
@@ -70,31 +70,76 @@ Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls)
     return {status, arena};
 }
 
+// One write for each binding of the module.
+struct Writes {
+    VkWriteDescriptorSet writes[max_bindings];
+    VkDescriptorImageInfo image;
+};
+
+void fill_writes(const Module& module, const Descriptors& descriptors, VkDescriptorSet set, Writes& out) noexcept {
+    out.image = {VK_NULL_HANDLE, descriptors.view, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
+    for (std::uint32_t i = 0; i < module.binding_count; ++i) {
+        const Binding& binding = module.bindings[i];
+        VkWriteDescriptorSet& write = out.writes[i];
+        write = {};
+        write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+        write.dstSet = set;
+        write.dstBinding = binding.number;
+        write.descriptorCount = 1;
+        write.descriptorType = binding.type;
+        if (binding.type == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE) {
+            write.pImageInfo = &out.image;
+        } else {
+            write.pBufferInfo = &descriptors.buffers[binding.number];
+        }
+    }
+}
+
+}  // namespace
+
+Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) {
+    return create_arena_of(kernel, calls);
+}
+
+Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_t calls) {
+    return create_arena_of(kernel, calls);
+}
+
 void reset(DescriptorArena* arena) noexcept {
     if (arena) arena->used = 0;
 }
 
 void destroy(DescriptorArena* arena) noexcept {
     if (!arena) return;
-    const Kernel& kernel = *arena->kernel;
-    kernel.vk.vkDestroyDescriptorPool(kernel.device.device, arena->pool, kernel.device.allocator);
+    const Program& program = *arena->program;
+    program.vk.vkDestroyDescriptorPool(program.device.device, arena->pool, program.device.allocator);
     delete arena;
 }
 
-VkDescriptorSet take_set(DescriptorArena& arena) noexcept {
-    return arena.sets[arena.used++];
+Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept {
+    if (program.device.enabled & push_descriptor) return {};
+    if (!arena) return error(Code::invalid_argument, "arena is null: without push descriptors the kernel needs one");
+    if (arena->program != &program) return error(Code::invalid_argument, "arena: it was made for another kernel");
+    const std::uint32_t left = arena->capacity - arena->used;
+    if (left >= sets) return {};
+    return error(Code::limit_exceeded,
+                 "arena: the call needs %" PRIu64 " of its %u sets, %u are left; reset it or make a larger one", sets,
+                 arena->capacity, left);
 }
 
-std::uint32_t free_sets(const DescriptorArena& arena) noexcept {
-    return arena.capacity - arena.used;
-}
-
-std::uint32_t capacity(const DescriptorArena& arena) noexcept {
-    return arena.capacity;
-}
-
-bool belongs_to(const DescriptorArena& arena, const Kernel& kernel) noexcept {
-    return arena.kernel == &kernel;
+void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors, DescriptorArena* arena) noexcept {
+    const DeviceFunctions& vk = program.vk;
+    const std::uint32_t count = program.module->binding_count;
+    const bool push = program.device.enabled & push_descriptor;
+    const VkDescriptorSet set = push ? VK_NULL_HANDLE : arena->sets[arena->used++];
+    Writes writes;
+    fill_writes(*program.module, descriptors, set, writes);
+    if (push) {
+        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, count, writes.writes);
+    } else {
+        vk.vkUpdateDescriptorSets(program.device.device, count, writes.writes, 0, nullptr);
+        vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, 1, &set, 0, nullptr);
+    }
 }
 
 }  // namespace vkrope

@@ -93,14 +93,13 @@ std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& lim
     return (rows == 0 ? groups : rows * columns) * variant.workgroup_size;
 }
 
-DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
-                             const DispatchLimits& limits) noexcept {
-    const std::uint64_t groups = divide_up(items_per_token(info, variant, work) * work.tokens, variant.workgroup_size);
+DispatchShape shape_of(std::uint64_t invocations, std::uint32_t z, const Variant& variant, const DispatchLimits& limits) noexcept {
+    const std::uint64_t groups = divide_up(invocations, variant.workgroup_size);
     DispatchShape shape;
     // Along x as far as it goes, the rest along y; the last row may reach past the end, which the shader checks.
     shape.groups[0] = std::uint32_t(std::min<std::uint64_t>(groups, limits.workgroup_count[0]));
     shape.groups[1] = std::uint32_t(divide_up(groups, shape.groups[0]));
-    shape.groups[2] = work.z;
+    shape.groups[2] = z;
     return shape;
 }
 

@@ -61,8 +61,7 @@ std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, co
 /// The most invocations of a token range that the device dispatches and the shader counts.
 std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept;
 
-/// Workgroups along x, y and z, for no more than most_invocations() and no more z than the device counts.
-DispatchShape dispatch_shape(const KernelInfo& info, const Variant& variant, const Work& work,
-                             const DispatchLimits& limits) noexcept;
+/// Workgroups along x, y and z, for 1 to most_invocations() invocations and no more z than the device counts.
+DispatchShape shape_of(std::uint64_t invocations, std::uint32_t z, const Variant& variant, const DispatchLimits& limits) noexcept;
 
 }  // namespace vkrope

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/spirv.hpp"
+#include "kernel/validate.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -24,47 +24,6 @@ const char* access_name(std::uint32_t access) {
                                            : "vkrope, narrow access";
 }
 
-// Gives an object its name, where debug utils are enabled.
-Status name(const Kernel& kernel, VkObjectType type, std::uint64_t handle, const char* text) {
-    if (!(kernel.device.enabled & debug_utils)) return {};
-    VkDebugUtilsObjectNameInfoEXT info = {};
-    info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
-    info.objectType = type;
-    info.objectHandle = handle;
-    info.pObjectName = text;
-    const VkResult result = kernel.vk.vkSetDebugUtilsObjectNameEXT(kernel.device.device, &info);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkSetDebugUtilsObjectNameEXT");
-}
-
-Status create_layouts(Kernel& kernel) {
-    VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
-    for (std::uint32_t i = 0; i < kernel.module->binding_count; ++i) {
-        bindings[i].binding = kernel.module->bindings[i].number;
-        bindings[i].descriptorType = kernel.module->bindings[i].type;
-        bindings[i].descriptorCount = 1;
-        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
-    }
-    VkDescriptorSetLayoutCreateInfo set_info = {};
-    set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    if (kernel.device.enabled & push_descriptor) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-    set_info.bindingCount = kernel.module->binding_count;
-    set_info.pBindings = bindings;
-    VkResult result =
-        kernel.vk.vkCreateDescriptorSetLayout(kernel.device.device, &set_info, kernel.device.allocator, &kernel.set_layout);
-    if (Status s = created(result, kernel.set_layout, "vkCreateDescriptorSetLayout"); !s) return s;
-
-    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shader::Push)};
-    VkPipelineLayoutCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-    info.setLayoutCount = 1;
-    info.pSetLayouts = &kernel.set_layout;
-    info.pushConstantRangeCount = 1;
-    info.pPushConstantRanges = &range;
-    result = kernel.vk.vkCreatePipelineLayout(kernel.device.device, &info, kernel.device.allocator, &kernel.layout);
-    if (Status s = created(result, kernel.layout, "vkCreatePipelineLayout"); !s) return s;
-    return name(kernel, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)kernel.layout, "vkrope");
-}
-
 struct Constants {
     std::uint32_t values[shader::constant_count];
 };
@@ -75,7 +34,8 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     value[shader::constant_workgroup_size] = variant.workgroup_size;
     value[shader::constant_pairing] = std::uint32_t(info.pairing);
     value[shader::constant_rotary_dim] = info.rotary_dim;
-    value[shader::constant_positions] = std::uint32_t(info.positions);
+    value[shader::constant_positions] =
+        info.positions == PositionSource::implicit ? shader::positions_implicit : shader::positions_ids;
     value[shader::constant_access] = variant.access;
     value[shader::constant_unit_elements] = variant.unit_elements;
     value[shader::constant_heads_batch] = variant.heads_batch;
@@ -92,6 +52,13 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     value[shader::constant_pairing_out] = std::uint32_t(info.pairing_out.value_or(info.pairing));
     value[shader::constant_scatter] = info.scatter_k;
     static_assert(shader::most_windows == max_windows);
+    value[shader::constant_table] =
+        info.angles == AngleSource::caller_buffer ? shader::table_apart + std::uint32_t(info.table) : shader::table_pairs;
+    value[shader::constant_axes] = info.sections.axes;
+    value[shader::constant_section_order] = std::uint32_t(info.sections.order);
+    value[shader::constant_leftover_axis] = info.sections.leftover_axis;
+    static_assert(shader::most_axes == max_axes);
+    for (std::uint32_t i = 0; i < max_axes; ++i) value[shader::constant_sections + i] = info.sections.pairs[i];
     const Windows windows = windows_of(info);
     for (std::uint32_t i = 0; i < max_windows; ++i) {
         value[shader::constant_window_dim + i] = windows.of[i].rotary_dim;
@@ -134,66 +101,34 @@ void make_parts(Kernel& kernel, bool cpu) {
     }
 }
 
-Status create_module(const Kernel& kernel, const Spirv& words, const KernelInfo& part, const Variant& variant,
-                     VkShaderModule& module) {
-    const Constants constants = constants_of(part, variant);
-    const Result<Spirv> spirv = specialize(words.words.get(), words.count, constants.values, shader::constant_count);
-    if (!spirv) return spirv.status;
-    VkShaderModuleCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    info.codeSize = spirv->count * sizeof(std::uint32_t);
-    info.pCode = spirv->words.get();
-    const VkResult result = kernel.vk.vkCreateShaderModule(kernel.device.device, &info, kernel.device.allocator, &module);
-    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
-}
-
-Status create_pipeline(const Kernel& kernel, const Spirv& words, const KernelInfo& part, Pipeline& pipeline) {
-    VkShaderModule module = VK_NULL_HANDLE;
-    if (Status s = create_module(kernel, words, part, pipeline.variant, module); !s) return s;
-    VkComputePipelineCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-    info.stage.module = module;
-    info.stage.pName = "main";
-    info.layout = kernel.layout;
-    const VkResult result = kernel.vk.vkCreateComputePipelines(kernel.device.device, kernel.device.pipeline_cache, 1, &info,
-                                                               kernel.device.allocator, &pipeline.handle);
-    kernel.vk.vkDestroyShaderModule(kernel.device.device, module, kernel.device.allocator);
-    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateComputePipelines");
-    return name(kernel, VK_OBJECT_TYPE_PIPELINE, (std::uint64_t)pipeline.handle, access_name(pipeline.variant.access));
-}
-
 Status create_pipelines(Kernel& kernel) {
     const Result<Spirv> words = unpack(kernel.module->packed, kernel.module->packed_bytes);
     if (!words) return words.status;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
-        if (Status s = create_pipeline(kernel, words.value, of_k ? kernel.k.info : kernel.q.info, kernel.pipelines[i]); !s)
-            return s;
+        Pipeline& pipeline = kernel.pipelines[i];
+        const Constants constants = constants_of(of_k ? kernel.k.info : kernel.q.info, pipeline.variant);
+        const Status made = create_pipeline(kernel, words.value, constants.values, shader::constant_count,
+                                            access_name(pipeline.variant.access), pipeline.handle);
+        if (!made) return made;
     }
     return {};
 }
 
-Status build(Kernel& kernel, const VkPhysicalDeviceProperties& properties) {
-    const VkPhysicalDeviceLimits& limits = properties.limits;
-    kernel.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
+Status build(Kernel& kernel) {
     kernel.module = &wide_module(kernel.info.angles);
     kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
-    if (kernel.lean && kernel.info.scatter_k) {
+    const char* wants_all = kernel.info.scatter_k                              ? "scatter_k"
+                            : kernel.info.angles == AngleSource::caller_buffer ? "angles"
+                                                                               : nullptr;
+    if (kernel.lean && wants_all) {
         return error(Code::limit_exceeded,
-                     "scatter_k: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                     kernel.module->storage_buffers, kernel.max_storage_buffers);
+                     "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                     wants_all, kernel.module->storage_buffers, kernel.max_storage_buffers);
     }
     if (kernel.lean) kernel.module = &lean_module(kernel.info.angles);
-    std::memcpy(kernel.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
-    kernel.dispatch_limits.workgroup_invocations = limits.maxComputeWorkGroupInvocations < limits.maxComputeWorkGroupSize[0]
-                                                       ? limits.maxComputeWorkGroupInvocations
-                                                       : limits.maxComputeWorkGroupSize[0];
-    kernel.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
-    make_parts(kernel, kernel.info.mapping == Mapping::cpu ||
-                           (kernel.info.mapping == Mapping::by_device && properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU));
-    if (Status s = create_layouts(kernel); !s) return s;
+    make_parts(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device));
+    if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     return create_pipelines(kernel);
 }
 
@@ -232,19 +167,14 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
 
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
     if (Status s = validate(device, info); !s) return {s, nullptr};
-    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
-    if (!instance) return {instance.status, nullptr};
-    const Result<DeviceFunctions> functions = DeviceFunctions::load(device, instance.value);
-    if (!functions) return {functions.status, nullptr};
-    VkPhysicalDeviceProperties properties = {};
-    instance->vkGetPhysicalDeviceProperties(device.physical, &properties);
-
     auto* kernel = new (std::nothrow) Kernel;
     if (!kernel) return {error(Code::out_of_host_memory, "no memory for a Kernel"), nullptr};
-    kernel->device = device;
-    kernel->vk = functions.value;
+    if (Status s = borrow(*kernel, device); !s) {
+        delete kernel;  // nothing was made, and there may be no function to destroy it with
+        return {s, nullptr};
+    }
     kernel->info = info;
-    const Status status = build(*kernel, properties);
+    const Status status = build(*kernel);
     if (!status) {
         destroy(kernel);
         return {status, nullptr};
@@ -254,11 +184,9 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
 
 void destroy(Kernel* kernel) noexcept {
     if (!kernel) return;
-    const VkDevice device = kernel->device.device;
-    const VkAllocationCallbacks* allocator = kernel->device.allocator;
-    for (const Pipeline& pipeline : kernel->pipelines) kernel->vk.vkDestroyPipeline(device, pipeline.handle, allocator);
-    kernel->vk.vkDestroyPipelineLayout(device, kernel->layout, allocator);
-    kernel->vk.vkDestroyDescriptorSetLayout(device, kernel->set_layout, allocator);
+    for (const Pipeline& pipeline : kernel->pipelines)
+        kernel->vk.vkDestroyPipeline(kernel->device.device, pipeline.handle, kernel->device.allocator);
+    destroy_layouts(*kernel);
     delete kernel;
 }
 

@@ -2,10 +2,7 @@
 // What create() makes and record() reads; immutable in between.
 #pragma once
 
-#include "kernel/dispatch_shape.hpp"
-#include "kernel/functions.hpp"
-#include "kernel/modules.hpp"
-#include "kernel/validate.hpp"
+#include "kernel/program.hpp"
 
 namespace vkrope {
 
@@ -24,28 +21,17 @@ struct Part {
     std::uint32_t pipeline_count = 0;
 };
 
-struct Kernel {
-    DeviceRef device;
-    DeviceFunctions vk;
+struct Kernel : Program {
     KernelInfo info;
-    const Module* module = nullptr;
     bool lean = false;  ///< Q and K are parts of their own
-    DispatchLimits dispatch_limits;
-    StorageLimits storage_limits;
-    std::uint32_t max_storage_buffers = 0;
-    VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-    VkPipelineLayout layout = VK_NULL_HANDLE;
-    Part q, k;  ///< not lean: q serves both
+    Part q, k;          ///< not lean: q serves both
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;
 };
 
-/// The next unused set of the arena, of which `free_sets` are left.
-VkDescriptorSet take_set(DescriptorArena& arena) noexcept;
-std::uint32_t free_sets(const DescriptorArena& arena) noexcept;
-std::uint32_t capacity(const DescriptorArena& arena) noexcept;
-
-/// Whether the arena was made for this kernel.
-bool belongs_to(const DescriptorArena& arena, const Kernel& kernel) noexcept;
+struct PositionKernel : Program {
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    Variant variant;  ///< only its workgroup size counts
+};
 
 }  // namespace vkrope

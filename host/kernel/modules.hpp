@@ -22,10 +22,13 @@ struct Module {
     bool counts;                    ///< it has a binding for out_of_range
 };
 
-inline constexpr std::uint32_t max_bindings = 8;
+inline constexpr std::uint32_t max_bindings = 9;
 
 /// Wide: Q and K in one dispatch. Lean: one tensor a dispatch, with the 4 storage buffers that every device has.
 const Module& wide_module(AngleSource angles) noexcept;
 const Module& lean_module(AngleSource angles) noexcept;
+
+/// positions.comp.
+const Module& position_module() noexcept;
 
 }  // namespace vkrope

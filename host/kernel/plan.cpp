@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t many_invocations = std::uint64_t{1} << 18;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
-constexpr BindingOf read_bindings[] = {&Bindings::q_in, &Bindings::k_in, &Bindings::ids, &Bindings::slots, &Bindings::table};
+constexpr BindingOf read_bindings[] = {&Bindings::q_in,  &Bindings::k_in,  &Bindings::ids,
+                                       &Bindings::slots, &Bindings::table, &Bindings::table_sin};
 constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::status};
 
 std::uint64_t offset_and_strides(const View& view) noexcept {
@@ -191,7 +192,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         push.first_out = push.second_out;
     }
     work = as_module_sees(kernel, work);
-    dispatch.shape = dispatch_shape(job.part->info, job.pipeline->variant, work, kernel.dispatch_limits);
+    const Variant& variant = job.pipeline->variant;
+    dispatch.shape =
+        shape_of(items_per_token(job.part->info, variant, work) * work.tokens, work.z, variant, kernel.dispatch_limits);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
     const bool counts =
@@ -202,24 +205,34 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (work.q_in_place ? shader::flag_first_in_place : 0) | (work.k_in_place ? shader::flag_second_in_place : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (resolved.gain != 1.0f ? shader::flag_gain : 0);
+                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (resolved.gain != 1.0f ? shader::flag_gain : 0) |
+                 (call.positions.int64 ? shader::flag_ids_64 : 0);
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
-    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens;
+    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens + box.first.batch * resolved.position_step;
     shader::Side ids = {}, slots = {};
     if (resolved.ids.buffer) bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids);
     if (job.k && resolved.slots.buffer) bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots);
-    push.index_z = ids.z;
+    push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
+    push.index_token = ids.token;
+    push.index_axis = resolved.ids_axis;
     push.slot_z = slots.z;
     push.page_size = resolved.page_size;
     push.slot_first = box.first.pages * resolved.page_size;
     push.slot_rows = box.count.pages * resolved.page_size;
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots)) bindings.status = resolved.status;
     bindings.table = resolved.table;
+    bindings.table_sin = resolved.table_sin;
     push.offsets = ids.offset | slots.offset << 8 | resolved.status_offset << 16 | resolved.table_offset << 24;
     const AnglePlan& plan = *call.angles.plan;
     push.table_rows = plan.rows;
-    push.table_stride = kernel.info.angles == AngleSource::direct_texture ? plan.fold_log2 : 2 * plan.pairs;
-    push.table_texels = plan.row_texels;
+    switch (kernel.info.angles) {
+        case AngleSource::caller_buffer:
+            push.table_stride = plan.row_stride;
+            push.table_texels = resolved.table_sin_offset;
+            break;
+        case AngleSource::direct_buffer: push.table_stride = 2 * plan.pairs; break;
+        default: push.table_stride = plan.fold_log2; push.table_texels = plan.row_texels;
+    }
     return dispatch;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel_object.hpp"
 #include "kernel/tiling.hpp"
+#include "kernel/validate.hpp"
 
 namespace vkrope {
 
@@ -32,8 +33,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 /// What a dispatch binds; unused members have no buffer.
 struct Bindings {
-    VkDescriptorBufferInfo q_in = {}, k_in = {}, ids = {}, slots = {}, table = {};  ///< read
-    VkDescriptorBufferInfo q_out = {}, k_out = {}, status = {};                     ///< written
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, ids = {}, slots = {}, table = {}, table_sin = {};  ///< read
+    VkDescriptorBufferInfo q_out = {}, k_out = {}, status = {};                                     ///< written
 };
 
 /// One box of a job.

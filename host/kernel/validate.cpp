@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "kernel/overlap.hpp"
+#include "kernel/program.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -67,6 +68,32 @@ Status check_windows(const KernelInfo& info) noexcept {
     }
     if (sum == info.rotary_dim) return {};
     return error(Code::invalid_argument, "rotary_dim is %u: the windows have %" PRIu64 " channels together", info.rotary_dim, sum);
+}
+
+Status check_sections(const KernelInfo& info) noexcept {
+    const Sections& sections = info.sections;
+    const bool several = info.positions == PositionSource::axis_ids;
+    if (several && (sections.axes < 2 || sections.axes > max_axes))
+        return error(Code::invalid_argument, "sections.axes is %u: with axis_ids it must be 2 to %u", sections.axes, max_axes);
+    if (!several && sections.axes != 0)
+        return error(Code::invalid_argument, "sections.axes is %u: without axis_ids it must be 0", sections.axes);
+    if (!several) return {};
+    if (sections.order > SectionOrder::interleaved)
+        return error(Code::invalid_argument, "sections.order is %u: no such order", unsigned(sections.order));
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < max_axes; ++i) {
+        if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
+            return error(Code::invalid_argument, "sections.pairs[%u] is %u: it must be at most 32767, and 0 from axes %u on", i,
+                         sections.pairs[i], sections.axes);
+        }
+        sum += sections.pairs[i];
+    }
+    if (sum == 0) return error(Code::invalid_argument, "sections.pairs are all 0: some axis must turn some pair");
+    if (sections.order == SectionOrder::sequential) return {};
+    if (sections.axes != 3 && sections.axes != 4)
+        return error(Code::invalid_argument, "sections.axes is %u: interleaved sections have 3 or 4", sections.axes);
+    if (sections.leftover_axis < sections.axes) return {};
+    return error(Code::invalid_argument, "sections.leftover_axis is %u: there are %u axes", sections.leftover_axis, sections.axes);
 }
 
 // ---- Tensors ----
@@ -252,41 +279,58 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
 }
 
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
-    return (call.batch - 1) * numbers.batch + (call.tokens - 1) * numbers.token + numbers.head_dim;
+    return multiply_add(call.batch - 1, numbers.batch, multiply_add(call.tokens - 1, numbers.token, numbers.head_dim));
 }
 
-// Numbers of one or two words for each token: [batch, tokens], `batch_stride` of them from sequence to sequence.
-Status view_tokens(const char* name, const VkDescriptorBufferInfo& where, std::uint32_t words, std::uint32_t batch_stride,
-                   const Call& call, View& view) noexcept {
-    view = {.buffer = where.buffer, .first_byte = where.offset};
-    view.head_dim = words;
-    view.token = words;
-    view.batch = std::uint64_t{batch_stride} * words;
-    return check_words(name, where, words_of(view, call) * 4);
+constexpr std::int64_t most_positions = std::numeric_limits<std::int32_t>::max();
+
+Status check_stride(const char* field, std::int64_t stride, std::int64_t least) noexcept {
+    if (stride >= least && stride <= most_positions) return {};
+    return error(Code::invalid_argument, "%s is %" PRId64 ": it must be %d to 2^31 - 1", field, stride, int(least));
 }
 
-Status check_supported(const Call& call) noexcept {
-    if (call.positions.int64) return error(Code::not_supported, "positions.int64: ids of 64 bits are not supported yet");
-    if (call.positions.axis_stride != 0)
-        return error(Code::not_supported, "positions.axis_stride: several axes are not supported yet");
-    if (call.positions.token_stride != 1)
-        return error(Code::not_supported, "positions.token_stride: other than 1 is not supported yet");
-    return {};
+Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
+    const Positions& positions = call.positions;
+    if (positions.int64 || positions.axis_stride != 0 || positions.token_stride != 1) {
+        return error(Code::invalid_argument, "positions.%s is given: the kernel was created for implicit positions",
+                     positions.int64              ? "int64"
+                     : positions.axis_stride != 0 ? "axis_stride"
+                                                  : "token_stride");
+    }
+    resolved.position_step = std::uint32_t(positions.batch_stride);
+    const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
+    const std::int64_t steps = std::int64_t{call.batch} - 1;
+    if (last <= most_positions && (steps == 0 || positions.batch_stride <= (most_positions - last) / steps)) return {};
+    return error(Code::invalid_argument,
+                 "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRId64 " the last position is no int32",
+                 positions.first, call.tokens, call.batch, positions.batch_stride);
 }
 
 Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (info.positions == PositionSource::implicit) {
-        const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
-        if (last <= std::numeric_limits<std::int32_t>::max()) return {};
-        return error(Code::invalid_argument, "positions.first is %d: with tokens %u the last position, %" PRId64 ", is no int32",
-                     positions.first, call.tokens, last);
+    if (Status s = check_stride("positions.batch_stride", positions.batch_stride, 0); !s) return s;
+    if (Status s = check_stride("positions.axis_stride", positions.axis_stride, 0); !s) return s;
+    if (Status s = check_stride("positions.token_stride", positions.token_stride, 1); !s) return s;
+    if (info.positions == PositionSource::implicit) return resolve_implicit(call, resolved);
+    if (info.positions == PositionSource::ids && positions.axis_stride != 0) {
+        return error(Code::invalid_argument, "positions.axis_stride is %" PRId64 ": the kernel was created for one axis",
+                     positions.axis_stride);
     }
-    if (positions.batch_stride < 0 || positions.batch_stride > std::numeric_limits<std::int32_t>::max()) {
-        return error(Code::invalid_argument, "positions.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1",
-                     positions.batch_stride);
+    // The ids of a token, on all axes, are one "row" of words.
+    const std::uint32_t words = positions.int64 ? 2 : 1;
+    const std::uint64_t steps = info.sections.axes == 0 ? 0 : info.sections.axes - 1;
+    const std::uint64_t row = (steps * std::uint64_t(positions.axis_stride) + 1) * words;
+    if (row > std::numeric_limits<std::uint32_t>::max()) {
+        return error(Code::limit_exceeded, "positions.axis_stride is %" PRId64 ": the ids of a token span %" PRIu64 " words",
+                     positions.axis_stride, row);
     }
-    return view_tokens("positions.ids", positions.ids, 1, std::uint32_t(positions.batch_stride), call, resolved.ids);
+    resolved.ids_axis = std::uint32_t(positions.axis_stride) * words;
+    View& view = resolved.ids;
+    view = {.buffer = positions.ids.buffer, .first_byte = positions.ids.offset};
+    view.head_dim = std::uint32_t(row);
+    view.token = std::uint64_t(positions.token_stride) * words;
+    view.batch = std::uint64_t(positions.batch_stride) * words;
+    return check_words("positions.ids", positions.ids, multiply_add(words_of(view, call), 4, 0));
 }
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
@@ -298,11 +342,15 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
         return {};
     }
     if (call.k_in.heads == 0) return {};
-    if (rows.batch_stride < 0 || rows.batch_stride > std::numeric_limits<std::int32_t>::max())
-        return error(Code::invalid_argument, "k_rows.batch_stride is %" PRId64 ": it must be 0 to 2^31 - 1", rows.batch_stride);
+    if (Status checked = check_stride("k_rows.batch_stride", rows.batch_stride, 0); !checked) return checked;
     resolved.page_size = rows.page_size;
-    return view_tokens("k_rows.slots", rows.slots, rows.int64 ? 2 : 1,
-                       rows.batch_stride == 0 ? call.tokens : std::uint32_t(rows.batch_stride), call, resolved.slots);
+    const std::uint32_t words = rows.int64 ? 2 : 1;
+    View& view = resolved.slots;
+    view = {.buffer = rows.slots.buffer, .first_byte = rows.slots.offset};
+    view.head_dim = words;
+    view.token = words;
+    view.batch = (rows.batch_stride == 0 ? call.tokens : std::uint64_t(rows.batch_stride)) * words;
+    return check_words("k_rows.slots", rows.slots, multiply_add(words_of(view, call), 4, 0));
 }
 
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
@@ -319,6 +367,10 @@ Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == AngleSource::direct_buffer) return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
+    if (plan.source == AngleSource::caller_buffer) {
+        return plan.row_stride >= plan.pairs &&
+               ((std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs) * element_bytes(plan.element) <= plan.bytes;
+    }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
     const std::uint64_t columns = ((std::uint64_t{plan.rows} - 1) >> plan.fold_log2) + 1;
     return columns * plan.row_texels <= plan.extent.width &&
@@ -342,6 +394,16 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
     }
     if (info.angles == AngleSource::direct_buffer) {
         return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
+    }
+    if (info.angles == AngleSource::caller_buffer) {
+        if (angles.plan->element != info.table) {
+            return error(Code::invalid_argument, "angles.plan->element is %u: the kernel was created for a table of %u",
+                         unsigned(angles.plan->element), unsigned(info.table));
+        }
+        const std::uint64_t bytes = (std::uint64_t{angles.plan->bytes} + 3) / 4 * 4;
+        if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table, resolved.table_offset); !s)
+            return s;
+        return bind_words("angles.sin", angles.sin, bytes, limits, resolved.table_sin, resolved.table_sin_offset);
     }
     if (angles.view == VK_NULL_HANDLE) return error(Code::invalid_argument, "angles.view is null");
     return {};
@@ -372,7 +434,8 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved, const s
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
     const Words read[] = {words_of("positions.ids", resolved.ids, call), words_of("k_rows.slots", resolved.slots, call),
-                          words_of("angles.buffer", call.angles.buffer, resolved.table)};
+                          words_of("angles.buffer", call.angles.buffer, resolved.table),
+                          words_of("angles.sin", call.angles.sin, resolved.table_sin)};
     const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
@@ -403,24 +466,15 @@ Status check_present(const char* name, const Width& width, const Tensor& in, con
 }  // namespace
 
 Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
-    if (!device.instance) return error(Code::invalid_argument, "device.instance is null");
-    if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
-    if (!device.device) return error(Code::invalid_argument, "device.device is null");
-    if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
-    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils}) {
-        return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
-    }
+    if (Status s = validate(device); !s) return s;
     if (info.pairing > Pairing::interleaved)
         return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
     if (info.angles == AngleSource::factored_texture || info.angles == AngleSource::computed) {
         return error(Code::not_supported, "angles is %u: factored and computed angles are not supported yet",
                      unsigned(info.angles));
     }
-    if (info.angles > AngleSource::computed)
+    if (info.angles > AngleSource::caller_buffer)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
-    if (info.positions == PositionSource::axis_ids) {
-        return error(Code::not_supported, "positions is axis_ids: several axes are not supported yet");
-    }
     if (info.positions > PositionSource::axis_ids)
         return error(Code::invalid_argument, "positions is %u: no such source", unsigned(info.positions));
     if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
@@ -434,6 +488,8 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.q.head_dim == 0 && info.k.head_dim == 0)
         return error(Code::invalid_argument, "q.head_dim and k.head_dim are both 0: nothing to rotate");
     if (Status s = check_windows(info); !s) return s;
+    if (Status s = check_sections(info); !s) return s;
+    if (info.table > Element::bf16) return error(Code::invalid_argument, "table is %u: no such element type", unsigned(info.table));
     if (Status s = check_width("q", info.q, info); !s) return s;
     return check_width("k", info.k, info);
 }
@@ -444,7 +500,6 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     Status& status = result.status;
     if (call.direction > Direction::inverse)
         return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
-    if (status = check_supported(call); !status) return result;
     if (status = check_present("q", info.q, call.q_in, call.q_out); !status) return result;
     if (status = check_present("k", info.k, call.k_in, call.k_out); !status) return result;
     if (call.tokens == 0 || call.batch == 0 || (call.q_in.heads == 0 && call.k_in.heads == 0)) return result;

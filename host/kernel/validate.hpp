@@ -21,9 +21,11 @@ struct ResolvedTensor {
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
     ResolvedTensor q, k;
-    View ids, slots;                                    ///< unused ones have no buffer
-    VkDescriptorBufferInfo table = {}, status = {};     ///< as bound; unused ones are null
-    std::uint32_t table_offset = 0, status_offset = 0;  ///< words from the start of the binding
+    View ids, slots;                                                          ///< unused ones have no buffer
+    VkDescriptorBufferInfo table = {}, table_sin = {}, status = {};           ///< as bound; unused ones are null
+    std::uint32_t table_offset = 0, table_sin_offset = 0, status_offset = 0;  ///< words from the start of the binding
+    std::uint32_t ids_axis = 0;                                               ///< words from axis to axis
+    std::uint32_t position_step = 0;                                          ///< implicit: from sequence to sequence
     std::uint32_t page_size = 1;
     float gain = 1;  ///< multiplies cos and sin
 };

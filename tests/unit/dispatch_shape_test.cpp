@@ -77,7 +77,8 @@ TEST_CASE("workgroups fold from x into y, and no more are asked for than the sha
     const Variant v = variant_for(whole, false, shader::access_wide, false, limits);
     CHECK(v.workgroup_size == 64);
     const auto shape = [&](std::uint32_t z, std::uint32_t tokens) {
-        return dispatch_shape(whole, v, {.z = z, .tokens = tokens, .q_heads = 4, .k_heads = 0, .q_in_place = true}, limits);
+        const Work work{.z = z, .tokens = tokens, .q_heads = 4, .q_in_place = true};
+        return shape_of(items_per_token(whole, v, work) * tokens, z, v, limits);
     };
     // 16 steps x 4 heads are one workgroup a token.
     CHECK(shape(2, 7).groups[0] == 7);

@@ -71,7 +71,8 @@ TEST_CASE("no module of the library has an operation that a driver may round its
         REQUIRE(words[0] == 0x07230203);
         std::size_t arithmetic = 0;
         for (const Instruction& i : instructions(words)) arithmetic += exact.count(i.op);
-        CHECK(arithmetic >= 12);  // the rotation of two vectors
+        const bool rotates = path.find("positions") == std::string::npos;  // positions are integers
+        CHECK((rotates ? arithmetic >= 12 : arithmetic == 0));             // the rotation of two vectors
         for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
     }
 }

@@ -222,11 +222,87 @@ TEST_CASE("what is not supported yet says so") {
     const auto create_says = [](auto change, const char* names) { breaks_create(change, names, Code::not_supported); };
     create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::computed; }, "angles");
     create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::factored_texture; }, "angles");
-    create_says([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource::axis_ids; }, "positions");
-    const auto record_says = [](auto change, const char* names) { breaks_record(change, names, Code::not_supported); };
-    record_says([](KernelInfo&, Call& c) { c.positions.int64 = true; }, "positions.int64");
-    record_says([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; }, "positions.axis_stride");
-    record_says([](KernelInfo&, Call& c) { c.positions.token_stride = 2; }, "positions.token_stride");
+}
+
+TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 28, c.positions.batch_stride = 4; },
+                  "positions.ids.range is 28");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.int64 = true, c.positions.ids.range = 28; }, "at least 32");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 0; }, "positions.token_stride is 0");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 7; }, "at least 88");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; },
+                  "positions.axis_stride is 4: the kernel was created for one");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = -1; }, "positions.axis_stride is -1");
+    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit, c.positions.int64 = true; },
+                  "positions.int64");
+    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit, c.positions.batch_stride = 2147483645; },
+                  "positions.first is 0: with tokens 4, batch 2 and batch_stride 2147483645");
+    KernelInfo axes = info();
+    axes.positions = PositionSource::axis_ids;
+    axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
+    CHECK(validate(device(), axes));
+    Call c = call();
+    c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 4;
+    c.positions.axis_stride = 9;
+    c.positions.batch_stride = 4;
+    CHECK(validate(axes, limits, c));
+    c.positions.ids.range -= 4;
+    expect(validate(axes, limits, c).status, Code::invalid_argument, "positions.ids.range");
+    c.positions.int64 = true;
+    c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 8;
+    const auto resolved = validate(axes, limits, c);
+    REQUIRE(resolved);
+    CHECK(resolved->ids_axis == 18);
+    CHECK(resolved->ids.batch == 8);
+    CHECK(resolved->ids.token == 2);
+}
+
+TEST_CASE("sections: which axis turns a pair") {
+    const auto breaks = [](const Sections& sections, const char* names) {
+        breaks_create([&](DeviceRef&, KernelInfo& i) { i.positions = PositionSource::axis_ids, i.sections = sections; }, names);
+    };
+    breaks({}, "sections.axes is 0");
+    breaks({.axes = 1, .pairs = {8}}, "sections.axes is 1");
+    breaks({.axes = 9}, "sections.axes is 9");
+    breaks({.axes = 2}, "sections.pairs are all 0");
+    breaks({.axes = 2, .pairs = {4, 2, 2}}, "sections.pairs[2] is 2");
+    breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] is 40000");
+    breaks({.order = SectionOrder(2), .axes = 2, .pairs = {4, 4}}, "sections.order is 2");
+    breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}},
+           "sections.axes is 2: interleaved sections have 3 or 4");
+    breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3}, "sections.leftover_axis is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; }, "sections.axes is 2: without axis_ids");
+}
+
+TEST_CASE("a table of the caller's own: two buffers of whole words") {
+    KernelInfo own = info();
+    own.angles = AngleSource::caller_buffer;
+    own.table = Element::f16;
+    CHECK(validate(device(), own));
+    AnglePlan table;
+    table.source = AngleSource::caller_buffer;
+    table.pairs = 8;
+    table.rows = 5;
+    table.row_stride = 9;
+    table.element = Element::f16;
+    table.bytes = 88;
+    Call good = call();
+    good.angles = {.plan = &table, .buffer = {other_buffer, 256, 88}, .sin = {other_buffer, 512, 88}};
+    CHECK(validate(own, limits, good));
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan broken = table;
+        Call c = good;
+        c.angles.plan = &broken;
+        change(broken, c);
+        expect(validate(own, limits, c).status, Code::invalid_argument, names);
+    };
+    breaks([](AnglePlan&, Call& c) { c.angles.sin = {}; }, "angles.sin.buffer is null");
+    breaks([](AnglePlan&, Call& c) { c.angles.buffer.range = 84; }, "angles.buffer.range is 84 bytes: it must be at least 88");
+    breaks([](AnglePlan& p, Call&) { p.element = Element::bf16; }, "angles.plan->element is 2");
+    breaks([](AnglePlan& p, Call&) { p.row_stride = 7; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.rows = 6; }, "angles.plan");
+    breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; }, "q_out and angles.sin overlap");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table is 3");
 }
 
 TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {

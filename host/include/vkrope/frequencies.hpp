@@ -18,7 +18,8 @@ struct Rotation {
     std::uint32_t rotary_dim = 0;            ///< channels that are rotated: even, 2 to head_dim
     std::uint32_t q_rotary_offset = 0;       ///< first rotated channel of a query row
     std::uint32_t k_rotary_offset = 0;       ///< first rotated channel of a key row
-    std::vector<double> inv_freq = {};       ///< [rotary_dim / 2] radians per position
+    std::vector<double> inv_freq = {};       ///< [rotary_dim / 2] radians per position; of any origin
+    Sections sections = {};                  ///< which axis turns which pair; no axes: one position a token
     double attention_factor = 1.0;           ///< multiplies cos and sin, once, in the angle table
     double softmax_scale = 1.0;              ///< what the scaling asks of the caller's softmax; never applied here
     std::uint64_t max_position = 0;          ///< positions that the model was made for; 0 is unknown
@@ -35,11 +36,119 @@ struct Rotation {
 /// inv_freq    receives rotary_dim / 2 numbers; on error it is left as it was
 Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq);
 
+/// The spacing of tutorials, exp(linspace(0, -1, rotary_dim / 2) * ln(base)), which reaches 1 / base: inv_freq[j] =
+/// base^(-j / (rotary_dim / 2 - 1)), and 1 where there is one pair. As default_inv_freq otherwise.
+Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq);
+
+/// Rotation of a part of the pairs of a window as wide as the head: the first floor(partial_rotary_factor * head_dim / 2)
+/// frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in Hugging Face's modeling_rope_utils.py (Gemma 4).
+///
+/// base      finite and above 0
+/// head_dim  even, 2 to 65534; rotary_dim is the same
+/// inv_freq  receives head_dim / 2 numbers; on error it is left as it was
+struct ProportionalScaling {
+    double factor = 1;                 ///< finite and above 0
+    double partial_rotary_factor = 1;  ///< above 0, at most 1
+};
+Status proportional_inv_freq(double base, std::uint32_t head_dim, const ProportionalScaling& scaling, double* inv_freq);
+
+// The scalings. Each takes the frequencies of default_inv_freq, of which it changes all or, on error, none.
+
 /// Position interpolation: every frequency is divided by `factor`. arXiv:2306.15595; "linear" in
 /// Hugging Face transformers' modeling_rope_utils.py.
 ///
 /// factor  finite and above 0
 Status scale_linear(std::vector<double>& inv_freq, double factor);
+
+/// Every position is multiplied by `seq_scale`, as TransformerEngine's RotaryPositionEmbedding does where it interpolates
+/// (by 1 / seq_len_interpolation_factor): the frequencies are.
+///
+/// seq_scale  finite and above 0
+Status scale_positions(std::vector<double>& inv_freq, double seq_scale);
+
+/// Every pair is divided by a number of its own: freq_factors of ggml's ggml_rope_ext, the lists of LongRoPE.
+///
+/// divisors  finite and above 0
+/// count     as many as there are frequencies
+Status scale_divisors(std::vector<double>& inv_freq, const double* divisors, std::size_t count);
+
+/// NTK-aware scaling: the base is multiplied by alpha^(d / (d - 2)), d = rotary_dim, so that the slowest pair is divided by `alpha`
+/// and the fastest stays. u/bloc97 (2023), described in arXiv:2309.00071, section 3.1; alpha of HunYuan's modeling_hunyuan.py.
+///
+/// alpha  finite and above 0
+Status scale_ntk(std::vector<double>& inv_freq, double alpha);
+
+/// The numbers of dynamic NTK scaling, as configurations name them.
+struct DynamicNtkScaling {
+    double factor = 0;                   ///< finite and above 0
+    double max_position_embeddings = 0;  ///< that the model was trained with; finite and above 0
+};
+
+/// scale_ntk with an alpha that grows with the sequence: factor * L / max - (factor - 1), L = max(seq_len, max), where max is
+/// max_position_embeddings. u/emozilla (2023), described in arXiv:2309.00071, section 3.3; "dynamic" in Hugging Face's
+/// modeling_rope_utils.py.
+///
+/// seq_len  0: unknown, which leaves the frequencies as they are
+Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling, std::uint64_t seq_len);
+
+/// The numbers of YaRN, as configurations name them.
+struct YarnScaling {
+    double factor = 0;                            ///< finite and above 0
+    double original_max_position_embeddings = 0;  ///< finite and above 0
+    double beta_fast = 32;        ///< turns within the original length from which on a pair stays; at least beta_slow
+    double beta_slow = 1;         ///< turns up to which a pair is divided by `factor`; finite and above 0
+    bool truncate = true;         ///< widen the range between the two to whole pairs
+    double attention_factor = 0;  ///< 0: of mscale and mscale_all_dim, or 0.1 ln(factor) + 1
+    double mscale = 0;            ///< 0: not given
+    double mscale_all_dim = 0;    ///< 0: not given
+};
+
+/// YaRN: fast pairs stay, slow ones are divided by `factor`, and between them the two are blended linearly in the number of the
+/// pair. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's modeling_rope_utils.py.
+///
+/// base              that the frequencies were made of; finite and above 1
+/// attention_factor  receives what multiplies cos and sin. By default with m(s) = 0.1 s ln(factor) + 1, and 1 for factors up to 1:
+///                   m(mscale) / m(mscale_all_dim) where both are given, else m(1)
+Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling, double& attention_factor);
+
+/// The numbers of DeepSeek's YaRN, as its configurations name them.
+struct DeepseekYarnScaling {
+    double factor = 0;                            ///< finite and above 0
+    double original_max_position_embeddings = 0;  ///< finite and above 0
+    double beta_fast = 32;                        ///< as YarnScaling's
+    double beta_slow = 1;                         ///< as YarnScaling's
+    double mscale = 1;                            ///< finite, at least 0
+    double mscale_all_dim = 0;                    ///< finite, at least 0
+};
+
+/// The frequencies are those of scale_yarn with `truncate`; the magnitude, with m as above, is split between the rotation and the
+/// softmax. DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention of DeepSeek's modeling_deepseek.py.
+///
+/// base              that the frequencies were made of; finite and above 1
+/// attention_factor  receives m(mscale) / m(mscale_all_dim)
+/// softmax_scale     receives m(mscale_all_dim)^2, by which the caller's softmax scale is to be multiplied
+Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base, const DeepseekYarnScaling& scaling, double& attention_factor,
+                           double& softmax_scale);
+
+/// The numbers of LongRoPE, as configurations name them.
+struct LongRopeScaling {
+    const double* short_factor = nullptr;         ///< [count] divisors, finite and above 0
+    const double* long_factor = nullptr;          ///< [count] divisors, finite and above 0
+    std::size_t count = 0;                        ///< as many as there are frequencies
+    double original_max_position_embeddings = 0;  ///< up to which the short list holds; finite and above 1
+    double factor = 0;            ///< max_position_embeddings / original_max_position_embeddings; finite and above 0
+    double attention_factor = 0;  ///< 0: sqrt(1 + ln(factor) / ln(original)), or 1 for factors up to 1
+    double short_mscale = 0;      ///< attention factor of the short list; 0: as above
+    double long_mscale = 0;       ///< attention factor of the long list; 0: as above
+};
+
+/// LongRoPE: divisors per pair, the short list for sequences up to the original length, the long one beyond. arXiv:2402.13753;
+/// "longrope" in Hugging Face's modeling_rope_utils.py; short_mscale and long_mscale as in its modeling_phimoe.py.
+///
+/// seq_len           0: unknown, which takes the short list
+/// attention_factor  receives what multiplies cos and sin
+Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling, std::uint64_t seq_len,
+                      double& attention_factor);
 
 /// The numbers of Llama 3.1's scaling, as its configuration names them.
 struct Llama3Scaling {
@@ -54,6 +163,24 @@ struct Llama3Scaling {
 /// `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's modeling_rope_utils.py.
 Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling);
 
+/// The arguments of ggml_rope_ext that shape its angles.
+struct GgmlScaling {
+    double freq_scale = 1;                 ///< 1 / factor; finite and above 0
+    double ext_factor = 0;                 ///< how much of YaRN's blend: 0 to 1; 0 is linear scaling
+    double attn_factor = 1;                ///< finite and above 0
+    double beta_fast = 32;                 ///< at least beta_slow
+    double beta_slow = 1;                  ///< finite and above 0
+    double n_ctx_orig = 0;                 ///< original length; finite and above 0 where ext_factor is not 0
+    const double* freq_factors = nullptr;  ///< [freq_factor_count] that divide; finite and above 0
+    std::size_t freq_factor_count = 0;     ///< as many as there are frequencies, or 0
+};
+
+/// ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn of ggml's ggml-cpu/ops.cpp.
+///
+/// base              freq_base, that the frequencies were made of; finite and above 0, above 1 where ext_factor is not 0
+/// attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) where ext_factor is not 0
+Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling, double& attention_factor);
+
 /// The largest `max_position` that any angle source covers: positions are int32.
 inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 
@@ -64,6 +191,15 @@ inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 /// max_image_side  maxImageDimension2D of the device; ignored for buffers. A table that does not fit is limit_exceeded.
 Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
                               std::uint32_t max_image_side);
+
+/// Plans for cos and sin of the caller's own, as [rows, row_stride] each: of any values, indexed by position. A position of
+/// 0 to rows - 1 is covered. Tables of full width, whose second half repeats the first, have a row_stride of rotary_dim.
+///
+/// pairs       rotary_dim / 2
+/// rows        1 to 2^31
+/// row_stride  elements; at least `pairs`; 16-bit rows may begin in the middle of a word
+/// The result's `bytes` is what cos and sin need each, in whole words.
+Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element);
 
 /// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded once from double.
 /// The fraction of a turn is formed in integers, so that a far position is as exact as a near one.

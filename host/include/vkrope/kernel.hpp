@@ -73,6 +73,8 @@ struct KernelInfo {
     /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the
     /// angle table are numbered window after window. All zero: one window.
     Window windows[max_windows] = {};
+    Sections sections = {};        ///< with PositionSource::axis_ids
+    Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
 };
 
 struct Kernel;
@@ -137,21 +139,24 @@ struct Rows {
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
 
-/// Positions of the tokens, by the kernel's PositionSource.
+/// Positions of the tokens, by the kernel's PositionSource. One that the angle source does not cover, or an int64 outside int32, leaves the
+/// rows of its token unrotated and counts in Call::out_of_range; so does one axis of several.
 struct Positions {
-    std::int32_t first = 0;           ///< implicit: position of token 0; first + tokens - 1 must be an int32
-    VkDescriptorBufferInfo ids = {};  ///< ids: int32 [batch, tokens]; offset and range are multiples of 4
-    std::int64_t batch_stride = 0;    ///< ids: elements from one sequence's ids to the next's; 0: all share one row
-    bool int64 = false;               ///< not supported yet: ids of 64 bits
-    std::int64_t axis_stride = 0;     ///< not supported yet: from axis to axis; 0: all share one row
-    std::int64_t token_stride = 1;    ///< not supported yet: from token to token
+    std::int32_t first = 0;           ///< implicit: position of token 0; the last one must be an int32
+    VkDescriptorBufferInfo ids = {};  ///< ids: int32 or int64 [axes, batch, tokens]; offset and range are multiples of 4
+    bool int64 = false;               ///< ids of 64 bits
+    /// Ids from one sequence to the next; 0: all share one row. Implicit: positions from one sequence's token 0 to the next's.
+    std::int64_t batch_stride = 0;
+    std::int64_t axis_stride = 0;   ///< ids from axis to axis; 0: all share one row
+    std::int64_t token_stride = 1;  ///< ids from token to token; at least 1
 };
 
-/// The angle table: what `plan` says, filled by fill_angles.
+/// Where cos and sin are.
 struct Angles {
-    const AnglePlan* plan = nullptr;     ///< read during the call only
+    const AnglePlan* plan = nullptr;     ///< read during the call only; filled by fill_angles unless it is the caller's own
     VkImageView view = VK_NULL_HANDLE;   ///< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands execute
-    VkDescriptorBufferInfo buffer = {};  ///< buffers: offset is a multiple of 4
+    VkDescriptorBufferInfo buffer = {};  ///< direct_buffer: (cos, sin) pairs; caller_buffer: cos. Offset is a multiple of 4
+    VkDescriptorBufferInfo sin = {};     ///< caller_buffer
 };
 
 /// One rotation of Q, K or both. Input and output of a tensor are the same bytes (in place) or disjoint.
@@ -206,5 +211,50 @@ Boundary boundary() noexcept;
 ///
 /// On error nothing has been recorded.
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena = nullptr) noexcept;
+
+// ---- Positions that are not int32 ids yet ----
+
+struct PositionKernel;
+
+/// Compiles the pipeline of record_positions(). Thread-safe like create().
+Result<PositionKernel*> create_positions(const DeviceRef& device);
+
+/// Like destroy(Kernel*).
+void destroy(PositionKernel* kernel) noexcept;
+
+/// Like create_arena(const Kernel*, calls), for record_positions().
+Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_t calls);
+
+/// What becomes int32 ids, once per step for all layers. Three forms:
+///
+/// one row a sequence  `cu_seqlens` absent: `out` is [batch, tokens], and token t of sequence b is at offsets[b] + first + t, or at
+///                     ids[b, t], which are 64 bits
+/// ragged              `cu_seqlens` is [sequences + 1]: `out` is [tokens], token t of the packed sequence i, which is the first with
+///                     cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token of no sequence: 0
+/// a shard             cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this rank holds chunk cp_rank and
+///                     chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens those of the
+///                     whole, padded to multiples of 2 cp_size. TransformerEngine, fused_rope.
+///
+/// A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range.
+struct PositionCall {
+    std::uint32_t batch = 1, tokens = 0;  ///< of `out`; 0 tokens records nothing
+    std::int32_t first = 0;
+    VkDescriptorBufferInfo ids = {};      ///< optional: int64 [batch, tokens], instead of offsets and first
+    VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one a sequence
+    VkDescriptorBufferInfo cu_seqlens =
+        {};                       ///< optional: int32 or int64, ascending from 0. Whatever the values, nothing outside is touched
+    std::uint32_t sequences = 0;  ///< of cu_seqlens
+    bool offsets_int64 = false, cu_seqlens_int64 = false;
+    std::uint32_t cp_size = 1, cp_rank = 0;    ///< shards, and which one; tokens (or each sequence) is a multiple of 2
+    VkDescriptorBufferInfo out = {};           ///< int32 [batch, tokens]
+    VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32, as Call::out_of_range
+};
+
+/// Records one dispatch that writes `out`. boundary() holds: `out` and `out_of_range` are written, the rest is read. Disturbs what record()
+/// does, allocates nothing. On error nothing has been recorded.
+///
+/// commands, arena  as for record(): one set a call
+Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel, const PositionCall& call,
+                        DescriptorArena* arena = nullptr) noexcept;
 
 }  // namespace vkrope

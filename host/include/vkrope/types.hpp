@@ -68,13 +68,28 @@ enum class AngleSource : std::uint32_t {
     direct_buffer = 1,     ///< one row a position in a storage buffer of float (cos, sin) pairs
     factored_texture = 2,  ///< not supported yet: rows by 11-bit digit of the position, |position| < 2^22
     computed = 3,          ///< not supported yet: no table, every int32 position
+    caller_buffer = 4,     ///< cos and sin from two storage buffers of the caller, of any values (ONNX): see plan_caller_angles
 };
 
 /// Where the position of a token comes from.
 enum class PositionSource : std::uint32_t {
     implicit = 0,  ///< first position + index of the token in its sequence
-    ids = 1,       ///< one int32 a token, in a buffer
-    axis_ids = 2,  ///< not supported yet: one int32 a token and axis (M-RoPE, vision)
+    ids = 1,       ///< one int32 or int64 a token, in a buffer
+    axis_ids = 2,  ///< one a token and axis (M-RoPE, vision, video)
+};
+
+/// Which axis turns a pair, where tokens have a position on each of several axes (M-RoPE, vision, video). Pair j of all windows, with
+/// m = j mod the sum of `pairs`:
+enum class SectionOrder : std::uint32_t {
+    sequential = 0,   ///< the section that m falls into: Qwen2-VL; vision, where each axis has frequencies of its own
+    interleaved = 1,  ///< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL
+};
+inline constexpr std::uint32_t max_axes = 8;
+struct Sections {
+    SectionOrder order = SectionOrder::sequential;
+    std::uint32_t axes = 0;              ///< 0: one position a token; else 2 to max_axes, of interleaved sections 3 or 4
+    std::uint32_t pairs[max_axes] = {};  ///< of each section; the sum is above 0
+    std::uint32_t leftover_axis = 0;     ///< of interleaved sections
 };
 
 enum class Direction : std::uint32_t {
@@ -104,6 +119,9 @@ struct AnglePlan {
     std::uint32_t fold_log2 = 0;
     std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
     double attention_factor = 1;   ///< that the table contains; finite and above 0
+    // caller_buffer
+    Element element = Element::f32;  ///< of cos and sin
+    std::uint32_t row_stride = 0;    ///< elements from one row to the next, of which the first `pairs` count
 };
 
 }  // namespace vkrope

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/program.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// Gives an object its name, where debug utils are enabled.
+Status name_object(const Program& program, VkObjectType type, std::uint64_t handle, const char* text) {
+    if (!(program.device.enabled & debug_utils)) return {};
+    VkDebugUtilsObjectNameInfoEXT info = {};
+    info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+    info.objectType = type;
+    info.objectHandle = handle;
+    info.pObjectName = text;
+    const VkResult result = program.vk.vkSetDebugUtilsObjectNameEXT(program.device.device, &info);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkSetDebugUtilsObjectNameEXT");
+}
+
+Status create_module(const Program& program, const Spirv& words, VkShaderModule& module) {
+    VkShaderModuleCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = words.count * sizeof(std::uint32_t);
+    info.pCode = words.words.get();
+    const VkResult result = program.vk.vkCreateShaderModule(program.device.device, &info, program.device.allocator, &module);
+    return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
+}
+
+}  // namespace
+
+Status validate(const DeviceRef& device) noexcept {
+    if (!device.instance) return error(Code::invalid_argument, "device.instance is null");
+    if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
+    if (!device.device) return error(Code::invalid_argument, "device.device is null");
+    if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils}) {
+        return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
+    }
+    return {};
+}
+
+Status borrow(Program& program, const DeviceRef& device) {
+    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
+    if (!instance) return instance.status;
+    const Result<DeviceFunctions> functions = DeviceFunctions::load(device, instance.value);
+    if (!functions) return functions.status;
+    VkPhysicalDeviceProperties properties = {};
+    instance->vkGetPhysicalDeviceProperties(device.physical, &properties);
+    const VkPhysicalDeviceLimits& limits = properties.limits;
+    program.device = device;
+    program.vk = functions.value;
+    std::memcpy(program.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
+    program.dispatch_limits.workgroup_invocations =
+        std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
+    program.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
+    program.cpu_device = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    return {};
+}
+
+Status create_layouts(Program& program, std::uint32_t push_bytes) {
+    VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
+    for (std::uint32_t i = 0; i < program.module->binding_count; ++i) {
+        bindings[i].binding = program.module->bindings[i].number;
+        bindings[i].descriptorType = program.module->bindings[i].type;
+        bindings[i].descriptorCount = 1;
+        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    }
+    VkDescriptorSetLayoutCreateInfo set_info = {};
+    set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    if (program.device.enabled & push_descriptor) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    set_info.bindingCount = program.module->binding_count;
+    set_info.pBindings = bindings;
+    VkResult result =
+        program.vk.vkCreateDescriptorSetLayout(program.device.device, &set_info, program.device.allocator, &program.set_layout);
+    if (Status s = created(result, program.set_layout, "vkCreateDescriptorSetLayout"); !s) return s;
+
+    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
+    VkPipelineLayoutCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.setLayoutCount = 1;
+    info.pSetLayouts = &program.set_layout;
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    result = program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
+    if (Status s = created(result, program.layout, "vkCreatePipelineLayout"); !s) return s;
+    return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout, "vkrope");
+}
+
+Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
+                       const char* name, VkPipeline& pipeline) {
+    const Result<Spirv> specialised = specialize(words.words.get(), words.count, constants, constant_count);
+    if (!specialised) return specialised.status;
+    VkShaderModule module = VK_NULL_HANDLE;
+    if (Status s = create_module(program, specialised.value, module); !s) return s;
+    VkComputePipelineCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.layout = program.layout;
+    const VkResult result = program.vk.vkCreateComputePipelines(program.device.device, program.device.pipeline_cache, 1, &info,
+                                                                program.device.allocator, &pipeline);
+    program.vk.vkDestroyShaderModule(program.device.device, module, program.device.allocator);
+    if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateComputePipelines");
+    return name_object(program, VK_OBJECT_TYPE_PIPELINE, (std::uint64_t)pipeline, name);
+}
+
+void destroy_layouts(Program& program) noexcept {
+    program.vk.vkDestroyPipelineLayout(program.device.device, program.layout, program.device.allocator);
+    program.vk.vkDestroyDescriptorSetLayout(program.device.device, program.set_layout, program.device.allocator);
+}
+
+void begin_label(VkCommandBuffer commands, const Program& program) noexcept {
+    if (!(program.device.enabled & debug_utils)) return;
+    VkDebugUtilsLabelEXT label = {};
+    label.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT;
+    label.pLabelName = "vkrope";
+    program.vk.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+}
+
+void end_label(VkCommandBuffer commands, const Program& program) noexcept {
+    if (program.device.enabled & debug_utils) program.vk.vkCmdEndDebugUtilsLabelEXT(commands);
+}
+
+void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline, const void* push, std::uint32_t push_bytes,
+              const DispatchShape& shape) noexcept {
+    program.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    program.vk.vkCmdPushConstants(commands, program.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
+    program.vk.vkCmdDispatch(commands, shape.groups[0], shape.groups[1], shape.groups[2]);
+}
+
+}  // namespace vkrope

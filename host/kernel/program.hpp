@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A module on a borrowed device: its entry points, limits, layouts, pipelines, and how its bindings reach a command buffer. A
+// Kernel is one, and so is a PositionKernel.
+#pragma once
+
+#include "kernel/dispatch_shape.hpp"
+#include "kernel/functions.hpp"
+#include "kernel/modules.hpp"
+#include "kernel/spirv.hpp"
+#include "kernel/view.hpp"
+
+namespace vkrope {
+
+struct Program {
+    DeviceRef device;
+    DeviceFunctions vk;
+    DispatchLimits dispatch_limits;
+    StorageLimits storage_limits;
+    std::uint32_t max_storage_buffers = 0;
+    bool cpu_device = false;
+    const Module* module = nullptr;
+    VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+};
+
+/// Every rule of a DeviceRef.
+Status validate(const DeviceRef& device) noexcept;
+
+/// Loads the entry points and the limits.
+Status borrow(Program& program, const DeviceRef& device);
+
+/// For program.module, with so many bytes of push constants.
+Status create_layouts(Program& program, std::uint32_t push_bytes);
+
+/// `words` with these specialisation constants as a pipeline, named so where debug utils are enabled.
+Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
+                       const char* name, VkPipeline& pipeline);
+
+void destroy_layouts(Program& program) noexcept;
+
+/// What a dispatch binds, by binding number. Static use is textual, so every binding that the module declares must be valid.
+struct Descriptors {
+    VkDescriptorBufferInfo buffers[shader::binding_count] = {};
+    VkImageView view = VK_NULL_HANDLE;
+};
+
+/// Whether an arena is at hand where one is needed, of this program, with so many sets left.
+Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept;
+
+/// Pushes the descriptors, or takes a set of the arena for them.
+void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors, DescriptorArena* arena) noexcept;
+
+/// A label around what is recorded, where debug utils are enabled.
+void begin_label(VkCommandBuffer commands, const Program& program) noexcept;
+void end_label(VkCommandBuffer commands, const Program& program) noexcept;
+
+/// Binds the pipeline, pushes the constants, dispatches.
+void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline, const void* push, std::uint32_t push_bytes,
+              const DispatchShape& shape) noexcept;
+
+}  // namespace vkrope
