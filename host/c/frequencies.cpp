@@ -117,6 +117,8 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     plan.fold_log2 = c.fold_log2;
     plan.row_texels = c.row_texels;
     if (c.attention_factor != 0) plan.attention_factor = c.attention_factor;
+    plan.element = Element(c.element);
+    plan.row_stride = c.row_stride;
     return {};
 }
 
@@ -133,6 +135,8 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
     c.row_texels = plan.row_texels;
     c.bytes = plan.bytes;
     c.attention_factor = plan.attention_factor;
+    c.element = vkrope_element(plan.element);
+    c.row_stride = plan.row_stride;
     return c;
 }
 
@@ -183,6 +187,15 @@ vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_s
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         const Result<AnglePlan> made = plan_angles(rotation->of, AngleSource(source), max_position, max_image_side);
+        if (!made) return made.status;
+        return write(c::to_c(made.value), "plan", plan);
+    });
+}
+
+vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
+                                        vkrope_angle_plan* plan, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride, Element(element));
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });

@@ -15,6 +15,8 @@ namespace {
 static_assert(VKROPE_ENABLED_PUSH_DESCRIPTOR == int(push_descriptor) && VKROPE_ENABLED_DEBUG_UTILS == int(debug_utils));
 static_assert(VKROPE_ELEMENT_F16 == int(Element::f16) && VKROPE_ELEMENT_BF16 == int(Element::bf16));
 static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) && VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
+static_assert(VKROPE_ANGLES_CALLER_BUFFER == int(AngleSource::caller_buffer));
+static_assert(VKROPE_SECTIONS_INTERLEAVED == int(SectionOrder::interleaved));
 static_assert(VKROPE_DIRECTION_INVERSE == int(Direction::inverse));
 static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) && VKROPE_GAIN_DIVIDE_OUT == int(Gain::divide_out));
 static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == int(Mapping::cpu));
@@ -24,6 +26,9 @@ static_assert(VKROPE_BROADCAST == broadcast);
 
 const Kernel* unwrap(const vkrope_kernel* kernel) {
     return reinterpret_cast<const Kernel*>(kernel);
+}
+const PositionKernel* unwrap(const vkrope_position_kernel* kernel) {
+    return reinterpret_cast<const PositionKernel*>(kernel);
 }
 DescriptorArena* unwrap(vkrope_arena* arena) {
     return reinterpret_cast<DescriptorArena*>(arena);
@@ -49,11 +54,23 @@ Status read_width(const vkrope_width* from, const char* name, Width& width) {
     return {};
 }
 
+Status read_sections(const vkrope_sections* from, Sections& sections) {
+    vkrope_sections c;
+    if (Status s = read_optional(from, "info.sections", c); !s) return s;
+    sections.order = SectionOrder(c.order);
+    sections.axes = c.axes;
+    static_assert(VKROPE_MAX_AXES == max_axes);
+    std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
+    sections.leftover_axis = c.leftover_axis;
+    return {};
+}
+
 Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     vkrope_kernel_info c;
     if (Status s = read(from, "info", c); !s) return s;
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
+    if (Status s = read_sections(c.sections, info.sections); !s) return s;
     info.pairing = Pairing(c.pairing);
     info.rotary_dim = c.rotary_dim;
     info.angles = AngleSource(c.angles);
@@ -61,6 +78,7 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.mapping = Mapping(c.mapping);
     if (c.pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(c.pairing_out - 1);
     info.scatter_k = c.scatter_k;
+    info.table = Element(c.table);
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
     for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
     return {};
@@ -109,6 +127,7 @@ Status read_angles(const vkrope_angles* from, AnglePlan& plan, Angles& angles) {
     if (Status s = read_optional(from, "call.angles", c); !s) return s;
     angles.view = c.view;
     angles.buffer = c.buffer;
+    angles.sin = c.sin;
     if (!c.plan) return {};  // for the rules of the kernel tier to judge
     angles.plan = &plan;
     return read_plan(c.plan, "call.angles.plan", plan);
@@ -129,6 +148,25 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     if (Status s = read_rows(c.k_rows, call.k_rows); !s) return s;
     call.direction = Direction(c.direction);
     call.gain = Gain(c.gain);
+    call.out_of_range = c.out_of_range;
+    return {};
+}
+
+Status read_position_call(const vkrope_position_call* from, PositionCall& call) {
+    vkrope_position_call c;
+    if (Status s = read(from, "call", c); !s) return s;
+    if (c.batch != 0) call.batch = c.batch;
+    call.tokens = c.tokens;
+    call.first = c.first;
+    call.sequences = c.sequences;
+    call.ids = c.ids;
+    call.offsets = c.offsets;
+    call.cu_seqlens = c.cu_seqlens;
+    call.offsets_int64 = c.int64_offsets;
+    call.cu_seqlens_int64 = c.int64_cu_seqlens;
+    if (c.cp_size != 0) call.cp_size = c.cp_size;
+    call.cp_rank = c.cp_rank;
+    call.out = c.out;
     call.out_of_range = c.out_of_range;
     return {};
 }
@@ -217,5 +255,38 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
         Call converted;
         if (Status s = read_call(call, plan, converted); !s) return s;
         return record(commands, unwrap(kernel), converted, unwrap(arena));
+    });
+}
+
+vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel, vkrope_error* error) {
+    return making(kernel, "kernel", error, [&]() -> Status {
+        DeviceRef ref;
+        if (Status s = read_device(device, ref); !s) return s;
+        const Result<PositionKernel*> made = create_positions(ref);
+        *kernel = reinterpret_cast<vkrope_position_kernel*>(made.value);
+        return made.status;
+    });
+}
+
+void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel) {
+    destroy(reinterpret_cast<PositionKernel*>(kernel));
+}
+
+vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls, vkrope_arena** arena,
+                                           vkrope_error* error) {
+    return making(arena, "arena", error, [&]() -> Status {
+        if (Status s = not_null(kernel, "kernel"); !s) return s;
+        const Result<DescriptorArena*> made = create_arena(unwrap(kernel), calls);
+        *arena = reinterpret_cast<vkrope_arena*>(made.value);
+        return made.status;
+    });
+}
+
+vkrope_result vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
+                                      const vkrope_position_call* call, vkrope_arena* arena, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        PositionCall converted;
+        if (Status s = read_position_call(call, converted); !s) return s;
+        return record_positions(commands, unwrap(kernel), converted, unwrap(arena));
     });
 }

@@ -19,18 +19,20 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
     static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), #type " ends with padding")
 VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
 VKROPE_ENDS_WITH(vkrope_rotation_info, warning_count);
-VKROPE_ENDS_WITH(vkrope_angle_plan, attention_factor);
+VKROPE_ENDS_WITH(vkrope_angle_plan, row_stride);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);
 VKROPE_ENDS_WITH(vkrope_model_query, seq_len);
 VKROPE_ENDS_WITH(vkrope_requirements, optional_extensions);
 VKROPE_ENDS_WITH(vkrope_device_ref, allocator);
 VKROPE_ENDS_WITH(vkrope_width, rotary_offset);
-VKROPE_ENDS_WITH(vkrope_kernel_info, windows);
+VKROPE_ENDS_WITH(vkrope_kernel_info, reserved);
 VKROPE_ENDS_WITH(vkrope_tensor, buffer_size);
 VKROPE_ENDS_WITH(vkrope_rows, batch_stride);
 VKROPE_ENDS_WITH(vkrope_positions, token_stride);
-VKROPE_ENDS_WITH(vkrope_angles, buffer);
+VKROPE_ENDS_WITH(vkrope_angles, sin);
 VKROPE_ENDS_WITH(vkrope_call, out_of_range);
+VKROPE_ENDS_WITH(vkrope_sections, reserved);
+VKROPE_ENDS_WITH(vkrope_position_call, out_of_range);
 VKROPE_ENDS_WITH(vkrope_boundary, in_place_access);
 VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
 VKROPE_ENDS_WITH(vkrope_device_info, limits);

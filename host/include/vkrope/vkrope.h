@@ -117,14 +117,15 @@ typedef enum vkrope_angle_source {
     VKROPE_ANGLES_DIRECT_BUFFER = 1,    /**< one row a position in a storage buffer of float (cos, sin) pairs */
     VKROPE_ANGLES_FACTORED_TEXTURE = 2, /**< not supported yet: rows by 11-bit digit of the position, |position| < 2^22 */
     VKROPE_ANGLES_COMPUTED = 3,         /**< not supported yet: no table, every int32 position */
+    VKROPE_ANGLES_CALLER_BUFFER = 4,    /**< cos and sin from two storage buffers of the caller, of any values (ONNX) */
     VKROPE_ANGLES_MAX_ENUM = 0x7fffffff
 } vkrope_angle_source;
 
 /** Where the position of a token comes from. */
 typedef enum vkrope_position_source {
     VKROPE_POSITIONS_IMPLICIT = 0, /**< first position + index of the token in its sequence */
-    VKROPE_POSITIONS_IDS = 1,      /**< one int32 a token, in a buffer */
-    VKROPE_POSITIONS_AXIS_IDS = 2, /**< not supported yet: one int32 a token and axis (M-RoPE, vision) */
+    VKROPE_POSITIONS_IDS = 1,      /**< one int32 or int64 a token, in a buffer */
+    VKROPE_POSITIONS_AXIS_IDS = 2, /**< one a token and axis (M-RoPE, vision, video) */
     VKROPE_POSITIONS_MAX_ENUM = 0x7fffffff
 } vkrope_position_source;
 
@@ -264,6 +265,8 @@ typedef struct vkrope_angle_plan {
     uint32_t row_texels;        /**< textures: texels of one row, two pairs each */
     uint64_t bytes;             /**< size of the content */
     double attention_factor;    /**< that the table contains: finite and above 0; 0: 1 */
+    vkrope_element element;     /**< caller's tables: what cos and sin are stored as */
+    uint32_t row_stride;        /**< caller's tables: elements from one row to the next, of which the first `pairs` count */
 } vkrope_angle_plan;
 
 /**
@@ -280,6 +283,23 @@ typedef struct vkrope_angle_plan {
  */
 VKROPE_API vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
                                             uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
+
+/**
+ * Plans for cos and sin of the caller's own, as [rows, row_stride] each: of any values, indexed by position. A position of 0 to
+ * rows - 1 is covered. Tables of full width, whose second half repeats the first, have a row_stride of rotary_dim.
+ *
+ * @param pairs       rotary_dim / 2
+ * @param rows        1 to 2^31
+ * @param row_stride  elements; at least `pairs`; 16-bit rows may begin in the middle of a word
+ * @param element     what cos and sin are stored as
+ * @param plan        struct_size set; receives the rest; `bytes` is what cos and sin need each, in whole words
+ * @param error       optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range; VKROPE_ERROR_LIMIT_EXCEEDED for a table that no storage
+ * buffer
+ *         holds
+ */
+VKROPE_API vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
+                                                   vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
  * Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded once from double.
@@ -415,6 +435,26 @@ typedef struct vkrope_window {
     uint32_t rotary_dim; /**< channels: even */
 } vkrope_window;
 
+/** Axes that a token can have positions on. */
+#define VKROPE_MAX_AXES 8
+
+/** Which axis turns pair j of all windows, with m = j mod the sum of the sections' pairs. */
+typedef enum vkrope_section_order {
+    VKROPE_SECTIONS_SEQUENTIAL = 0, /**< the section that m falls into: Qwen2-VL; vision, where each axis has its own frequencies */
+    VKROPE_SECTIONS_INTERLEAVED = 1, /**< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
+    VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
+} vkrope_section_order;
+
+/** Which pairs are turned by which axis, where tokens have a position on each of several axes. */
+typedef struct vkrope_sections {
+    size_t struct_size;              /**< sizeof this struct */
+    vkrope_section_order order;      /**< how axes alternate */
+    uint32_t axes;                   /**< 2 to VKROPE_MAX_AXES; of interleaved sections 3 or 4 */
+    uint32_t pairs[VKROPE_MAX_AXES]; /**< of each section; the sum is above 0 */
+    uint32_t leftover_axis;          /**< of interleaved sections */
+    uint32_t reserved;               /**< 0 */
+} vkrope_sections;
+
 /** What is fixed when a kernel is created; everything else is per call. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;               /**< sizeof this struct */
@@ -430,6 +470,9 @@ typedef struct vkrope_kernel_info {
     /** Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the angle
      *  table are numbered window after window. All zero: one window. */
     vkrope_window windows[VKROPE_MAX_WINDOWS];
+    const vkrope_sections* sections; /**< with VKROPE_POSITIONS_AXIS_IDS; else null */
+    vkrope_element table;            /**< VKROPE_ANGLES_CALLER_BUFFER: what cos and sin are stored as */
+    uint32_t reserved;               /**< 0 */
 } vkrope_kernel_info;
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record it, each into its own command buffer. */
@@ -515,12 +558,13 @@ typedef struct vkrope_rows {
 /** Positions of the tokens, by the kernel's vkrope_position_source. */
 typedef struct vkrope_positions {
     size_t struct_size;         /**< sizeof this struct */
-    int32_t first;              /**< implicit: position of token 0; first + tokens - 1 must be an int32 */
-    VkBool32 int64_ids;         /**< not supported yet: ids of 64 bits */
-    VkDescriptorBufferInfo ids; /**< ids: int32 [batch, tokens]; offset and range are multiples of 4 */
-    int64_t batch_stride;       /**< ids: elements from one sequence's ids to the next's; 0: all share one row */
-    int64_t axis_stride;        /**< not supported yet: elements from axis to axis; 0: all share one row */
-    int64_t token_stride;       /**< elements from token to token; 0: 1; others are not supported yet */
+    int32_t first;              /**< implicit: position of token 0; the last one must be an int32 */
+    VkBool32 int64_ids;         /**< ids of 64 bits; one outside int32 counts as outside the table */
+    VkDescriptorBufferInfo ids; /**< ids: int32 or int64 [axes, batch, tokens]; offset and range are multiples of 4 */
+    int64_t
+        batch_stride; /**< ids from one sequence to the next; 0: all share one row. Implicit: positions between token 0 of each */
+    int64_t axis_stride;  /**< ids from axis to axis; 0: all share one row */
+    int64_t token_stride; /**< ids from token to token; 0: 1 */
 } vkrope_positions;
 
 /** The angle table: what `plan` says, filled by vkrope_fill_angles. */
@@ -528,7 +572,8 @@ typedef struct vkrope_angles {
     size_t struct_size;            /**< sizeof this struct */
     const vkrope_angle_plan* plan; /**< read during the call only */
     VkImageView view;              /**< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands execute */
-    VkDescriptorBufferInfo buffer; /**< buffers: offset is a multiple of 4 */
+    VkDescriptorBufferInfo buffer; /**< (cos, sin) pairs, or the caller's cos; offset is a multiple of 4 */
+    VkDescriptorBufferInfo sin;    /**< the caller's sin, likewise */
 } vkrope_angles;
 
 /** One rotation of Q, K or both. Input and output of a tensor are the same bytes (in place) or disjoint. */
@@ -599,6 +644,85 @@ VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_e
  */
 VKROPE_API vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel, const vkrope_call* call,
                                        vkrope_arena* arena, vkrope_error* error);
+
+/* ---- positions that are not int32 ids yet ---- */
+
+/** Turns them into such, once per step for all layers. Immutable: any number of threads may record it. */
+typedef struct vkrope_position_kernel vkrope_position_kernel;
+
+/**
+ * Compiles the pipeline of vkrope_record_positions. Any thread, as vkrope_kernel_create.
+ *
+ * @param device  the borrowed device
+ * @param kernel  receives the kernel, to be destroyed by vkrope_position_kernel_destroy
+ * @param error   optional
+ * @return what Vulkan answered. Nothing is left behind.
+ */
+VKROPE_API vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel,
+                                                       vkrope_error* error);
+
+/** Destroys it. No command buffer that uses it may be pending; its arenas are destroyed before it. */
+VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
+
+/**
+ * As vkrope_arena_create, for vkrope_record_positions: one set a call.
+ *
+ * @param kernel  which calls; must outlive the arena
+ * @param calls   at least 1
+ * @param arena   receives the arena, to be destroyed by vkrope_arena_destroy
+ * @param error   optional
+ * @return what Vulkan answered
+ */
+VKROPE_API vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls, vkrope_arena** arena,
+                                                      vkrope_error* error);
+
+/**
+ * What becomes int32 ids:
+ *
+ * - one row a sequence, `cu_seqlens` absent: `out` is [batch, tokens], token t of sequence b is at offsets[b] + first + t, or at
+ * ids[b, t];
+ * - ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens], and token t of packed sequence i, cu_seqlens[i] <= t < cu_seqlens[i
+ * + 1], is
+ *   at offsets[i] + first + t - cu_seqlens[i]; a token of no sequence at 0;
+ * - a shard, cp_size > 1: of the 2 cp_size chunks of every sequence this rank holds chunk cp_rank and chunk 2 cp_size - 1 -
+ * cp_rank, one
+ *   after the other; `tokens` counts those of this rank, cu_seqlens those of the whole, padded to multiples of 2 cp_size.
+ *
+ * A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range. Whatever the numbers, nothing outside
+ * the buffers is touched.
+ */
+typedef struct vkrope_position_call {
+    size_t struct_size;                  /**< sizeof this struct */
+    uint32_t batch;                      /**< sequences; 0: 1 */
+    uint32_t tokens;                     /**< of each; 0 records nothing */
+    int32_t first;                       /**< added to every position */
+    uint32_t sequences;                  /**< of cu_seqlens */
+    VkDescriptorBufferInfo ids;          /**< optional: int64 [batch, tokens], instead of offsets and first */
+    VkDescriptorBufferInfo offsets;      /**< optional: int32 or int64, one a sequence */
+    VkDescriptorBufferInfo cu_seqlens;   /**< optional: int32 or int64, ascending from 0 */
+    VkBool32 int64_offsets;              /**< offsets of 64 bits */
+    VkBool32 int64_cu_seqlens;           /**< cu_seqlens of 64 bits */
+    uint32_t cp_size;                    /**< shards; 0: 1 */
+    uint32_t cp_rank;                    /**< which one */
+    VkDescriptorBufferInfo out;          /**< int32 [batch, tokens] */
+    VkDescriptorBufferInfo out_of_range; /**< optional uint32: plus one for each position outside int32 */
+} vkrope_position_call;
+
+/**
+ * Records one dispatch that writes `out`. vkrope_get_boundary holds: `out` and `out_of_range` are written, the rest is read.
+ * Disturbs what vkrope_record does, allocates nothing; on error nothing has been recorded.
+ *
+ * @param commands  as for vkrope_record
+ * @param kernel    any number of threads at a time
+ * @param call      what to do
+ * @param arena     as for vkrope_record, one set a call
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule; VKROPE_ERROR_LIMIT_EXCEEDED for more than the device
+ * binds or
+ *         dispatches, or an arena without a set
+ */
+VKROPE_API vkrope_result vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
+                                                 const vkrope_position_call* call, vkrope_arena* arena, vkrope_error* error);
 
 /* ---- tier "runtime": a device of vkrope's own; not in vkrope::c_static ----
  *
