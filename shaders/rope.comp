@@ -272,8 +272,16 @@ uvec2 channels_of(bool second, uint order, uint pair) {
     return vkrope_pair_channels(order, dim, unit_elements, inside) + at + rotary_offset(second);
 }
 
+const uint section_sum = section_0 + section_1 + section_2 + section_3 + section_4 + section_5 + section_6 + section_7;
+const uint section_bits = section_0 | section_1 | section_2 | section_3 | section_4 | section_5 | section_6 | section_7;
+
+// Whether all pairs of a unit are turned by one axis.
+bool one_axis_a_unit() {
+    return axes == 0 || (section_order == sections_sequential && section_bits % unit_elements == 0);
+}
+
 uint axis_of(uint pair) {
-    const uint m = pair % (section_0 + section_1 + section_2 + section_3 + section_4 + section_5 + section_6 + section_7);
+    const uint m = pair % section_sum;
     uint axis = 0, end = section_0;
     if (section_order == sections_sequential) {
         if (m >= end) axis = 1;
@@ -315,14 +323,16 @@ vec2 angle_of(bool covered, Angle angle, uint pair) {
 
 // cos and sin of the pairs [pair, pair + unit_elements).
 void angles_of(Token token, uint pair, out Unit c, out Unit s) {
-    if (axes == 0 && table_kind == table_pairs) {
-        const uint row = token.covered ? token.angle.row : 0;
+    if (one_axis_a_unit() && table_kind == table_pairs) {
+        Angle angle = token.angle;
+        if (axes != 0) angle = axis_angles[axis_of(pair)];
+        const uint row = token.covered ? angle.row : 0;
 #ifdef VKROPE_ANGLE_TEXTURE
         vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, c, s);
 #else
         vkrope_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, c, s);
 #endif
-        s = vkrope_flip(s, token.angle.flip);
+        s = vkrope_flip(s, angle.flip);
     } else {
         vec2 each[8];
         for (uint i = 0; i < 8; ++i) {

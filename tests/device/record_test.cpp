@@ -1,42 +1,10 @@
 // SPDX-License-Identifier: MIT
 // record() into a command buffer: views into larger buffers, guard zones, positions outside the table, arenas, several calls.
-#include <memory>
 #include <string>
 
-#include "test_device.hpp"
+#include "recording.hpp"
 
 namespace vkrope::test {
-
-namespace {
-
-struct DestroyKernel {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-using UniqueKernel = std::unique_ptr<Kernel, DestroyKernel>;
-using UniqueArena = std::unique_ptr<DescriptorArena, DestroyKernel>;
-
-UniqueKernel make_kernel(Device& on, const KernelInfo& info) {
-    return UniqueKernel(must(create(on.ref(), info)));
-}
-
-Buffer upload(Device& on, const Bytes& bytes) {
-    Buffer buffer = must(Buffer::make(on, bytes.size()));
-    must(buffer.upload(bytes.data(), bytes.size()));
-    return buffer;
-}
-
-Bytes download(Buffer& buffer, std::size_t bytes) {
-    Bytes content(bytes);
-    must(buffer.download(content.data(), bytes));
-    return content;
-}
-
-VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
-    return {buffer.handle(), offset, bytes};
-}
-
-}  // namespace
 
 TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte keeps its bits") {
     // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, from an offset that no device binds at: 3 elements.

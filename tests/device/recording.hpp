@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Kernels, buffers and calls of the kernel tier on the test device.
+#pragma once
+
+#include <memory>
+
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+struct DestroyKernel {
+    void operator()(Kernel* kernel) const { destroy(kernel); }
+    void operator()(PositionKernel* kernel) const { destroy(kernel); }
+    void operator()(DescriptorArena* arena) const { destroy(arena); }
+};
+using UniqueKernel = std::unique_ptr<Kernel, DestroyKernel>;
+using UniquePositions = std::unique_ptr<PositionKernel, DestroyKernel>;
+using UniqueArena = std::unique_ptr<DescriptorArena, DestroyKernel>;
+
+inline UniqueKernel make_kernel(Device& on, const KernelInfo& info) {
+    return UniqueKernel(must(create(on.ref(), info)));
+}
+
+/// An arena for so many dispatches, where the device needs one.
+template <class Kind>
+UniqueArena make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
+    if (on.ref().enabled & push_descriptor) return {};
+    return UniqueArena(must(create_arena(kernel.get(), dispatches)));
+}
+
+inline Buffer upload(Device& on, const Bytes& bytes) {
+    Buffer buffer = must(Buffer::make(on, bytes.size()));
+    must(buffer.upload(bytes.data(), bytes.size()));
+    return buffer;
+}
+
+/// Any numbers as bytes.
+template <class Number>
+Bytes bytes_of(const std::vector<Number>& numbers) {
+    Bytes bytes(numbers.size() * sizeof(Number));
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return bytes;
+}
+
+inline Bytes download(Buffer& buffer, std::size_t bytes) {
+    Bytes content(bytes);
+    must(buffer.download(content.data(), bytes));
+    return content;
+}
+
+inline VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+    return {buffer.handle(), offset, bytes};
+}
+
+/// Records one call and waits for it.
+inline void run(Device& on, const UniqueKernel& kernel, const Call& call) {
+    const UniqueArena arena = make_arena(on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));
+    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+}
+
+}  // namespace vkrope::test
