@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "c/convert.hpp"
@@ -86,6 +87,7 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();
     info.warning_count = rotation.warnings.size();
+    if (rotation.of.sections.axes != 0) info.sections = &rotation.sections;
     return info;
 }
 
@@ -93,10 +95,27 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
 
 namespace vkrope::c {
 
+Status read_sections(const vkrope_sections* from, const char* name, Sections& sections) {
+    vkrope_sections c;
+    if (Status s = read_optional(from, name, c); !s) return s;
+    sections.order = SectionOrder(c.order);
+    sections.axes = c.axes;
+    static_assert(VKROPE_MAX_AXES == max_axes);
+    std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
+    sections.leftover_axis = c.leftover_axis;
+    return {};
+}
+
 std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     auto handle = std::make_unique<vkrope_rotation>();
     handle->of = std::move(rotation);
     for (const std::string& warning : handle->of.warnings) handle->warnings.push_back(warning.c_str());
+    const Sections& sections = handle->of.sections;
+    handle->sections.struct_size = sizeof handle->sections;
+    handle->sections.order = vkrope_section_order(sections.order);
+    handle->sections.axes = sections.axes;
+    std::copy(std::begin(sections.pairs), std::end(sections.pairs), handle->sections.pairs);
+    handle->sections.leftover_axis = sections.leftover_axis;
     return handle;
 }
 
@@ -166,7 +185,9 @@ vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_ro
         vkrope_rotation_info c;
         if (Status s = read(info, "info", c); !s) return s;
         if (Status s = check(c); !s) return s;
-        *rotation = wrap(to_cpp(c)).release();
+        Rotation made = to_cpp(c);
+        if (Status s = read_sections(c.sections, "info.sections", made.sections); !s) return s;
+        *rotation = wrap(std::move(made)).release();
         return {};
     });
 }

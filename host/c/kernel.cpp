@@ -54,23 +54,12 @@ Status read_width(const vkrope_width* from, const char* name, Width& width) {
     return {};
 }
 
-Status read_sections(const vkrope_sections* from, Sections& sections) {
-    vkrope_sections c;
-    if (Status s = read_optional(from, "info.sections", c); !s) return s;
-    sections.order = SectionOrder(c.order);
-    sections.axes = c.axes;
-    static_assert(VKROPE_MAX_AXES == max_axes);
-    std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
-    sections.leftover_axis = c.leftover_axis;
-    return {};
-}
-
 Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     vkrope_kernel_info c;
     if (Status s = read(from, "info", c); !s) return s;
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
-    if (Status s = read_sections(c.sections, info.sections); !s) return s;
+    if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
     info.pairing = Pairing(c.pairing);
     info.rotary_dim = c.rotary_dim;
     info.angles = AngleSource(c.angles);

@@ -18,7 +18,7 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 #define VKROPE_ENDS_WITH(type, last) \
     static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), #type " ends with padding")
 VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
-VKROPE_ENDS_WITH(vkrope_rotation_info, warning_count);
+VKROPE_ENDS_WITH(vkrope_rotation_info, sections);
 VKROPE_ENDS_WITH(vkrope_angle_plan, row_stride);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);
 VKROPE_ENDS_WITH(vkrope_model_query, seq_len);

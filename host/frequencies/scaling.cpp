@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: MIT
-// The formulas that turn a base and a scaling into inverse frequencies.
-#include <cmath>
+// From a base to inverse frequencies, and the scalings that are one line of arithmetic.
+#include <algorithm>
 
 #include "frequencies/limits.hpp"
-#include "status.hpp"
+#include "frequencies/scaling_rules.hpp"
 #include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
 
-constexpr double two_pi = 6.283185307179586476925286766559;
+Status check_spacing(double base, std::uint32_t width, const char* width_name, const double* inv_freq) noexcept {
+    if (Status status = require_positive(base, "base"); !status) {
+        return status;
+    }
+    if (width < 2 || width > max_rotary_dim || width % 2 != 0) {
+        return error(Code::invalid_argument, "%s is %u: must be even, 2 to %u", width_name, width, max_rotary_dim);
+    }
+    if (inv_freq == nullptr) {
+        return error(Code::invalid_argument, "inv_freq is null");
+    }
+    return {};
+}
 
-bool positive(double value) noexcept {
-    return std::isfinite(value) && value > 0;
+void multiply(std::vector<double>& inv_freq, double number) noexcept {
+    for (double& frequency : inv_freq) {
+        frequency *= number;
+    }
+}
+
+void divide(std::vector<double>& inv_freq, double number) noexcept {
+    for (double& frequency : inv_freq) {
+        frequency /= number;
+    }
+}
+
+/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): there is no base in what a pair is scaled by.
+void scale_base(std::vector<double>& inv_freq, double alpha) noexcept {
+    for (std::size_t j = 1; j < inv_freq.size(); ++j) {
+        inv_freq[j] *= std::pow(alpha, -double(j) / double(inv_freq.size() - 1));
+    }
 }
 
 }  // namespace
 
 Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) {
-    if (!positive(base)) {
-        return error(Code::invalid_argument, "base is %g: must be finite and above 0", base);
-    }
-    if (rotary_dim < 2 || rotary_dim > max_rotary_dim || rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotary_dim is %u: must be even, 2 to %u", rotary_dim, max_rotary_dim);
-    }
-    if (inv_freq == nullptr) {
-        return error(Code::invalid_argument, "inv_freq is null");
+    if (Status status = check_spacing(base, rotary_dim, "rotary_dim", inv_freq); !status) {
+        return status;
     }
     for (std::uint32_t j = 0; j < rotary_dim / 2; ++j) {
         inv_freq[j] = std::pow(base, -2.0 * j / rotary_dim);
@@ -33,62 +53,79 @@ Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq)
     return {};
 }
 
-Status scale_linear(std::vector<double>& inv_freq, double factor) {
-    if (!positive(factor)) {
-        return error(Code::invalid_argument, "factor is %g: must be finite and above 0", factor);
-    }
-    for (double& frequency : inv_freq) {
-        frequency /= factor;
-    }
-    return {};
-}
-
-namespace {
-
-Status check(const Llama3Scaling& scaling) noexcept {
-    if (!positive(scaling.factor)) {
-        return error(Code::invalid_argument, "factor is %g: must be finite and above 0", scaling.factor);
-    }
-    if (!positive(scaling.low_freq_factor)) {
-        return error(Code::invalid_argument, "low_freq_factor is %g: must be finite and above 0", scaling.low_freq_factor);
-    }
-    if (!std::isfinite(scaling.high_freq_factor)) {
-        return error(Code::invalid_argument, "high_freq_factor is %g: must be finite", scaling.high_freq_factor);
-    }
-    if (scaling.low_freq_factor >= scaling.high_freq_factor) {
-        return error(Code::invalid_argument, "low_freq_factor is %g: must be below high_freq_factor, which is %g",
-                     scaling.low_freq_factor, scaling.high_freq_factor);
-    }
-    if (!positive(scaling.original_max_position_embeddings)) {
-        return error(Code::invalid_argument, "original_max_position_embeddings is %g: must be finite and above 0",
-                     scaling.original_max_position_embeddings);
-    }
-    return {};
-}
-
-}  // namespace
-
-Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling) {
-    if (Status status = check(scaling); !status) {
+Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) {
+    if (Status status = check_spacing(base, rotary_dim, "rotary_dim", inv_freq); !status) {
         return status;
     }
-    const double original = scaling.original_max_position_embeddings;
-    const double longest_kept = original / scaling.high_freq_factor;
-    const double shortest_scaled = original / scaling.low_freq_factor;
-    for (double& frequency : inv_freq) {
-        const double wavelength = two_pi / frequency;
-        if (wavelength < longest_kept) {
-            continue;
-        }
-        const double scaled = frequency / scaling.factor;
-        if (wavelength > shortest_scaled) {
-            frequency = scaled;
-            continue;
-        }
-        const double smooth =
-            (original / wavelength - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
-        frequency = (1 - smooth) * scaled + smooth * frequency;
+    const std::uint32_t steps = rotary_dim / 2 - 1;
+    inv_freq[0] = 1;
+    for (std::uint32_t j = 1; j <= steps; ++j) {
+        inv_freq[j] = std::pow(base, -double(j) / steps);
     }
+    return {};
+}
+
+Status proportional_inv_freq(double base, std::uint32_t head_dim, const ProportionalScaling& scaling, double* inv_freq) {
+    if (Status status = check_spacing(base, head_dim, "head_dim", inv_freq); !status) {
+        return status;
+    }
+    if (Status status = require_positive(scaling.factor, "factor"); !status) {
+        return status;
+    }
+    if (!(scaling.partial_rotary_factor > 0 && scaling.partial_rotary_factor <= 1)) {
+        return error(Code::invalid_argument, "partial_rotary_factor is %g: must be above 0, at most 1",
+                     scaling.partial_rotary_factor);
+    }
+    const auto rotated = std::uint32_t(scaling.partial_rotary_factor * head_dim / 2);
+    for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
+        inv_freq[j] = j < rotated ? std::pow(base, -2.0 * j / head_dim) / scaling.factor : 0;
+    }
+    return {};
+}
+
+Status scale_linear(std::vector<double>& inv_freq, double factor) {
+    if (Status status = require_positive(factor, "factor"); !status) {
+        return status;
+    }
+    divide(inv_freq, factor);
+    return {};
+}
+
+Status scale_positions(std::vector<double>& inv_freq, double seq_scale) {
+    if (Status status = require_positive(seq_scale, "seq_scale"); !status) {
+        return status;
+    }
+    multiply(inv_freq, seq_scale);
+    return {};
+}
+
+Status scale_divisors(std::vector<double>& inv_freq, const double* divisors, std::size_t count) {
+    if (Status status = require_divisors(divisors, count, inv_freq.size(), "divisors"); !status) {
+        return status;
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+        inv_freq[j] /= divisors[j];
+    }
+    return {};
+}
+
+Status scale_ntk(std::vector<double>& inv_freq, double alpha) {
+    if (Status status = require_positive(alpha, "alpha"); !status) {
+        return status;
+    }
+    scale_base(inv_freq, alpha);
+    return {};
+}
+
+Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling, std::uint64_t seq_len) {
+    if (Status status = require_positive(scaling.factor, "factor"); !status) {
+        return status;
+    }
+    if (Status status = require_positive(scaling.max_position_embeddings, "max_position_embeddings"); !status) {
+        return status;
+    }
+    const double longest = std::max(double(seq_len), scaling.max_position_embeddings);
+    scale_base(inv_freq, scaling.factor * longest / scaling.max_position_embeddings - (scaling.factor - 1));
     return {};
 }
 

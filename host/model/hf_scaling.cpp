@@ -5,15 +5,16 @@
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
 
 using nlohmann::json;
+using ull = unsigned long long;
 
 /// Fields that may stand here whatever the type.
-constexpr const char* common_fields[] = {"rope_type", "type", "rope_theta", "partial_rotary_factor"};
+constexpr const char* common_fields[] = {
+    "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved", "xdrope_section"};
 
 /// A scaling that we know, and the fields that it reads.
 struct ScalingType {
@@ -23,8 +24,17 @@ struct ScalingType {
 
 const ScalingType scaling_types[] = {
     {"default", {}},
+    {"dynamic", {"factor", "alpha", "original_max_position_embeddings"}},
     {"linear", {"factor"}},
     {"llama3", {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+    {"longrope",
+     {"factor", "short_factor", "long_factor", "attention_factor", "short_mscale", "long_mscale",
+      "original_max_position_embeddings"}},
+    {"proportional", {"factor"}},
+    {"xdrope", {"alpha"}},
+    {"yarn",
+     {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim",
+      "original_max_position_embeddings"}},
 };
 
 const ScalingType* known(const std::string& name) {
@@ -38,29 +48,31 @@ bool contains(const Names& names, const std::string& name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-json object_or_empty(const json& config, const char* name) {
-    const Field field = find({{&config, ""}}, {name});
+std::string present_name(const std::string& type) {
+    return type == "su" ? "longrope" : type == "mrope" ? "default" : type;
+}
+
+json object_or_empty(const Scope& config, const char* name) {
+    const Field field = find({config}, {name});
     if (!field) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(Code::invalid_data, "%s is %s: must be an object or null", name, shown(*field.value).c_str());
-    }
-    for (const auto& [key, value] : field.value->items()) {
-        if (value.is_object()) {
-            fail(Code::not_supported, "%s.%s is an object: parameters per layer type are not supported yet", name,
-                 shown_key(key).c_str());
-        }
+        fail(Code::invalid_data, "%s is %s: must be an object or null", field.name.c_str(), shown(*field.value).c_str());
     }
     return *field.value;
 }
 
 /// The section without what need not be said twice: nulls, and the fields that find() compares wherever they stand.
-json comparable(json section) {
+json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {
-        if (!value.is_null() && key != "rope_theta" && key != "partial_rotary_factor") {
-            result[key == "type" ? "rope_type" : key] = value;
+        if (value.is_object()) {
+            result[key] = comparable(value);
+        } else if ((key == "type" || key == "rope_type") && value.is_string()) {
+            result["rope_type"] = present_name(value.get<std::string>());
+        } else if (!value.is_null() && key != "rope_theta" && key != "partial_rotary_factor") {
+            result[key] = value;
         }
     }
     return result;
@@ -81,35 +93,292 @@ void require_agreement(const json& parameters, const json& scaling) {
     }
 }
 
-Field required(const Scopes& scopes, const ScalingSection& section, const std::string& type, const char* name) {
-    Field field = find(scopes, {name});
-    if (!field) {
-        fail(Code::invalid_data, "%s.%s is missing: rope_type %s needs it", section.name.c_str(), name, type.c_str());
+ScalingSections divided(const std::string& name, const json& object) {
+    ScalingSections sections;
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_object()) {
+            sections.by_type.push_back({key, {name + "." + shown_key(key), value}});
+        }
     }
-    return field;
+    if (sections.by_type.empty()) {
+        sections.all = {name, object};
+        return sections;
+    }
+    for (const auto& [key, value] : object.items()) {
+        if (!value.is_object() && !value.is_null()) {
+            fail(Code::invalid_data, "%s has both %s and parameters per layer type: which of them holds is unknown", name.c_str(),
+                 shown_key(key).c_str());
+        }
+    }
+    return sections;
+}
+
+/// The parameters of one scaling.
+class Parameters {
+   public:
+    Parameters(const ScalingSection& section, const ScalingInput& input, Rotation& rotation)
+        : section_(section), input_(input), rotation_(rotation), own_{section.scope()}, everywhere_{section.scope(), input.config} {
+    }
+
+    void apply() {
+        warn_of_unused();
+        const std::string& type = rotation_.rope_type;
+        if (type == "linear") {
+            check(scale_linear(rotation_.inv_freq, number("factor")));
+        } else if (type == "dynamic") {
+            dynamic();
+        } else if (type == "xdrope") {
+            if (const Field alpha = find(own_, {"alpha"})) {
+                check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
+            }
+        } else if (type == "yarn") {
+            input_.latent ? deepseek_yarn() : yarn();
+        } else if (type == "longrope") {
+            longrope();
+        } else if (type == "llama3") {
+            check(scale_llama3(rotation_.inv_freq, {number("factor"), number("low_freq_factor"), number("high_freq_factor"),
+                                                    positive_number(required(everywhere_, "original_max_position_embeddings"))}));
+        } else if (type == "proportional") {
+            proportional();
+        }
+    }
+
+   private:
+    void check(const Status& status) const {
+        if (!status) {
+            fail(Code::invalid_data, "%s: %s", section_.name.c_str(), status.what);
+        }
+    }
+
+    void warn_of_unused() {
+        const ScalingType& type = *known(rotation_.rope_type);
+        for (const auto& [key, value] : section_.object.items()) {
+            if (!value.is_null() && !contains(common_fields, key) && !contains(type.fields, key)) {
+                rotation_.warnings.push_back("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " + type.name +
+                                             " does not use it");
+            }
+        }
+    }
+
+    Field required(const Scopes& scopes, const char* name) const {
+        Field field = find(scopes, {name});
+        if (!field) {
+            fail(Code::invalid_data, "%s.%s is missing: rope_type %s needs it", section_.name.c_str(), name,
+                 rotation_.rope_type.c_str());
+        }
+        return field;
+    }
+
+    double number(const char* name) const { return positive_number(required(own_, name)); }
+
+    /// The field, or `otherwise` where it is missing.
+    double number(const char* name, double otherwise) const {
+        const Field field = find(own_, {name});
+        return field ? positive_number(field) : otherwise;
+    }
+
+    /// mscale and its like, of which 0 is a number.
+    double magnitude(const char* name, double otherwise) const {
+        const Field field = find(own_, {name});
+        return !field || *field.value == 0 ? (field ? 0 : otherwise) : positive_number(field);
+    }
+
+    double max_position() const {
+        if (rotation_.max_position == 0) {
+            fail(Code::invalid_data, "max_position_embeddings is missing: rope_type %s needs it", rotation_.rope_type.c_str());
+        }
+        return double(rotation_.max_position);
+    }
+
+    double original_max_position() {
+        if (const Field field = find(everywhere_, {"original_max_position_embeddings"})) {
+            return positive_number(field);
+        }
+        const double assumed = max_position();
+        rotation_.warnings.push_back("original_max_position_embeddings is missing: " + std::to_string(rotation_.max_position) +
+                                     " assumed, which is max_position_embeddings");
+        return assumed;
+    }
+
+    /// As stated, or else how much the trained length was extended.
+    double factor_beyond(double original) {
+        const Field field = find(own_, {"factor"});
+        if (!field && !find(everywhere_, {"original_max_position_embeddings"})) {
+            required(own_, "factor");
+        }
+        return field ? positive_number(field) : max_position() / original;
+    }
+
+    void dynamic() {
+        if (const Field alpha = find(own_, {"alpha"})) {  // HunYuan: the same for every length
+            check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
+            return;
+        }
+        const Field original = find(own_, {"original_max_position_embeddings"});
+        warn_without_length("dynamic scaling depends on the length, which is unknown: no longer than trained assumed");
+        check(scale_dynamic_ntk(rotation_.inv_freq, {number("factor"), original ? positive_number(original) : max_position()},
+                                input_.seq_len));
+    }
+
+    void warn_without_length(const char* warning) {
+        if (input_.seq_len == 0) {
+            rotation_.warnings.push_back(warning);
+        }
+    }
+
+    void yarn() {
+        YarnScaling scaling;
+        scaling.original_max_position_embeddings = original_max_position();
+        scaling.factor = factor_beyond(scaling.original_max_position_embeddings);
+        scaling.beta_fast = number("beta_fast", scaling.beta_fast);
+        scaling.beta_slow = number("beta_slow", scaling.beta_slow);
+        scaling.attention_factor = number("attention_factor", 0);
+        scaling.mscale = magnitude("mscale", 0);
+        scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
+        if (const Field truncate = find(own_, {"truncate"})) {
+            scaling.truncate = truth(truncate);
+        }
+        check(scale_yarn(rotation_.inv_freq, input_.base, scaling, rotation_.attention_factor));
+    }
+
+    void deepseek_yarn() {
+        DeepseekYarnScaling scaling;
+        scaling.original_max_position_embeddings = original_max_position();
+        scaling.factor = factor_beyond(scaling.original_max_position_embeddings);
+        scaling.beta_fast = number("beta_fast", scaling.beta_fast);
+        scaling.beta_slow = number("beta_slow", scaling.beta_slow);
+        scaling.mscale = magnitude("mscale", scaling.mscale);
+        scaling.mscale_all_dim = magnitude("mscale_all_dim", scaling.mscale_all_dim);
+        if (const Field truncate = find(own_, {"truncate"}); truncate && !truth(truncate)) {
+            fail(Code::not_supported, "%s is false: DeepSeek's YaRN truncates", truncate.name.c_str());
+        }
+        check(scale_deepseek_yarn(rotation_.inv_freq, input_.base, scaling, rotation_.attention_factor, rotation_.softmax_scale));
+        rotation_.attention_factor = number("attention_factor", rotation_.attention_factor);
+    }
+
+    std::vector<double> divisors(const char* name) const {
+        const Field field = required(own_, name);
+        if (!field.value->is_array()) {
+            fail(Code::invalid_data, "%s is %s: must be a list of numbers", field.name.c_str(), shown(*field.value).c_str());
+        }
+        std::vector<double> numbers;
+        for (const json& entry : *field.value) {
+            numbers.push_back(positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
+        }
+        if (numbers.size() != rotation_.inv_freq.size()) {
+            fail(Code::invalid_data, "%s has %llu elements: must have rotary_dim / 2 = %llu", field.name.c_str(),
+                 ull{numbers.size()}, ull{rotation_.inv_freq.size()});
+        }
+        return numbers;
+    }
+
+    void longrope() {
+        const std::vector<double> near = divisors("short_factor");
+        const std::vector<double> far = divisors("long_factor");
+        LongRopeScaling scaling;
+        scaling.short_factor = near.data();
+        scaling.long_factor = far.data();
+        scaling.count = near.size();
+        scaling.original_max_position_embeddings = original_max_position();
+        scaling.attention_factor = number("attention_factor", 0);
+        scaling.short_mscale = number("short_mscale", 0);
+        scaling.long_mscale = number("long_mscale", 0);
+        // An attention factor that is given needs no factor.
+        const bool needed = scaling.attention_factor == 0 && (scaling.short_mscale == 0 || scaling.long_mscale == 0);
+        scaling.factor = needed || find(own_, {"factor"}) ? factor_beyond(scaling.original_max_position_embeddings) : 1;
+        warn_without_length("longrope depends on the length, which is unknown: the short list assumed");
+        check(scale_longrope(rotation_.inv_freq, scaling, input_.seq_len, rotation_.attention_factor));
+    }
+
+    void proportional() {
+        ProportionalScaling scaling;
+        scaling.factor = number("factor", scaling.factor);
+        if (const Field part = find(everywhere_, {"partial_rotary_factor"})) {
+            scaling.partial_rotary_factor = positive_number(part);
+        }
+        check(proportional_inv_freq(input_.base, rotation_.head_dim, scaling, rotation_.inv_freq.data()));
+    }
+
+    const ScalingSection& section_;
+    const ScalingInput& input_;
+    Rotation& rotation_;
+    const Scopes own_, everywhere_;
+};
+
+Sections sections_of(const Field& field) {
+    if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
+        fail(Code::invalid_data, "%s is %s of %llu: must be a list of 2 to %u numbers", field.name.c_str(),
+             shown(*field.value).c_str(), ull{field.value->size()}, max_axes);
+    }
+    Sections sections;
+    for (const json& entry : *field.value) {
+        const std::string name = field.name + "[" + std::to_string(sections.axes) + "]";
+        sections.pairs[sections.axes++] = std::uint32_t(whole_number({name, &entry}, 0, 65534));
+    }
+    return sections;
 }
 
 }  // namespace
 
-ScalingSection scaling_section(const json& config) {
+std::vector<std::string> ScalingSections::types() const {
+    std::vector<std::string> names;
+    for (const auto& [type, section] : by_type) {
+        names.push_back(type);
+    }
+    return names;
+}
+
+const ScalingSection* ScalingSections::of(const std::string& type) const {
+    if (by_type.empty()) {
+        return &all;
+    }
+    for (const auto& [name, section] : by_type) {
+        if (name == type) {
+            return &section;
+        }
+    }
+    return nullptr;
+}
+
+ScalingSections scaling_sections(const Scope& config, const ModelType& model, std::vector<std::string>& warnings) {
     const json parameters = object_or_empty(config, "rope_parameters");
     const json scaling = object_or_empty(config, "rope_scaling");
     if (!parameters.empty() && !scaling.empty()) {
         require_agreement(parameters, scaling);
     }
     if (!parameters.empty()) {
-        return {"rope_parameters", parameters};
+        return divided(config.prefix + "rope_parameters", parameters);
     }
-    return {scaling.empty() ? "" : "rope_scaling", scaling};
+    // An explicit null is how a file says that it does without.
+    if (scaling.empty() && model.scaling != nullptr && !config.object->contains("rope_parameters") &&
+        !config.object->contains("rope_scaling")) {
+        warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name + " assumed");
+        return divided("rope_parameters", json::parse(model.scaling));
+    }
+    return scaling.empty() ? ScalingSections() : divided(config.prefix + "rope_scaling", scaling);
 }
 
 std::string scaling_type(const ScalingSection& section) {
-    const Field field = find({section.scope()}, {"rope_type", "type"});
-    if (field) {
-        std::string type = text(field);
+    std::string type;
+    Field found;
+    for (const char* key : {"rope_type", "type"}) {
+        const Field field = find({section.scope()}, {key});
+        if (!field) {
+            continue;
+        }
+        const std::string named = present_name(text(field));
+        if (found && named != type) {
+            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", found.name.c_str(), shown(*found.value).c_str(),
+                 field.name.c_str(), shown(*field.value).c_str());
+        }
+        found = field;
+        type = named;
+    }
+    if (found) {
         if (known(type) == nullptr) {
-            fail(Code::not_supported, "%s is %s: only default, linear and llama3 are supported", field.name.c_str(),
-                 shown(*field.value).c_str());
+            fail(Code::not_supported,
+                 "%s is %s: must be default, linear, dynamic, yarn, longrope, llama3, proportional, mrope or xdrope",
+                 found.name.c_str(), shown(*found.value).c_str());
         }
         return type;
     }
@@ -122,26 +391,48 @@ std::string scaling_type(const ScalingSection& section) {
     return "default";
 }
 
-void apply_scaling(const std::string& type, const json& config, const ScalingSection& section, std::vector<double>& inv_freq,
-                   std::vector<std::string>& warnings) {
-    for (const auto& [key, value] : section.object.items()) {
-        if (!value.is_null() && !contains(common_fields, key) && !contains(known(type)->fields, key)) {
-            warnings.push_back("ignored key " + section.name + "." + shown_key(key) + ": rope_type " + type + " does not use it");
+void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation) {
+    Parameters(section, input, rotation).apply();
+}
+
+Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
+                           std::vector<std::string>& warnings) {
+    const Scopes scopes = {section.scope(), config};
+    const Field field = find(scopes, {"mrope_section", "xdrope_section"});
+    const bool by_class = model.mrope_section[0] != 0;
+    Sections sections;
+    if (field && !(field.value->is_array() && field.value->empty())) {
+        sections = sections_of(field);
+    } else if (by_class) {
+        sections.axes = 3;
+        std::copy(std::begin(model.mrope_section), std::end(model.mrope_section), sections.pairs);
+        warnings.push_back("mrope_section is missing: " + std::to_string(sections.pairs[0]) + ", " +
+                           std::to_string(sections.pairs[1]) + ", " + std::to_string(sections.pairs[2]) +
+                           " assumed, the default of " + model.name);
+    } else {
+        const Field alone = find(scopes, {"mrope_interleaved"});
+        const Field type = find_first({section.scope()}, {"rope_type", "type"});
+        if ((alone && truth(alone)) || (type && (*type.value == "mrope" || *type.value == "xdrope"))) {
+            fail(Code::invalid_data, "mrope_section is missing: %s needs it", alone ? alone.name.c_str() : type.name.c_str());
         }
+        return sections;
     }
-    const auto number = [&](const char* name) { return positive_number(required({section.scope()}, section, type, name)); };
-    Status status;
-    if (type == "linear") {
-        status = scale_linear(inv_freq, number("factor"));
-    } else if (type == "llama3") {
-        // transformers 5 also takes the original length from the top level.
-        const Scopes everywhere = {section.scope(), {&config, ""}};
-        status = scale_llama3(inv_freq, {number("factor"), number("low_freq_factor"), number("high_freq_factor"),
-                                         positive_number(required(everywhere, section, type, "original_max_position_embeddings"))});
+    std::uint64_t sum = 0;
+    for (const std::uint32_t width : sections.pairs) {
+        sum += width;
     }
-    if (!status) {
-        fail(Code::invalid_data, "%s: %s", section.name.c_str(), status.what);
+    if (sum != pairs) {
+        fail(Code::invalid_data, "%s adds up to %llu: must be rotary_dim / 2 = %u", field ? field.name.c_str() : "mrope_section",
+             ull{sum}, pairs);
     }
+    const Field order = find(scopes, {"mrope_interleaved"});
+    if (order ? truth(order) : model.mrope_interleaved) {
+        if (sections.axes != 3) {
+            fail(Code::invalid_data, "%s has %u elements: interleaved sections have 3", field.name.c_str(), sections.axes);
+        }
+        sections.order = SectionOrder::interleaved;
+    }
+    return sections;
 }
 
 }  // namespace vkrope

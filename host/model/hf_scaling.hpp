@@ -1,31 +1,56 @@
 // SPDX-License-Identifier: MIT
 // The part of a Hugging Face configuration that names and parametrises the scaling: `rope_parameters` (transformers 5) or
-// `rope_scaling` (4).
+// `rope_scaling` (4), one for all layers or one per layer type.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config_field.hpp"
+#include "model/hf_model_types.hpp"
+#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 
 struct ScalingSection {
-    std::string name;  ///< "rope_parameters", "rope_scaling", or empty where the configuration has neither
+    std::string name;  ///< as messages call it: "rope_parameters", "rope_scaling"; empty where the configuration has neither
     nlohmann::json object = nlohmann::json::object();
 
     Scope scope() const { return {&object, name + "."}; }
 };
 
-/// Finds the section; that both generations say different things is an error.
-ScalingSection scaling_section(const nlohmann::json& config);
+struct ScalingSections {
+    ScalingSection all;                                           ///< of every layer; empty where there is one per layer type
+    std::vector<std::pair<std::string, ScalingSection>> by_type;  ///< of each layer type that has one
 
-/// "default", "linear" or "llama3"; every other type is not_supported.
+    std::vector<std::string> types() const;
+    const ScalingSection* of(const std::string& type) const;  ///< null where a layer type has none
+};
+
+/// Finds them; that both generations say different things is an error. Of a model whose class has a scaling of its own it is that
+/// where the file says nothing, with a warning.
+ScalingSections scaling_sections(const Scope& config, const ModelType& model, std::vector<std::string>& warnings);
+
+/// The type under its present name: "su" is "longrope" and "mrope", which is no scaling, is "default". An unknown one is
+/// not_supported.
 std::string scaling_type(const ScalingSection& section);
 
-/// Applies the scaling `type` to frequencies without any. Adds to `warnings` what the section holds and the type does not use.
-void apply_scaling(const std::string& type, const nlohmann::json& config, const ScalingSection& section,
-                   std::vector<double>& inv_freq, std::vector<std::string>& warnings);
+/// What a scaling needs to know beside its own parameters.
+struct ScalingInput {
+    Scope config;         ///< the language model's own object
+    double base = 0;      ///< that the frequencies were made of
+    bool latent = false;  ///< multi-head latent attention, whose YaRN is DeepSeek's
+    std::uint64_t seq_len = 0;
+};
+
+/// Applies the scaling rotation.rope_type to frequencies without any; sets the attention factor and the softmax scale. Adds to the
+/// warnings what the section holds and the type does not use, and what was assumed.
+void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation);
+
+/// Which axis turns which pair: mrope_section, xdrope_section, or the default of the model's class.
+Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
+                           std::vector<std::string>& warnings);
 
 }  // namespace vkrope

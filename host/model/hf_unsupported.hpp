@@ -2,16 +2,23 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
-#include "model/hf_scaling.hpp"
+#include "model/config_field.hpp"
 
 namespace vkrope {
 
-/// Fails with not_supported where a key of the configuration changes RoPE in a way that we do not implement, and names it:
-/// reading on as if it were not there would give wrong angles without a word.
-void refuse_unsupported_keys(const nlohmann::json& config, const ScalingSection& section);
+/// Fails with not_supported where a key of the configuration says that it does without RoPE, or changes it in a way that we do not
+/// implement, and names it: reading on as if it were not there would give wrong angles without a word.
+///
+/// rotates_by_class  the model's class has RoPE whatever its configuration says of position embeddings
+void refuse_unsupported_keys(const Scope& config, bool rotates_by_class);
 
-/// Keys at the top level that look like RoPE, or like another configuration, and that are not read; for the warnings.
-std::vector<std::string> ignored_keys(const nlohmann::json& config);
+/// Keys that look like RoPE, or like another configuration, and that are not read; for the warnings.
+///
+/// whole   the document
+/// config  the language model's own object, which may be the document
+std::vector<std::string> ignored_keys(const nlohmann::json& whole, const Scope& config);
 
 }  // namespace vkrope

@@ -17,7 +17,7 @@ reference::Type reference_type(Element element) noexcept;
 /// bf16 is <u2: .npy has no bfloat16, and its users store the bits.
 npy::Type npy_type(Element element) noexcept;
 
-/// The inverse; nothing for the integer types.
+/// The inverse; nothing for types that are no Element.
 std::optional<Element> element_of(npy::Type type) noexcept;
 
 /// Appends `value`, rounded to nearest even, as a file stores it.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <vector>
 
 #include "commands.hpp"
 #include "model_file.hpp"
@@ -12,14 +13,28 @@
 namespace vkrope::tools {
 namespace {
 
-enum class Tower { text };
-constexpr Choice<Tower> towers[] = {{"text", Tower::text}, {"vision", std::nullopt}};
+enum class Tower { text, vision };
+constexpr Choice<Tower> towers[] = {{"text", Tower::text}, {"vision", Tower::vision}};
 
 struct FrequenciesOptions {
     ModelOptions model;
     Tower tower = Tower::text;
     bool json = false;
 };
+
+/// null where a token has one position.
+nlohmann::ordered_json json_of(const Sections& sections) {
+    if (sections.axes == 0) {
+        return nullptr;
+    }
+    const bool interleaved = sections.order == SectionOrder::interleaved;
+    nlohmann::ordered_json json = {{"mode", interleaved ? "interleaved" : "sequential"},
+                                   {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
+    if (interleaved) {
+        json["leftover_axis"] = sections.leftover_axis;
+    }
+    return json;
+}
 
 nlohmann::ordered_json json_of(const Rotation& rotation) {
     return {{"head_dim", rotation.head_dim},
@@ -31,17 +46,30 @@ nlohmann::ordered_json json_of(const Rotation& rotation) {
             {"rotates", rotation.rotates},
             {"attention_factor", rotation.attention_factor},
             {"softmax_scale", rotation.softmax_scale},
-            {"sections", nullptr},
+            {"sections", json_of(rotation.sections)},
             {"inv_freq", rotation.inv_freq},
             {"warnings", rotation.warnings}};
 }
 
+std::string text_of(const Sections& sections) {
+    if (sections.axes == 0) {
+        return "one position a token";
+    }
+    return fmt::format("{} axes, {} sections of {} pairs", sections.axes,
+                       sections.order == SectionOrder::interleaved ? "interleaved" : "sequential",
+                       fmt::join(sections.pairs, sections.pairs + sections.axes, ", "));
+}
+
 std::string table_of(const Rotation& rotation) {
+    if (!rotation.rotates) {
+        return fmt::format("head_dim          {}\nThis layer has no RoPE.\n", rotation.head_dim);
+    }
     std::string table = fmt::format(
         "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q and {} of K, {}\n"
-        "attention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  {:<24}  wavelength (positions)\n",
+        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  {:<24}  wavelength (positions)\n",
         rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset, rotation.k_rotary_offset,
-        word_for(pairings, rotation.pairing), rotation.attention_factor, rotation.softmax_scale, "j", "inv_freq (radians)");
+        word_for(pairings, rotation.pairing), text_of(rotation.sections), rotation.attention_factor, rotation.softmax_scale, "j",
+        "inv_freq (radians)");
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j], 2 * std::numbers::pi / rotation.inv_freq[j]);
     }
@@ -49,7 +77,9 @@ std::string table_of(const Rotation& rotation) {
 }
 
 ExitCode print_frequencies(const FrequenciesOptions& options) {
-    const Rotation rotation = load_model(options.model).rotation;
+    ModelOptions model = options.model;
+    model.tower = word_for(towers, options.tower);
+    const Rotation rotation = load_model(model).rotation;
     options.json ? write_json(json_of(rotation)) : write_output(table_of(rotation));
     return ExitCode::success;
 }

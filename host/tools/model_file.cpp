@@ -58,7 +58,8 @@ HeadCounts head_counts(const std::string& json_text) {
 ModelQuery query_of(const ModelOptions& options) {
     return {.layer_type = options.layer_type,
             .seq_len = options.sequence_length.value_or(0),
-            .layer = options.layer ? static_cast<int>(*options.layer) : -1};
+            .layer = options.layer ? static_cast<int>(*options.layer) : -1,
+            .tower = options.tower};
 }
 
 }  // namespace

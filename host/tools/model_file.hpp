@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "vkrope/model.hpp"
 
@@ -16,6 +17,7 @@ struct ModelOptions {
     std::optional<std::uint64_t> sequence_length;
     std::string layer_type;
     std::optional<std::uint32_t> layer;
+    std::string_view tower = "text";
 };
 
 /// --model, --seq-len and --layer-type.

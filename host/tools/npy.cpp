@@ -22,8 +22,8 @@ struct TypeRow {
     const char* name;
     std::size_t bytes;
 };
-constexpr TypeRow types[] = {
-    {Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::u2, "<u2", 2}, {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}};
+constexpr TypeRow types[] = {{Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::u2, "<u2", 2},
+                             {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}, {Type::f8, "<f8", 8}};
 
 const TypeRow& row(Type type) noexcept {
     return *std::find_if(std::begin(types), std::end(types), [type](const TypeRow& candidate) { return candidate.type == type; });
@@ -38,7 +38,7 @@ Type parse_type(const std::string& descr) {
     if (descr.starts_with('>')) {
         throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
     }
-    throw Error(fmt::format("descr '{}' is not one of <f4, <f2, <u2, <i4, <i8", descr));
+    throw UnknownType(fmt::format("descr '{}' is not one of <f4, <f2, <u2, <i4, <i8, <f8", descr));
 }
 
 std::uint64_t little_endian(std::span<const std::byte> bytes) {

@@ -13,7 +13,7 @@
 
 namespace vkrope::npy {
 
-enum class Type { f4, f2, u2, i4, i8 };
+enum class Type { f4, f2, u2, i4, i8, f8 };
 
 std::size_t item_bytes(Type type) noexcept;
 
@@ -25,6 +25,11 @@ struct Header {
     std::vector<std::uint64_t> shape;  // slowest dimension first; empty for a single number
     std::uint64_t data_offset = 0;     // bytes before the first element
     std::uint64_t data_bytes = 0;
+};
+
+/// A type that numpy has and this reader has not: the file may be well formed.
+struct UnknownType : Error {
+    using Error::Error;
 };
 
 struct Array {

@@ -30,7 +30,7 @@ Element checked_element(const TensorFile& tensor, std::optional<Element> dtype) 
     const npy::Type type = tensor.array.header.type;
     const std::optional<Element> element = element_of(type);
     if (!element) {
-        fail(ExitCode::bad_file, "{}: '{}' has integer data ({}); it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", tensor.option,
+        fail(ExitCode::bad_file, "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", tensor.option,
              tensor.path, npy::name(type));
     }
     if (dtype && *dtype != *element) {

@@ -71,9 +71,9 @@ refuse 5 'fortran_order is True' rotate_q bad.npy
 zeros 5120 | npy '>f4' '(1, 5, 4, 64)' >bad.npy
 refuse 5 'big-endian' rotate_q bad.npy
 zeros 10240 | npy '<f8' '(1, 5, 4, 64)' >bad.npy
-refuse 5 "descr '<f8'" rotate_q bad.npy
+refuse 5 'has data of type <f8' rotate_q bad.npy
 zeros 5120 | npy '<i4' '(1, 5, 4, 64)' >bad.npy
-refuse 5 'integer data (<i4)' rotate_q bad.npy
+refuse 5 'has data of type <i4' rotate_q bad.npy
 zeros 5120 | npy '<f4' '(4294967296, 4294967296)' >bad.npy
 refuse 5 '2^63 bytes or more' rotate_q bad.npy
 npy '<f4' "(0,), 'shape': (0,)" </dev/null >bad.npy

@@ -44,7 +44,7 @@ refuse 2 'the model has no layer types' "$vkrope" frequencies --model "$llama" -
 sed 's/"hidden_size"/"num_hidden_layers": 3, "hidden_size"/' "$llama" >three_layers.json
 works "$vkrope" frequencies --model three_layers.json --layer 2
 refuse 2 'layer is 3: the model has 3' "$vkrope" frequencies --model three_layers.json --layer 3
-refuse 2 "--tower: 'vision' is not supported yet" "$vkrope" frequencies --model "$llama" --tower vision
+refuse 2 'the model has no vision_config' "$vkrope" frequencies --model "$llama" --tower vision
 refuse 2 '--seq-len' "$vkrope" frequencies --model "$llama" --seq-len 0
 refuse 5 "--model: 'missing.json' cannot be read: No such file" "$vkrope" frequencies --model missing.json
 refuse 5 "is a directory; name the config.json" "$vkrope" frequencies --model .

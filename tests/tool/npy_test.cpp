@@ -20,7 +20,7 @@ namespace {
 
 using Shape = std::vector<std::uint64_t>;
 
-constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8};
+constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8, Type::f8};
 
 /// A file of format version `major`.0 with `dict` as its header, unpadded.
 std::string file_with(const std::string& dict, const std::string& data = "", int major = 1) {
@@ -187,7 +187,7 @@ TEST_CASE("types and orders that the library does not read are refused") {
     for (const char* descr : {">f4", ">f2", ">i8"}) {
         check_refused(with_descr(descr), "big-endian");
     }
-    for (const char* descr : {"=f4", "f4", "|f4", "<f8", "<i2", "<u4", "|u1", "<c8", "|O", "", "<f4 ", "<F4"}) {
+    for (const char* descr : {"=f4", "f4", "|f4", "<f16", "<i2", "<u4", "|u1", "<c8", "|O", "", "<f4 ", "<F4"}) {
         check_refused(with_descr(descr), "descr '" + std::string(descr) + "' is not one of");
     }
     check_refused(pair_with("{'descr': '<f4', 'fortran_order': True, 'shape': (2,)}"), "fortran_order is True");

@@ -322,7 +322,41 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     CHECK(says(error, "query.layer_number"));
     query = sized<vkrope_model_query>();
     query.tower = "vision";
-    CHECK(ask(error) == VKROPE_ERROR_NOT_SUPPORTED);
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "vision_config"));
+}
+
+TEST_CASE("C: a rotation has its sections, and null without any") {
+    CHECK(info_of(rotation_of(four_channels())).sections == nullptr);
+    auto sections = sized<vkrope_sections>();
+    sections.order = VKROPE_SECTIONS_INTERLEAVED;
+    sections.axes = 3;
+    sections.pairs[0] = 1, sections.pairs[2] = 1;
+    sections.leftover_axis = 2;
+    auto info = four_channels();
+    info.sections = &sections;
+    const OwnedRotation rotation = rotation_of(info);
+    const vkrope_rotation_info read = info_of(rotation);
+    REQUIRE(read.sections != nullptr);
+    CHECK(read.sections != &sections);
+    CHECK(std::memcmp(read.sections, &sections, sizeof sections) == 0);
+
+    const std::string json = R"({"model_type": "qwen2_vl", "head_dim": 128, "rope_theta": 1e6,
+        "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
+    vkrope_rotation* made = nullptr;
+    REQUIRE(vkrope_rotation_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) == VKROPE_SUCCESS);
+    const OwnedRotation model(made);
+    const vkrope_rotation_info of_model = info_of(model);
+    REQUIRE(of_model.sections != nullptr);
+    CHECK(of_model.sections->axes == 3);
+    CHECK(of_model.sections->pairs[1] == 24);
+
+    sections.struct_size = 1;
+    vkrope_rotation* none = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_rotation_create(&info, &none, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.sections"));
+    CHECK(none == nullptr);
 }
 
 TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {

@@ -42,8 +42,8 @@ std::string of_type(const std::string& type) {
 
 }  // namespace
 
-TEST_CASE("scalings that are not supported are named, never read as default") {
-    for (const char* type : {"yarn", "dynamic", "longrope", "su", "mrope", "proportional", "ntk", "Linear", ""}) {
+TEST_CASE("scalings that are unknown are named, never read as default") {
+    for (const char* type : {"ntk", "Linear", "spiral", ""}) {
         for (const char* key : {"type", "rope_type"}) {
             const std::string field = std::string("\"") + key + "\": \"" + type + "\"";
             const std::string text = std::string("rope_scaling.") + key + " is \"" + type + "\"";
@@ -51,41 +51,108 @@ TEST_CASE("scalings that are not supported are named, never read as default") {
                           Code::not_supported);
         }
     }
-    check_refused({llama_with(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "yarn"})"), "rope_parameters.rope_type"},
+    check_refused({llama_with(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "spiral"})"), "rope_parameters.rope_type"},
+                  Code::not_supported);
+    check_refused({llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4, "rope_type": "spiral"}})"),
+                   "rope_parameters.full_attention.rope_type is \"spiral\""},
                   Code::not_supported);
 }
 
-TEST_CASE("keys that change RoPE in ways not supported are named") {
+TEST_CASE("models without RoPE are named") {
     const Bad bad[] = {
-        {llama_with(R"("rope_scaling": {"type": "default", "mrope_section": [16, 24, 24]})"), "rope_scaling.mrope_section"},
-        {llama_with(R"("rope_scaling": {"rope_type": "default", "mrope_interleaved": true})"), "rope_scaling.mrope_interleaved"},
-        {llama_with(R"("qk_rope_head_dim": 64)"), "qk_rope_head_dim is 64"},
-        {llama_with(R"("no_rope_layers": [1, 1, 0])"), "no_rope_layers is an array"},
-        {llama_with(R"("no_rope_layer_interval": 4)"), "no_rope_layer_interval is 4"},
-        {llama_with(R"("rope_local_base_freq": 10000.0)"), "rope_local_base_freq"},
-        {llama_with(R"("global_rope_theta": 160000)"), "global_rope_theta"},
-        {llama_with(R"("rope_ratio": 500)"), "rope_ratio is 500"},
         {llama_with(R"("alibi": true)"), "alibi is true"},
         {llama_with(R"("rotary": false)"), "rotary is false"},
-        {llama_with(R"("use_dynamic_ntk": true)"), "use_dynamic_ntk"},
+        {llama_with(R"("use_rope": false)"), "use_rope is false"},
         {llama_with(R"("position_encoding_2d": true)"), "position_encoding_2d"},
         {llama_with(R"("position_embedding_type": "nope")"), "position_embedding_type is \"nope\""},
-        {llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}})"),
-         "rope_parameters.full_attention"},
-        {R"({"model_type": "llava", "text_config": {"hidden_size": 4096, "num_attention_heads": 32}})", "text_config"},
-        {R"({"model_type": "qwen2_5_omni_thinker", "thinker_config": {"text_config": {}}})", "thinker_config"},
+        {R"({"model_type": "falcon", "alibi": true})", "alibi is true"},
+        {R"({"model_type": "esm", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "esm", "hidden_size": 320, "num_attention_heads": 20})", "position_embedding_type is missing"},
+        {R"({"model_type": "granitemoehybrid"})", "position_embedding_type is missing"},
+        {R"({"model_type": "brand_new", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40})", "hidden_size is 5120"},
+        {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})", "text_config.model_type is \"opt\""},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::not_supported);
     }
-}
-
-TEST_CASE("model types whose RoPE is not plain are named") {
-    for (const char* type : {"bert", "cohere2", "deepseek_v2", "deepseek_v3", "gemma3", "gemma3_text", "gpt2", "gpt_oss",
-                             "llama4_text", "qwen2_vl", "qwen3_vl_text", "smollm3", "whisper"}) {
+    for (const char* type : {"bert", "bloom", "ernie4_5_vl_moe", "gpt2", "jamba", "mamba", "mpt", "nemotron_h", "opt", "whisper"}) {
         const std::string text = std::string("model_type is \"") + type + "\"";
         check_refused({of_type(type), text.c_str()}, Code::not_supported);
     }
+}
+
+TEST_CASE("what a query asks for and the model does not have") {
+    const std::string llama = llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3)");
+    const std::string gemma = R"({"model_type": "gemma3_text", "num_hidden_layers": 6})";
+    const auto refused = [](const std::string& json, const ModelQuery& query, Code code, const std::string& text) {
+        const Result<Rotation> result = from_hf_config(json, query);
+        CHECK(result.status.code == code);
+        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos, result.status.what, " lacks ", text);
+    };
+    refused(llama, {.layer_type = "full_attention"}, Code::invalid_argument, "the model has no layer types");
+    refused(llama, {.layer = 3}, Code::invalid_argument, "layer is 3: the model has 3");
+    refused(llama, {.layer_type = "full_attention", .layer = 1}, Code::invalid_argument, "only one of them");
+    refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, Code::invalid_argument, "seq_len is 2147483649");
+    refused(llama, {.tower = "vision"}, Code::invalid_argument, "the model has no vision_config");
+    refused(llama, {.tower = "audio"}, Code::invalid_argument, "tower is 'audio': must be text or vision");
+    refused(gemma, {.layer_type = "local"}, Code::invalid_argument,
+            "layer_type is 'local': the model has full_attention, sliding_attention");
+    refused(gemma, {.layer = 6}, Code::invalid_argument, "layer is 6: the model has 6");
+    refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})", {.tower = "vision"},
+            Code::not_supported, "siglip_vision_model");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})", {.tower = "vision"},
+            Code::invalid_data, "hidden_size is 1280 and num_heads is 24");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})", {.tower = "vision"},
+            Code::invalid_data, "head_dim is 6: must be a multiple of 4");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"}, Code::invalid_argument,
+            "its layers all have the same RoPE");
+}
+
+TEST_CASE("lists and sections of the wrong length") {
+    const std::string vl = R"({"model_type": "qwen2_vl", "hidden_size": 1536, "num_attention_heads": 12, "rope_theta": 1e6, )";
+    const Bad bad[] = {
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 25]}})",
+         "mrope_section adds up to 65: must be rotary_dim / 2 = 64"},
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [64]}})",
+         "mrope_section is an array of 1: must be a list of 2 to 8"},
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": 64}})", "mrope_section is 64"},
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, -24, 72]}})", "mrope_section[1] is -24"},
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [32, 32], "mrope_interleaved": true}})",
+         "interleaved sections have 3"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope"})"), "mrope_section is missing"},
+        {llama_with(R"("rope_theta": 1e4, "mrope_interleaved": true)"), "mrope_section is missing"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
+                       "short_factor": [1, 1, 1], "long_factor": [1, 1]})"),
+         "rope_scaling.short_factor has 3 elements: must have rotary_dim / 2 = 2"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
+                       "short_factor": [1, 1], "long_factor": [1, 0]})"),
+         "rope_scaling.long_factor[1] is 0"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "su", "factor": 2, "short_factor": 3})"),
+         "rope_scaling.short_factor is 3: must be a list"},
+        {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"])"),
+         "layer_types has 1 elements: must have one a layer, 3"},
+        {llama_with(R"("rope_theta": 1e4, "layer_types": [1])"), "layer_types[0] is 1: must be a string"},
+        {llama_with(R"("rope_theta": 1e4, "layer_types": "full_attention")"), "must be a list"},
+        {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0])"), "no_rope_layers has 2 elements"},
+        {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[] is 2"},
+        {llama_with(R"("rope_theta": 1e4, "no_rope_layer_interval": 0)"), "no_rope_layer_interval is 0"},
+        {llama_with(R"("qk_rope_head_dim": 64)"), "qk_nope_head_dim is missing"},
+        {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 63})", "rotary_dim becomes 63: must be even"},
+        {llama_with(R"("rope_theta": 1e4, "rope_ratio": 0)"), "rope_ratio is 0"},
+        {llama_with(R"("layer_types": ["full_attention", "sliding_attention"],
+                       "rope_parameters": {"sliding_attention": {"rope_theta": 1e4}})"),
+         "rope_parameters has nothing for layer type full_attention"},
+        {llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "factor": 2})"),
+         "has both factor and parameters per layer type"},
+    };
+    for (const Bad& b : bad) {
+        check_refused(b, Code::invalid_data);
+    }
+    const Result<Rotation> unknown =
+        from_hf_config(llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"), {.layer = 1});
+    CHECK(unknown.status.code == Code::invalid_data);
+    CHECK(std::string(unknown.status.what).find("layer_types is missing") != std::string::npos);
 }
 
 TEST_CASE("rope_theta") {
@@ -157,9 +224,23 @@ TEST_CASE("scaling parameters that are missing or out of range") {
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": 4})"), "rope_scaling.type is 4: must be a string"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": 4)"), "rope_scaling is 4: must be an object or null"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": [2])"), "rope_scaling is an array"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4,
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn"})"),
+         "rope_scaling.factor is missing: rope_type yarn needs it"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic"})"), "rope_scaling.factor is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "longrope", "factor": 2})"),
+         "rope_scaling.short_factor is missing"},
+        {R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2}})",
+         "max_position_embeddings is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": -2})"), "rope_scaling.factor is -2"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 0})"), "beta_fast is 0"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_slow": 33})"),
+         "beta_fast is 32: must be at least beta_slow, which is 33"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})"),
+         "truncate is 1: must be true or false"},
+        {llama_with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})"), "base is 1: must be finite and above 1"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 5,
                        "high_freq_factor": 4, "original_max_position_embeddings": 8192})"),
-         "low_freq_factor is 4: must be below"},
+         "low_freq_factor is 5: must be at most"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
@@ -182,8 +263,8 @@ TEST_CASE("head counts and widths") {
         {heads("\"4096\"", "32"), "hidden_size is \"4096\""},
         {heads("4096", "33"), "hidden_size is 4096 and num_attention_heads is 33"},
         {heads("32", "32"), "head_dim, must be whole, 2 to 65534"},
-        {R"({"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096})", "num_attention_heads is missing"},
-        {R"({"model_type": "llama", "rope_theta": 1e4})", "hidden_size is missing"},
+        {R"({"model_type": "brand_new", "rope_theta": 1e4, "hidden_size": 4096})", "num_attention_heads is missing"},
+        {R"({"model_type": "brand_new", "rope_theta": 1e4})", "hidden_size is missing"},
         {llama_with(R"("rope_theta": 1e4, "head_dim": 1)"), "head_dim is 1"},
         {llama_with(R"("rope_theta": 1e4, "head_dim": 65536)"), "head_dim is 65536"},
         {llama_with(R"("rope_theta": 1e4, "head_dim": 127)"), "rotary_dim becomes 127: must be even, 2 to head_dim, which is 127"},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "vkrope/model.hpp"
@@ -25,8 +26,8 @@ std::string llama_with(const std::string& fields) {
            "}";
 }
 
-Rotation imported(const std::string& json) {
-    const Result<Rotation> result = from_hf_config(json);
+Rotation imported(const std::string& json, const ModelQuery& query = {}) {
+    const Result<Rotation> result = from_hf_config(json, query);
     REQUIRE_MESSAGE(result, result.status.what);
     return result.value;
 }
@@ -40,86 +41,81 @@ bool warns(const Rotation& rotation, const std::string& text) {
     return false;
 }
 
-struct Frequency {
-    std::size_t index;
-    double value;
-};
-
-struct Model {
-    const char* name;
-    std::uint32_t head_dim, rotary_dim;
-    Pairing pairing;
-    const char* rope_type;
-    std::uint64_t max_position;
-    double sum;  // of all frequencies
-    std::vector<Frequency> some;
-    std::vector<const char*> warnings;
-};
-
 constexpr Pairing half = Pairing::half_split;
 constexpr Pairing interleaved = Pairing::interleaved;
-
-// Expected frequencies: Hugging Face transformers' formulas, evaluated in float64.
-// clang-format off
-const Model models[] = {
-    {"falcon-7b", 64, 64, half, "default", 2048, 3.9979082344763777,
-     {{1, 0.7498942093324559}, {8, 0.1}, {16, 0.01}, {31, 0.0001333521432163324}}, {}},
-    {"glm-4-9b", 128, 64, interleaved, "default", 131072, 3.9979082344763777,
-     {{1, 0.7498942093324559}, {8, 0.1}, {16, 0.01}, {31, 0.0001333521432163324}}, {}},
-    {"gpt-j-6b", 256, 64, interleaved, "default", 2048, 3.9979082344763777,
-     {{1, 0.7498942093324559}, {8, 0.1}, {16, 0.01}, {31, 0.0001333521432163324}},
-     {"rope_theta is missing: 10000 assumed, the default of gptj"}},
-    {"gpt-neox-20b", 96, 24, half, "default", 2048, 1.8660382134769222,
-     {{1, 0.464158883361278}, {3, 0.1}, {6, 0.01}, {11, 0.00021544346900318845}}, {}},
-    {"llama-3.1-8b", 128, 128, half, "llama3", 131072, 5.386058200728572,
-     {{1, 0.8146172338565447}, {27, 0.003942276030116656}, {29, 0.002166570763503359}, {30, 0.0013718935677611381},
-      {34, 0.00017850781276799638}, {35, 9.556212353964683e-05}, {63, 3.068925988914511e-07}}, {}},
-    {"llama-3.2-1b", 64, 64, half, "llama3", 131072, 2.9682022978421547,
-     {{1, 0.6636012376960884}, {14, 0.0032114459947525913}, {15, 0.001290547928209264}, {16, 0.00042955679655936837},
-      {17, 9.70828780262767e-05}, {18, 1.9461638184831128e-05}, {31, 9.418306725434911e-08}}, {}},
-    {"mistral-7b-v0.3", 128, 128, half, "default", 32768, 5.150444313677811,
-     {{1, 0.8058421877614819}, {16, 0.03162277660168379}, {32, 0.001}, {63, 1.2409377607517195e-06}}, {}},
-    {"qwen2.5-7b", 128, 128, half, "default", 32768, 5.150444313677811,
-     {{1, 0.8058421877614819}, {16, 0.03162277660168379}, {32, 0.001}, {63, 1.2409377607517195e-06}}, {}},
-    {"stablelm-3b", 80, 20, half, "default", 4096, 1.661259199448351,
-     {{1, 0.39810717055349726}, {2, 0.15848931924611134}, {5, 0.01}, {9, 0.00025118864315095795}}, {}},
-};
-// clang-format on
 
 bool close(double a, double b) {
     return std::fabs(a - b) <= 1e-12 * std::fabs(b);
 }
 
+std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
+    return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
+}
+
 }  // namespace
 
+// models/expected: Hugging Face transformers' formulas, evaluated in float64.
 TEST_CASE("real models") {
+    const std::vector<std::string> longest_warning = {"longrope depends on the length, which is unknown: the short list assumed"};
+    struct Model {
+        const char* name;
+        std::vector<std::uint32_t> sections = {};
+        SectionOrder order = SectionOrder::sequential;
+        double softmax_scale = 1;
+        std::uint32_t q_rotary_offset = 0, k_rotary_offset = 0;
+        std::vector<std::string> warnings = {};
+    };
+    const double deepseek = 0.1 * 0.707 * std::log(40.0) + 1;
+    const Model models[] = {
+        {.name = "deepseek-v2-lite",
+         .softmax_scale = deepseek * deepseek,
+         .q_rotary_offset = 128,
+         .k_rotary_offset = 512,
+         .warnings = {"kv_lora_rank is missing: 512 assumed, the default of deepseek_v2"}},
+        {.name = "falcon-7b"},
+        {.name = "gemma-3-4b.full",
+         .warnings = {"the model has layers of several types (full_attention, sliding_attention): full_attention assumed"}},
+        {.name = "glm-4-9b"},
+        {.name = "gpt-j-6b", .warnings = {"rope_theta is missing: 10000 assumed, the default of gptj"}},
+        {.name = "gpt-neox-20b"},
+        {.name = "gpt-oss-20b"},
+        {.name = "llama-3.1-8b"},
+        {.name = "llama-3.2-1b"},
+        {.name = "mistral-7b-v0.3"},
+        {.name = "phi-3.5-mini", .warnings = longest_warning},
+        {.name = "phi-4-mini", .warnings = longest_warning},
+        {.name = "qwen2-vl-2b", .sections = {16, 24, 24}},
+        {.name = "qwen2.5-7b"},
+        {.name = "qwen2.5-7b.yarn"},
+        {.name = "qwen3-vl-4b", .sections = {24, 20, 20}, .order = SectionOrder::interleaved},
+        {.name = "stablelm-3b"},
+    };
     for (const Model& model : models) {
         CAPTURE(std::string(model.name));
-        const Rotation rotation = imported(model_file(model.name));
-        CHECK(rotation.head_dim == model.head_dim);
-        CHECK(rotation.rotary_dim == model.rotary_dim);
-        CHECK(rotation.pairing == model.pairing);
-        CHECK(rotation.rope_type == model.rope_type);
-        CHECK(rotation.max_position == model.max_position);
-        CHECK(rotation.attention_factor == 1.0);
-        CHECK(rotation.softmax_scale == 1.0);
-        CHECK(rotation.q_rotary_offset == 0);
-        CHECK(rotation.k_rotary_offset == 0);
-        CHECK(rotation.rotates);
-        REQUIRE(rotation.inv_freq.size() == model.rotary_dim / 2);
-        CHECK(rotation.inv_freq[0] == 1.0);
-        double sum = 0;
-        for (const double frequency : rotation.inv_freq) {
-            sum += frequency;
-        }
-        CHECK(close(sum, model.sum));
-        for (const Frequency& frequency : model.some) {
-            CAPTURE(frequency.index);
-            CHECK(close(rotation.inv_freq[frequency.index], frequency.value));
-        }
-        CHECK(rotation.warnings.size() == model.warnings.size());
-        for (const char* warning : model.warnings) {
-            CHECK(warns(rotation, warning));
+        const std::string text = model_file(model.name);
+        const auto expected = nlohmann::json::parse(model_file(std::string("expected/") + model.name));
+        for (const auto& variant : expected["variants"]) {
+            const bool known = !variant["seq_len"].is_null();
+            const Rotation rotation = imported(text, {.seq_len = known ? variant["seq_len"].get<std::uint64_t>() : 0});
+            CHECK(rotation.head_dim == expected["head_dim"]);
+            CHECK(rotation.rotary_dim == expected["rotary_dim"]);
+            CHECK((rotation.pairing == half ? "half_split" : "interleaved") == expected["pairing"]);
+            CHECK(rotation.rope_type == expected["rope_type"]);
+            CHECK(rotation.rotates);
+            CHECK(close(rotation.attention_factor, variant["attention_factor"]));
+            CHECK(close(rotation.softmax_scale, model.softmax_scale));
+            CHECK(rotation.q_rotary_offset == model.q_rotary_offset);
+            CHECK(rotation.k_rotary_offset == model.k_rotary_offset);
+            REQUIRE(rotation.inv_freq.size() == variant["inv_freq"].size());
+            for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+                CAPTURE(j);
+                CHECK(close(rotation.inv_freq[j], variant["inv_freq"][j]));
+            }
+            CHECK(sections_of(rotation) == model.sections);
+            CHECK(rotation.sections.order == model.order);
+            if (!known) {
+                CHECK(rotation.warnings == model.warnings);
+            }
         }
     }
 }
@@ -172,6 +168,7 @@ TEST_CASE("no scaling, in all its spellings, is default") {
         R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000.0})",
         R"("rope_parameters": {"rope_theta": 10000.0, "rope_type": null, "factor": null})",
         R"("rope_theta": 10000, "mrope_section": null, "no_rope_layers": [], "qk_rope_head_dim": 0, "alibi": false)",
+        R"("rope_theta": 10000, "mrope_interleaved": false, "mrope_section": [], "rope": true, "use_dynamic_ntk": false)",
         R"("rope_theta": 10000, "rotary": true, "position_embedding_type": "rope", "rope_ratio": 1, "sliding_window": 4096)",
     };
     for (const std::string& spelling : spellings) {
@@ -187,6 +184,8 @@ TEST_CASE("partial rotation, in all its spellings") {
     const std::string spellings[] = {
         R"("rope_theta": 10000, "partial_rotary_factor": 0.4)",
         R"("rope_theta": 10000, "rotary_pct": 0.4)",
+        R"("rope_theta": 10000, "rotary_emb_fraction": 0.4)",
+        R"("rope_theta": 10000, "attn_rotary_emb": 50)",
         R"("rope_theta": 10000, "rope_pct": 0.4)",
         R"("rope_theta": 10000, "rotary_dim": 50)",
         R"("rope_theta": 10000, "rotary_dim": 50, "partial_rotary_factor": 0.4)",
@@ -237,10 +236,10 @@ TEST_CASE("what a file leaves out is assumed aloud") {
 
 TEST_CASE("keys that are not read are named") {
     const Rotation rotation = imported(llama_with(
-        R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32}, "rope_freq_constant": 7,
-           "text_config": {"hidden_size": 1}, "vocab_size": 3)"));
+        R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32}, "rope_something": 7,
+           "text_config": {"vocab_size": 1}, "vocab_size": 3)"));
     CHECK(warns(rotation, "ignored key rope_scaling.beta_fast"));
-    CHECK(warns(rotation, "ignored key rope_freq_constant"));
+    CHECK(warns(rotation, "ignored key rope_something"));
     CHECK(warns(rotation, "ignored key text_config"));
     CHECK(rotation.warnings.size() == 3);
 }

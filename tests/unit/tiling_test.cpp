@@ -154,7 +154,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     work.q_heads = box.count.heads;
     const Wide invocations = Wide{items_per_token(t.info, t.variant, work)} * work.tokens;
     if (invocations > most_invocations(t.variant, t.dispatch)) return "more invocations than the device dispatches";
-    const DispatchShape shape = dispatch_shape(t.info, t.variant, work, t.dispatch);
+    const DispatchShape shape = shape_of(items_per_token(t.info, t.variant, work) * work.tokens, work.z, t.variant, t.dispatch);
     for (int i = 0; i < 3; ++i) {
         if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
             return "more workgroups than the device dispatches";

@@ -14,7 +14,7 @@ namespace vkrope {
 /// One model's RoPE, or that of one of its layer types.
 struct Rotation {
     Pairing pairing = Pairing::half_split;
-    std::uint32_t head_dim = 0;              ///< channels of one head row
+    std::uint32_t head_dim = 0;              ///< channels of one head row; of latent attention (MLA): those that turn
     std::uint32_t rotary_dim = 0;            ///< channels that are rotated: even, 2 to head_dim
     std::uint32_t q_rotary_offset = 0;       ///< first rotated channel of a query row
     std::uint32_t k_rotary_offset = 0;       ///< first rotated channel of a key row
@@ -153,7 +153,7 @@ Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scal
 /// The numbers of Llama 3.1's scaling, as its configuration names them.
 struct Llama3Scaling {
     double factor = 0;                            ///< finite and above 0
-    double low_freq_factor = 0;                   ///< above 0 and below high_freq_factor
+    double low_freq_factor = 0;                   ///< above 0, at most high_freq_factor: equal ones make a step, as in Llama 4
     double high_freq_factor = 0;                  ///< finite
     double original_max_position_embeddings = 0;  ///< positions; finite and above 0
 };

@@ -191,7 +191,7 @@ VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, dou
 typedef struct vkrope_llama3_scaling {
     size_t struct_size;                      /**< sizeof this struct */
     double factor;                           /**< finite and above 0 */
-    double low_freq_factor;                  /**< above 0 and below high_freq_factor */
+    double low_freq_factor;                  /**< above 0, at most high_freq_factor */
     double high_freq_factor;                 /**< finite */
     double original_max_position_embeddings; /**< positions; finite and above 0 */
 } vkrope_llama3_scaling;
@@ -213,21 +213,22 @@ typedef struct vkrope_rotation vkrope_rotation;
 
 /** What a rotation is made of. */
 typedef struct vkrope_rotation_info {
-    size_t struct_size;          /**< sizeof this struct */
-    vkrope_pairing pairing;      /**< which channels form pairs */
-    uint32_t head_dim;           /**< channels of one head row */
-    uint32_t rotary_dim;         /**< channels that are rotated: even, 2 to head_dim */
-    uint32_t q_rotary_offset;    /**< first rotated channel of a query row */
-    uint32_t k_rotary_offset;    /**< first rotated channel of a key row */
-    VkBool32 unrotated;          /**< true for a layer without RoPE, which needs no frequencies */
-    const double* inv_freq;      /**< radians per position */
-    size_t inv_freq_count;       /**< numbers in inv_freq: rotary_dim / 2 */
-    double attention_factor;     /**< multiplies cos and sin, once, in the angle table; 0: 1 */
-    double softmax_scale;        /**< what the scaling asks of the caller's softmax, never applied here; 0: 1 */
-    uint64_t max_position;       /**< positions that the model was made for; 0: unknown */
-    const char* rope_type;       /**< the name that the model gives its scaling; null: "default" */
-    const char* const* warnings; /**< [warning_count] what was ignored or assumed while reading the model */
-    size_t warning_count;        /**< strings in warnings */
+    size_t struct_size;                     /**< sizeof this struct */
+    vkrope_pairing pairing;                 /**< which channels form pairs */
+    uint32_t head_dim;                      /**< channels of one head row */
+    uint32_t rotary_dim;                    /**< channels that are rotated: even, 2 to head_dim */
+    uint32_t q_rotary_offset;               /**< first rotated channel of a query row */
+    uint32_t k_rotary_offset;               /**< first rotated channel of a key row */
+    VkBool32 unrotated;                     /**< true for a layer without RoPE, which needs no frequencies */
+    const double* inv_freq;                 /**< radians per position */
+    size_t inv_freq_count;                  /**< numbers in inv_freq: rotary_dim / 2 */
+    double attention_factor;                /**< multiplies cos and sin, once, in the angle table; 0: 1 */
+    double softmax_scale;                   /**< what the scaling asks of the caller's softmax, never applied here; 0: 1 */
+    uint64_t max_position;                  /**< positions that the model was made for; 0: unknown */
+    const char* rope_type;                  /**< the name that the model gives its scaling; null: "default" */
+    const char* const* warnings;            /**< [warning_count] what was ignored or assumed while reading the model */
+    size_t warning_count;                   /**< strings in warnings */
+    const struct vkrope_sections* sections; /**< which axis turns which pair; null: one position a token */
 } vkrope_rotation_info;
 
 /**
@@ -351,8 +352,8 @@ VKROPE_API vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation
 /** Which RoPE of a model that has several. */
 typedef struct vkrope_model_query {
     size_t struct_size;     /**< sizeof this struct */
-    const char* layer_type; /**< one of the model's layer types; null: its only one */
-    const char* tower;      /**< null: "text"; "vision" is not supported yet */
+    const char* layer_type; /**< one of the model's layer types; null: its only one, or else full attention with a warning */
+    const char* tower;      /**< "text" or "vision"; null: "text" */
     uint32_t layer_number;  /**< a single layer, counted from 1; 0: none in particular. Not together with layer_type */
     uint64_t seq_len;       /**< length of the sequence, for scalings that depend on it; 0: unknown */
 } vkrope_model_query;

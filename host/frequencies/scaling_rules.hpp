@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The rules that the numbers of a scaling keep, and the sentences that say which one they break.
+#pragma once
+
+#include <cmath>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+inline Status require_positive(double value, const char* name) noexcept {
+    if (std::isfinite(value) && value > 0) return {};
+    return error(Code::invalid_argument, "%s is %g: must be finite and above 0", name, value);
+}
+
+/// For numbers of which 0 means "not given".
+inline Status require_not_negative(double value, const char* name) noexcept {
+    if (std::isfinite(value) && value >= 0) return {};
+    return error(Code::invalid_argument, "%s is %g: must be finite and at least 0", name, value);
+}
+
+/// For a base whose logarithm divides.
+inline Status require_above_one(double value, const char* name) noexcept {
+    if (std::isfinite(value) && value > 1) return {};
+    return error(Code::invalid_argument, "%s is %g: must be finite and above 1", name, value);
+}
+
+/// Divisors of `pairs` frequencies: their count, and each of them.
+inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs, const char* name) noexcept {
+    using ull = unsigned long long;  // what printf's %llu takes everywhere
+    if (count != pairs) {
+        return error(Code::invalid_argument, "%s has %llu elements: must have rotary_dim / 2 = %llu", name, ull{count}, ull{pairs});
+    }
+    if (divisors == nullptr && count != 0) {
+        return error(Code::invalid_argument, "%s is null", name);
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+        if (!(std::isfinite(divisors[j]) && divisors[j] > 0)) {
+            return error(Code::invalid_argument, "%s[%llu] is %g: must be finite and above 0", name, ull{j}, divisors[j]);
+        }
+    }
+    return {};
+}
+
+}  // namespace vkrope

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// YaRN in the three forms that differ: transformers', DeepSeek's and ggml's.
+#include <algorithm>
+
+#include "frequencies/scaling_rules.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+namespace {
+
+constexpr double two_pi = 6.283185307179586476925286766559;
+constexpr double narrowest_ramp = 0.001;  // pairs; what every form takes instead of dividing by 0
+
+/// The pairs between which frequencies are blended.
+struct Range {
+    double low = 0, high = 0;
+};
+
+/// The number, not whole, of the pair that makes `turns` turns within the original length.
+double pair_of(double turns, double rotary_dim, double base, double original) noexcept {
+    return rotary_dim * std::log(original / (turns * two_pi)) / (2 * std::log(base));
+}
+
+/// The bounds are channels' where pairs are meant, and that is what all references compute.
+Range clamped(Range range, double rotary_dim) noexcept {
+    return {std::max(range.low, 0.0), std::min(range.high, rotary_dim - 1)};
+}
+
+Range widened(Range range) noexcept {
+    return {std::floor(range.low), std::ceil(range.high)};
+}
+
+/// How far pair j is from the fast ones (0) to the slow ones (1).
+double ramp(double j, Range range, double width) noexcept {
+    return std::clamp((j - range.low) / width, 0.0, 1.0);
+}
+
+/// m(mscale): the magnitude that YaRN gives to a factor, arXiv:2309.00071, section 3.4.
+double magnitude(double factor, double mscale) noexcept {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+Status check_betas(double beta_fast, double beta_slow) noexcept {
+    if (Status status = require_positive(beta_fast, "beta_fast"); !status) {
+        return status;
+    }
+    if (Status status = require_positive(beta_slow, "beta_slow"); !status) {
+        return status;
+    }
+    if (beta_fast < beta_slow) {
+        return error(Code::invalid_argument, "beta_fast is %g: must be at least beta_slow, which is %g", beta_fast, beta_slow);
+    }
+    return {};
+}
+
+Status check(double base, const YarnScaling& scaling) noexcept {
+    if (Status status = require_above_one(base, "base"); !status) {
+        return status;
+    }
+    if (Status status = require_positive(scaling.factor, "factor"); !status) {
+        return status;
+    }
+    if (Status status = require_positive(scaling.original_max_position_embeddings, "original_max_position_embeddings"); !status) {
+        return status;
+    }
+    if (Status status = check_betas(scaling.beta_fast, scaling.beta_slow); !status) {
+        return status;
+    }
+    if (Status status = require_not_negative(scaling.attention_factor, "attention_factor"); !status) {
+        return status;
+    }
+    if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
+        return status;
+    }
+    return require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
+}
+
+Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcept {
+    if (Status status = require_positive(scaling.freq_scale, "freq_scale"); !status) {
+        return status;
+    }
+    if (!(scaling.ext_factor >= 0 && scaling.ext_factor <= 1)) {
+        return error(Code::invalid_argument, "ext_factor is %g: must be 0 to 1", scaling.ext_factor);
+    }
+    if (Status status = require_positive(scaling.attn_factor, "attn_factor"); !status) {
+        return status;
+    }
+    if (scaling.freq_factor_count != 0) {
+        if (Status status = require_divisors(scaling.freq_factors, scaling.freq_factor_count, pairs, "freq_factors"); !status) {
+            return status;
+        }
+    }
+    if (scaling.ext_factor == 0) {
+        return require_positive(base, "base");
+    }
+    if (Status status = require_above_one(base, "base"); !status) {
+        return status;
+    }
+    if (Status status = require_positive(scaling.n_ctx_orig, "n_ctx_orig"); !status) {
+        return status;
+    }
+    return check_betas(scaling.beta_fast, scaling.beta_slow);
+}
+
+}  // namespace
+
+Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling, double& attention_factor) {
+    if (Status status = check(base, scaling); !status) {
+        return status;
+    }
+    const double rotary_dim = 2.0 * double(inv_freq.size());
+    Range range = {pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
+                   pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
+    range = clamped(scaling.truncate ? widened(range) : range, rotary_dim);
+    const double width = range.low == range.high ? narrowest_ramp : range.high - range.low;
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+        const double divided = ramp(double(j), range, width);
+        inv_freq[j] = inv_freq[j] / scaling.factor * divided + inv_freq[j] * (1 - divided);
+    }
+    attention_factor = scaling.attention_factor != 0 ? scaling.attention_factor
+                       : scaling.mscale != 0 && scaling.mscale_all_dim != 0
+                           ? magnitude(scaling.factor, scaling.mscale) / magnitude(scaling.factor, scaling.mscale_all_dim)
+                           : magnitude(scaling.factor, 1);
+    return {};
+}
+
+Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base, const DeepseekYarnScaling& scaling, double& attention_factor,
+                           double& softmax_scale) {
+    // mscale may be 0 here, where it is a number: these are checked as scale_yarn's, and not passed to it.
+    if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
+        return status;
+    }
+    if (Status status = require_not_negative(scaling.mscale_all_dim, "mscale_all_dim"); !status) {
+        return status;
+    }
+    const YarnScaling frequencies = {scaling.factor, scaling.original_max_position_embeddings, scaling.beta_fast,
+                                     scaling.beta_slow};
+    double unused = 1;
+    if (Status status = scale_yarn(inv_freq, base, frequencies, unused); !status) {
+        return status;
+    }
+    const double in_softmax = magnitude(scaling.factor, scaling.mscale_all_dim);
+    attention_factor = magnitude(scaling.factor, scaling.mscale) / in_softmax;
+    softmax_scale = in_softmax * in_softmax;
+    return {};
+}
+
+Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling, double& attention_factor) {
+    if (Status status = check(base, scaling, inv_freq.size()); !status) {
+        return status;
+    }
+    const double rotary_dim = 2.0 * double(inv_freq.size());
+    const bool blends = scaling.ext_factor != 0;
+    Range range;
+    if (blends) {
+        range = clamped(widened({pair_of(scaling.beta_fast, rotary_dim, base, scaling.n_ctx_orig),
+                                 pair_of(scaling.beta_slow, rotary_dim, base, scaling.n_ctx_orig)}),
+                        rotary_dim);
+    }
+    const double width = std::max(range.high - range.low, narrowest_ramp);
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+        const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor : 0;
+        const double frequency = scaling.freq_factor_count != 0 ? inv_freq[j] / scaling.freq_factors[j] : inv_freq[j];
+        inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
+    }
+    attention_factor = scaling.attn_factor;
+    if (blends) {
+        attention_factor *= 1 + 0.1 * std::log(1 / scaling.freq_scale);
+    }
+    return {};
+}
+
+}  // namespace vkrope

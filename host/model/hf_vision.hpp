@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The vision tower of a multi-modal configuration.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+/// The RoPE of vision_config: tokens have a row and a column, and each turns pairs with frequencies of its own, which inv_freq lists
+/// one section after another.
+Rotation vision_rotation(const nlohmann::json& config);
+
+}  // namespace vkrope

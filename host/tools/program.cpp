@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "program.hpp"
+
+#include <exception>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+#include "signals.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+ExitCode end(ExitCode code, const char* sentence) {
+    print_error(sentence);
+    return code;
+}
+
+ExitCode run_to_the_end(const std::function<ExitCode()>& run) {
+    if (!open_standard_streams()) {
+        return end(ExitCode::bad_file, "standard output: is closed");
+    }
+    install_signal_handlers();
+    try {
+        return run();
+    } catch (const Failure& failure) {
+        return end(failure.code(), failure.what());
+    } catch (const std::bad_alloc&) {
+        return end(ExitCode::out_of_memory, "out of memory");
+    } catch (const std::length_error&) {
+        return end(ExitCode::out_of_memory, "out of memory: a size is beyond what this machine can address");
+    } catch (const std::exception& error) {
+        return end(ExitCode::bad_file, error.what());
+    }
+}
+
+}  // namespace
+
+bool print_help(const CLI::App& app, const CLI::ParseError& error) {
+    std::ostringstream out, unused;
+    if (app.exit(error, out, unused) != 0) {
+        return false;
+    }
+    write_output(out.str());
+    return true;
+}
+
+int run_program(const std::function<ExitCode()>& run) {
+    return static_cast<int>(run_to_the_end(run));
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// A case.json, "rope-case/1", as the format's own words: what was said, nothing derived. No file but the document itself is
+// looked at.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "vkrope/types.hpp"
+
+namespace vkrope::conformance {
+
+/// Integers that stand in the document, or the name of the .npy file that they stand in.
+using Integers = std::variant<std::vector<std::int64_t>, std::string>;
+
+/// A part of a flat buffer, in elements.
+struct ParentView {
+    std::int64_t offset = 0;
+    std::vector<std::int64_t> strides;
+};
+
+struct TensorCase {
+    std::string file;
+    std::vector<std::uint64_t> shape;
+    std::string layout;  // its own, or that of all
+    std::optional<std::uint64_t> num_heads;
+    std::optional<ParentView> view;
+    std::string expected;  // file; empty: nothing to compare with
+};
+
+struct WindowCase {
+    std::uint32_t offset = 0, rotary_dim = 0, axis = 0;
+};
+
+enum class PositionKind { none, offset, per_batch_offset, explicit_ids, varlen, context_parallel };
+
+struct PositionsCase {
+    PositionKind kind = PositionKind::none;
+    std::int64_t value = 0;              // offset
+    std::string axes;                    // explicit
+    std::optional<Integers> numbers;     // explicit: ids; the other kinds: what each sequence starts at
+    std::optional<Integers> cu_seqlens;  // varlen, context_parallel
+    std::uint32_t cp_size = 1, cp_rank = 0;
+    std::string resolved;  // file; empty: not given
+};
+
+/// A row of cos and sin for each position, or for each token.
+struct CacheCase {
+    std::string cos, sin;
+    bool direct = false;      // rows are the tokens'
+    bool full_width = false;  // [.., rotary_dim], of which the first half counts
+};
+
+struct LinearCase {
+    double factor;
+};
+struct DynamicCase {
+    double factor, max_position_embeddings, seq_len;
+};
+struct YarnCase {
+    double factor, original_max_position_embeddings, beta_fast, beta_slow;
+    bool truncate;
+};
+struct LongRopeCase {
+    std::vector<double> factors;
+};
+struct Llama3Case {
+    double factor, low_freq_factor, high_freq_factor, original_max_position_embeddings;
+};
+struct ProportionalCase {
+    double factor, partial_rotary_factor;
+};
+struct GgmlCase {
+    double freq_scale, ext_factor, beta_fast, beta_slow, n_ctx_orig;
+    std::string freq_factors;  // file; empty: none
+};
+struct TeInterpolationCase {
+    double seq_scale;
+};
+using ScalingCase = std::variant<std::monostate, LinearCase, DynamicCase, YarnCase, LongRopeCase, Llama3Case, ProportionalCase,
+                                 GgmlCase, TeInterpolationCase>;
+
+struct BaseCase {
+    double base = 0;
+    std::optional<std::uint32_t> exponent_dim;
+    ScalingCase scaling;
+};
+
+enum class SectionMode { sequential, interleaved, independent };
+
+struct SectionsCase {
+    SectionMode mode = SectionMode::sequential;
+    std::vector<std::uint32_t> sizes;  // pairs
+    std::uint32_t leftover_axis = 0;
+};
+
+struct Tolerance {
+    double atol = 0, rtol = 0;
+    std::string q_atol_file, k_atol_file;  // empty: atol counts
+};
+
+struct CaseDescription {
+    std::string id;
+    Pairing pairing = Pairing::half_split;
+    std::optional<Pairing> pairing_out;
+    Direction direction = Direction::forward;
+    Gain gain = Gain::apply;
+    Element dtype = Element::f32;
+    std::optional<TensorCase> q, k;
+    std::optional<std::uint32_t> head_dim;
+    std::uint32_t rotary_dim = 0, rotary_offset = 0;  // without windows
+    std::vector<WindowCase> windows;
+    std::vector<std::uint64_t> planes_rotated;
+    PositionsCase positions;
+    std::variant<CacheCase, BaseCase> angles;
+    double attention_factor = 1;
+    std::optional<SectionsCase> sections;
+    std::optional<Tolerance> tolerance, tolerance_exact_angles;
+    std::string quirk;
+};
+
+/// JSON text to a document. Throws Refusal: an error where it is none.
+nlohmann::json parse_document(std::string_view text);
+
+/// The id, checked: relative, without "..", printable. It becomes a path below the folder of outputs.
+std::string id_of(const nlohmann::json& document);
+
+/// The whole case. Throws Refusal.
+CaseDescription describe(const nlohmann::json& document);
+
+}  // namespace vkrope::conformance

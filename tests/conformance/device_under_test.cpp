@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "device_under_test.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "device_text.hpp"
+#include "suite.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::size_t most_kernels = 64;
+
+auto fields(const Width& width) {
+    const auto& [in, out, head_dim, rotary_offset] = width;
+    return std::tuple(in, out, head_dim, rotary_offset);
+}
+auto fields(const Window& window) {
+    const auto& [offset, rotary_dim] = window;
+    return std::tuple(offset, rotary_dim);
+}
+auto fields(const Sections& sections) {
+    const auto& [order, axes, pairs, leftover_axis] = sections;
+    return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
+}
+
+/// A field that is added to KernelInfo does not compile here until it is compared, too.
+bool same(const KernelInfo& a, const KernelInfo& b) {
+    const auto fields_of = [](const KernelInfo& info) {
+        const auto& [pairing, rotary_dim, q, k, angles, positions, mapping, pairing_out, scatter_k, windows, sections, table] =
+            info;
+        return std::tuple(pairing, rotary_dim, fields(q), fields(k), angles, positions, mapping, pairing_out, scatter_k,
+                          fields(sections), table);
+    };
+    return fields_of(a) == fields_of(b) && std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
+                                                      [](const Window& x, const Window& y) { return fields(x) == fields(y); });
+}
+
+}  // namespace
+
+DeviceUnderTest::DeviceUnderTest(DeviceOptions options) : layer_error_(std::make_shared<std::string>()) {
+    options.on_message = [first = layer_error_](const Message& message) {
+        if (!message.error) {
+            return;
+        }
+        tools::print_message(message);
+        if (first->empty()) {
+            *first = message.id;
+        }
+    };
+    device_ = tools::value_of(Device::open(options), tools::Subject::device);
+}
+
+Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
+    Buffer buffer = value_of(Buffer::make(device_, std::max<std::size_t>(bytes, 4)));
+    if (bytes > 0) {
+        check(buffer.upload(data, bytes));
+    }
+    return buffer;
+}
+
+const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info) {
+    for (const auto& [made_for, kernel] : kernels_) {
+        if (same(made_for, info)) {
+            return kernel.get();
+        }
+    }
+    Owned<Kernel> made(value_of(create(device_.ref(), info)));
+    if (kernels_.size() == most_kernels) {
+        kernels_.erase(kernels_.begin());
+    }
+    kernels_.emplace_back(info, std::move(made));
+    return kernels_.back().second.get();
+}
+
+template <class AnyKernel>
+DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches) {
+    if (device_.ref().enabled & push_descriptor) {
+        return nullptr;
+    }
+    if (dispatches > most_calls) {
+        unsupported("{} dispatches are more than the {} of an arena", dispatches, most_calls);
+    }
+    return Owned<DescriptorArena>(
+        value_of(create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
+}
+
+void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena) {
+    const Status status = device_.submit(record_commands).status;
+    if (status.code == Code::timeout || status.code == Code::vulkan_error) {
+        static_cast<void>(arena.release());  // the device may still be reading its sets
+    }
+    check(status);
+}
+
+Status DeviceUnderTest::accepts(const KernelInfo& info, const Call& call) {
+    return dispatches(kernel_for(info), call).status;
+}
+
+void DeviceUnderTest::rotate(const KernelCall& call) {
+    const Kernel* kernel = kernel_for(call.info);
+    Owned<DescriptorArena> arena = arena_for(kernel, value_of(dispatches(kernel, call.call)));
+    DescriptorArena* const sets = arena.get();
+    submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); }, std::move(arena));
+}
+
+void DeviceUnderTest::expand(const PositionCall& call) {
+    if (!positions_) {
+        positions_.reset(value_of(create_positions(device_.ref())));
+    }
+    Owned<DescriptorArena> arena = arena_for(positions_.get(), 1);
+    DescriptorArena* const sets = arena.get();
+    submit([&](VkCommandBuffer commands) { return record_positions(commands, positions_.get(), call, sets); }, std::move(arena));
+}
+
+}  // namespace vkrope::conformance

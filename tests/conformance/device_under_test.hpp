@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The device that checks run on, and what they share of it: pipelines, which take longer to compile than a small case to run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::conformance {
+
+class DeviceUnderTest {
+   public:
+    /// Opens the device. With options.validation the layer's errors are kept for layer_error(). Throws tools::Failure.
+    explicit DeviceUnderTest(DeviceOptions options);
+
+    Device& device() noexcept { return device_; }
+    const DeviceInfo& info() const noexcept { return device_.info(); }
+
+    /// The first error of the validation layer since the last call; empty: none.
+    std::string layer_error() { return std::exchange(*layer_error_, {}); }
+
+    /// A buffer that holds `bytes` bytes of `data`; of 4 bytes at least, so that nothing is nothing to bind.
+    Buffer upload(const void* data, std::size_t bytes);
+
+    /// How many dispatches the kernel of `info` makes of a call: an error where it does not take the call. Throws Refusal where the
+    /// kernel cannot be created.
+    Status accepts(const KernelInfo& info, const Call& call);
+
+    struct KernelCall {
+        KernelInfo info;
+        Call call;
+    };
+    /// Records one call, submits it and waits. Throws Refusal.
+    void rotate(const KernelCall& call);
+    /// The same for positions.
+    void expand(const PositionCall& call);
+
+   private:
+    template <class T>
+    struct Destroy {
+        void operator()(T* object) const noexcept { destroy(object); }
+    };
+    template <class T>
+    using Owned = std::unique_ptr<T, Destroy<T>>;
+
+    const Kernel* kernel_for(const KernelInfo& info);
+    /// Null where the device has push descriptors.
+    template <class AnyKernel>
+    Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches);
+    void submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena);
+
+    std::shared_ptr<std::string> layer_error_;
+    Device device_;
+    std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels_;  // destroyed before the device
+    Owned<PositionKernel> positions_;
+};
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What a run found: lines and a table for people, JSON for programs, and the exit code.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "suite.hpp"
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::conformance {
+
+struct CheckReport {
+    std::string group, id;
+    Outcome outcome;
+};
+
+struct DeviceReport {
+    DeviceInfo device;
+    std::vector<CheckReport> checks;
+};
+
+using Report = std::vector<DeviceReport>;
+
+/// "pass         onnx/test_rotary_embedding  1.19e-07"
+std::string line_of(const CheckReport& check);
+
+/// How many of each group ended how, on each device.
+std::string table_of(const Report& report);
+
+/// {"devices": [{"name", "driver", "cases": [{"id", "status", "max_error", "reason"}]}]}. Names no host, user or path, and a UUID only
+/// on demand.
+nlohmann::ordered_json json_of(const Report& report, bool with_uuid);
+
+/// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.
+std::string sentence_of(const Report& report);
+
+/// success only where at least one check passed or was computed, and none failed or erred.
+tools::ExitCode exit_of(const Report& report) noexcept;
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A case is somebody else's file: whatever is wrong with it becomes a status and a reason, never a crash, a pass, or a file outside
+# the folder of outputs. Each one here is a good case with one thing changed.
+# shellcheck disable=SC2016 # sed expressions
+. "$(dirname "$0")/cases.sh"
+
+# changed STATUS CODE TEXT SED_EXPRESSION [NAME]: what becomes of a case with this change in its document.
+changed() {
+    own_case "${5:-half_f32_bshd}" case
+    sed -i "$4" case/case.json
+    ! cmp -s case/case.json "$own/${5:-half_f32_bshd}/case.json" || wrong "changes nothing: $4"
+    find . | sort >"$logs/before"
+    runs "$2" --cases case --write-outputs "$logs/outputs"
+    reports "$1" "$3"
+    find . | sort >"$logs/after"
+    cmp -s "$logs/before" "$logs/after" || wrong "files appeared: $4"
+}
+refused() { changed error 5 "$@"; }
+unsupported() { changed unsupported 1 "$@"; }
+
+# As it is it passes, so that each change is what is refused.
+own_case half_f32_bshd case
+runs 0 --cases case --write-outputs "$logs/outputs"
+reports pass '"reason": ""'
+
+# Paths.
+for id in ../../escaped /tmp/escaped a/../b a//b ./a a/ .. '' 'a\\\\..\\\\b' 'a\\nb'; do
+    refused 'id ' 's|"id": "[^"]*"|"id": "'"$id"'"|'
+done
+[ ! -e /tmp/escaped ] && [ ! -e "$logs/escaped" ] || wrong 'an id led outside'
+refused 'id ' 's|"id": "[^"]*"|"id": "'"$(printf '%0600d' 0)"'"|'
+refused 'id is missing' '/"id"/d'
+for file in ../q.npy /etc/hostname a/../../q.npy; do
+    refused 'tensors.q.file' 's|"q.npy"|"'"$file"'"|'
+    refused 'expected.k' 's|"expected_k.npy"|"'"$file"'"|'
+done
+refused 'missing.npy: cannot be read' 's|"q.npy"|"missing.npy"|'
+own_case half_f32_bshd case
+cp "$own/half_f32_bshd/q.npy" outside.npy
+ln -sf ../outside.npy case/q.npy
+runs 5 --cases case
+reports error 'q.npy: a symbolic link leads out'
+own_case half_f32_bshd case
+mkdir -p "$logs/linked" "$logs/elsewhere"
+ln -s "$logs/elsewhere" "$logs/linked/own"
+runs 5 --cases case --write-outputs "$logs/linked"
+reports error 'a symbolic link leads out'
+[ -z "$(ls -A "$logs/elsewhere")" ] || wrong 'an output went through a symbolic link'
+
+# Documents that are none.
+for text in '' '{' '[]' '3' 'null' '{"id": "a", "id": "b"}' '{"id": 5}' '{"id": "a\u0000b"}'; do
+    own_case half_f32_bshd case
+    printf '%s' "$text" >case/case.json
+    runs 5 --cases case
+    reports error '"reason": "'
+done
+own_case half_f32_bshd case
+printf '{"id": "\377\376"}' >case/case.json
+runs 5 --cases case
+reports error 'not valid JSON'
+{ printf '{"id": '; printf '[%.0s' $(seq 100000); } >case/case.json
+runs 5 --cases case
+reports error 'nested more than'
+{ printf '{"id": "x", "notes": "' && zeros 5000000 | tr '\0' a && printf '"}'; } >case/case.json
+runs 1 --cases case
+reports unsupported 'bytes, more than'
+rm case/case.json && mkfifo case/case.json
+runs 5 --cases case
+reports error 'is not a regular file'
+rm case/case.json && ln -s /etc/hostname case/case.json
+runs 5 --cases case
+reports error 'leads out of the folder'
+
+# Keys and words that the format has not.
+unsupported 'unknown key phase' 's|"pairing"|"phase": 0, "pairing"|'
+unsupported 'unknown key angles.phase' 's|"exponent_dim"|"phase": 0, "exponent_dim"|'
+unsupported 'unknown key tensors.v' 's|"tensors": {|"tensors": {"v": 1, |'
+unsupported 'unknown key tolerance.ulp' 's|"tolerance": {|"tolerance": {"ulp": 1, |'
+unsupported "schema 'rope-case/2'" 's|rope-case/1|rope-case/2|'
+unsupported "pairing 'quarter'" 's|"half"|"quarter"|'
+unsupported "direction 'sideways'" 's|"forward"|"sideways"|'
+unsupported "dtype 'f64'" 's|"f32"|"f64"|'
+unsupported "layout 'BSHX'" 's|"BSHD"|"BSHX"|'
+unsupported "layout 'BSHH'" 's|"BSHD"|"BSHH"|'
+unsupported "channels must come last" 's|"BSHD"|"BSDH"|'
+unsupported "positions.kind 'alibi'" 's|"kind": "offset"|"kind": "alibi"|'
+unsupported "angles.kind 'spline'" 's|"kind": "base"|"kind": "spline"|'
+unsupported "scaling type 'spiral'" 's|"scaling": null|"scaling": {"type": "spiral"}|'
+unsupported "angles.rows 'diagonal'" 's|"indexed"|"diagonal"|' table_f32
+unsupported "sections.mode 'random'" 's|"sequential"|"random"|' sections_sequential
+unsupported 'rotary_dim' 's|"rotary_dim": 8|"rotary_dim": 7|'
+unsupported 'attention_factor' 's|"attention_factor": 1.0|"attention_factor": -1.0|'
+unsupported 'max_position is 2000000003' 's|"value": 5|"value": 2000000000|'
+unsupported 'must be int32' 's|"value": 5|"value": 9000000000000|'
+unsupported 'without sections' 's|"sections": {.*}|"sections": null|' sections_sequential
+
+# Values.
+refused 'must be an integer' 's|"value": 5|"value": 5.5|'
+refused 'must be an integer' 's|"value": 5|"value": 1e300|'
+refused 'must be an integer' 's|"value": 5|"value": 18446744073709551615|'
+refused 'must be a finite number' 's|"base": 10000.0|"base": "large"|'
+refused 'base is NaN' 's|"base": 10000.0|"base": NaN|'
+refused 'must be an object' 's|"angles": {.*}|"angles": []|'
+refused 'rotary_dim is missing' '/"rotary_dim"/d'
+refused 'tolerance is missing' '/"tolerance/d'
+refused 'is below 0' 's|"atol": 0.001|"atol": -1|'
+refused 'head_dim is 9' 's|"head_dim": 8|"head_dim": 9|'
+refused 'planes_rotated' 's|"layout"|"planes_rotated": [0], "layout"|'
+refused 'planes_rotated names plane 7' 's|"planes_rotated": \[0, 1\]|"planes_rotated": [0, 7]|' planes_of_packed_qkv
+refused 'names a plane twice' 's|"planes_rotated": \[0, 1\]|"planes_rotated": [1, 1]|' planes_of_packed_qkv
+refused 'a window of axis 9' 's|"axis": 1|"axis": 9|' windows_in_order
+refused 'num_heads that divides them' 's|"num_heads": 4|"num_heads": 5|' flattened_heads
+refused 'the positions have 3' 's|"sizes": \[2, 3, 3\]|"sizes": [2, 3, 2, 1]|' sections_sequential
+refused 'has no pair' 's|"sizes": \[2, 3, 3\]|"sizes": []|' sections_sequential
+refused 'cp_rank' 's|"cp_rank": 1|"cp_rank": 3|' zig_zag_shard
+
+# Sizes that the files do not have.
+refused 'tensors.q.shape is' 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": [2, 3, 8, 4]|'
+refused 'names 4 axes' 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": [2, 3, 32]|'
+refused 'a dimension above 2^31' 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": [9223372036854775807, 3, 4, 8]|'
+unsupported 'elements' 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": [1000000, 1000000, 4, 8]|'
+refused 'must be an integer' 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": [-2, 3, 4, 8]|'
+view='"shape": \[2, 3, 2, 8\], "view": {"offset": 1, "strides": \[54, 9, 27, 1\]}'
+for bad in '"offset": 2, "strides": [54, 9, 27, 1]' '"offset": -1, "strides": [54, 9, 27, 1]' '"offset": 1, "strides": [55, 9, 27, 1]' \
+    '"offset": 1, "strides": [9223372036854775807, 9, 27, 1]' '"offset": 9223372036854775807, "strides": [54, 9, 27, 1]' \
+    '"offset": 0, "strides": [-54, 9, 27, 1]'; do
+    refused 'view reaches outside' 's|'"$view"'|"shape": [2, 3, 2, 8], "view": {'"$bad"'}|' views_transposed_and_broadcast
+done
+refused 'view.strides has 3 numbers' 's|'"$view"'|"shape": [2, 3, 2, 8], "view": {"offset": 1, "strides": [54, 9, 27]}|' views_transposed_and_broadcast
+unsupported 'channels are 2 elements apart' 's|'"$view"'|"shape": [2, 3, 2, 8], "view": {"offset": 0, "strides": [54, 9, 4, 2]}|' views_transposed_and_broadcast
+unsupported 'must not be negative' 's|'"$view"'|"shape": [2, 3, 2, 8], "view": {"offset": 55, "strides": [-54, 9, 27, 1]}|' views_transposed_and_broadcast
+unsupported 'more than 536870912 elements' 's|'"$view"'|"shape": [1000000, 1000000, 2, 8], "view": {"offset": 0, "strides": [0, 0, 0, 1]}|' views_transposed_and_broadcast
+unsupported 'all tokens are one row' 's|'"$view"'|"shape": [2, 3, 2, 8], "view": {"offset": 0, "strides": [54, 0, 27, 1]}|' views_transposed_and_broadcast
+
+# with_file STATUS CODE TEXT NAME FILE COMMAND...: what becomes of a case one of whose files is what COMMAND writes.
+with_file() {
+    status=$1 code=$2 text=$3 name=$4 file=$5
+    shift 5
+    own_case "$name" case
+    "$@" >"$logs/file"
+    mv "$logs/file" "case/$file"
+    runs "$code" --cases case
+    reports "$status" "$text"
+}
+q=$own/half_f32_bshd/q.npy
+for cut in 0 1 7 9 50 127 128 $(($(wc -c <"$q") - 1)); do
+    with_file error 5 'q.npy: ' half_f32_bshd q.npy head -c "$cut" "$q"
+done
+with_file error 5 'extra bytes' half_f32_bshd q.npy sh -c 'cat "$1" "$1"' sh "$q"
+array() { zeros "$1" | npy "$2" "$3"; }
+with_file error 5 'has data of type <f2; dtype needs <f4' half_f32_bshd q.npy array 384 '<f2' '(2, 3, 4, 8)'
+with_file unsupported 1 "descr '<c8'" half_f32_bshd q.npy array 1536 '<c8' '(2, 3, 4, 8)'
+with_file error 5 'cut off' half_f32_bshd q.npy array 16 '<f4' '(1000000000, 1000000000)'
+with_file error 5 '2^63 bytes' half_f32_bshd q.npy array 16 '<f4' '(4611686018427387904, 4611686018427387904)'
+with_file error 5 'expected_q.npy: has shape' half_f32_bshd expected_q.npy array 16 '<f4' '(1, 1, 2, 2)'
+with_file error 5 'expected_q.npy: has data of type <i4' half_f32_bshd expected_q.npy array 768 '<i4' '(2, 3, 4, 8)'
+with_file error 5 'they must be alike' table_f32 sin.npy array 72 '<f2' '(6, 6)'
+own_case table_f32 case
+array 144 '<f8' '(6, 3)' >case/cos.npy
+cp case/cos.npy case/sin.npy
+runs 1 --cases case
+reports unsupported 'tables are f32, f16 or bf16'
+with_file error 5 'the tensors have 4' sections_sequential positions.npy array 120 '<i8' '(3, 1, 5)'
+with_file unsupported 1 'positions are <i4 or <i8' sections_sequential positions.npy array 96 '<f4' '(3, 2, 4)'
+with_file error 5 'one more than there are sequences' ragged_with_offsets cu_seqlens.npy array 4 '<i4' '(1,)'
+with_file error 5 'offsets for 3 sequences' ragged_with_offsets offsets.npy array 8 '<i4' '(2,)'
+with_file error 5 '3 offsets for 2 sequences' zig_zag_shard start.npy array 12 '<i4' '(3,)'
+
+# A sparse file has no data to pay for, and is not read.
+own_case half_f32_bshd case
+truncate -s 3G case/q.npy
+runs 1 --cases case
+reports unsupported 'more than 1073741824'
+
+# Ids twice, folders that are none.
+own_case half_f32_bshd twice/a
+own_case half_f32_bshd twice/b
+runs 5 --cases twice
+reports pass '"reason": ""'
+reports error 'another case has this id'
+expect 5 'is not a folder' "$tool" --cases missing
+mkdir -p nothing
+expect 5 'has no case.json' "$tool" --cases nothing
+finish
