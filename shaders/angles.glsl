@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What cos and sin are: rows of a table, by position. Needs interface.h and element.glsl. Declares no binding, push constant or
-// workgroup size; it asks for one of two macros, and takes a third:
+// workgroup size; it asks for at least one of two macros, and takes a third:
 //
 //   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
@@ -24,8 +24,8 @@ Unit vkrope_flip(Unit u, bool flip) {
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of one pair, in table row `row`: see vkrope_angles.
-vec2 vkrope_angle(uint row, uint pair, uint fold_log2, uint texels_per_row) {
+// cos and sin of one pair, in table row `row`: see vkrope_texture_angles.
+vec2 vkrope_texture_angle(uint row, uint pair, uint fold_log2, uint texels_per_row) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
     const vec4 texel = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
     return (pair & 1u) == 1u ? texel.zw : texel.xy;
@@ -33,7 +33,7 @@ vec2 vkrope_angle(uint row, uint pair, uint fold_log2, uint texels_per_row) {
 
 // cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row
 // wide.
-void vkrope_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
+void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
     vec4 t0 = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
     if (n == 1 && (pair & 1u) == 1u) t0 = t0.zwxy;
@@ -46,13 +46,16 @@ void vkrope_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_
     c = Unit(vec4(t0.xz, t1.xz), vec4(t2.xz, t3.xz));
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
-#else
+#endif
+
+#ifdef VKROPE_ANGLE_WORD
+// (cos, sin) at word `index`.
 vec2 vkrope_angle(uint index) {
     return uintBitsToFloat(uvec2(VKROPE_ANGLE_WORD(index), VKROPE_ANGLE_WORD(index + 1)));
 }
 
 // cos and sin of the n pairs from `pair` on, in the table row that starts at word `row_word`.
-void vkrope_angles(uint row_word, uint pair, uint n, out Unit c, out Unit s) {
+void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit s) {
     const uint at = row_word + 2 * pair;
     const vec2 zero = vec2(0);
     const vec2 p0 = vkrope_angle(at);

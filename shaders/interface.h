@@ -50,12 +50,14 @@ VKROPE_CONSTANT constant_pairing_out = 17;
 VKROPE_CONSTANT constant_scatter = 18;          // 1: K's rows go where their slots say
 VKROPE_CONSTANT constant_window_dim = 19;       // channels of windows 0 to 3; 0: absent
 VKROPE_CONSTANT constant_window_at = 23;        // where they start, from first_offset or second_offset on
-VKROPE_CONSTANT constant_table = 27;            // table_*
+VKROPE_CONSTANT constant_angles = 27;           // angles_*
 VKROPE_CONSTANT constant_axes = 28;             // 0: one position a token
 VKROPE_CONSTANT constant_section_order = 29;    // sections_*
 VKROPE_CONSTANT constant_leftover_axis = 30;
 VKROPE_CONSTANT constant_sections = 31;         // pairs of sections 0 to 7
-VKROPE_CONSTANT constant_count = 39;
+VKROPE_CONSTANT constant_tensors = 39;          // 2: Q and K; 1: one tensor, first
+VKROPE_CONSTANT constant_counter = 40;          // 1: tokens whose position or slot is outside may be counted
+VKROPE_CONSTANT constant_count = 41;
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
 
@@ -72,9 +74,10 @@ VKROPE_CONSTANT positions_ids = 1;  // one a token, or one a token and axis
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
 
-// What a table in a buffer is: (cos, sin) pairs in f32 whose row is |position|, or cos and sin apart, whose row is the position.
-VKROPE_CONSTANT table_pairs = 0;
-VKROPE_CONSTANT table_apart = 1;  // plus element_*
+// Where cos and sin come from: rows by |position| in a texture, or in a buffer of f32 pairs; or apart in buffers, by position.
+VKROPE_CONSTANT angles_texture = 0;
+VKROPE_CONSTANT angles_pairs = 1;
+VKROPE_CONSTANT angles_apart = 2;  // plus element_*
 
 // How a buffer is accessed: the widest that the layout of every tensor of a call allows.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K: index -> load -> rotate -> store. One module for each kind of angle table; everything else is specialised.
+// Rotates Q and K: index -> load -> rotate -> store. One module; what it is specialised to, it is pruned to as well (host/kernel),
+// so that a branch on a constant decides what is bound. Such a branch stands alone: a condition of its own for each constant.
 //
 // One invocation owns, in the rows of one token, the same run of units for one or more heads, so that cos and sin are read once
 // and shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token
@@ -40,7 +41,9 @@ layout(constant_id = constant_window_at + 1) const uint window_at_1 = 0;
 layout(constant_id = constant_window_at + 2) const uint window_at_2 = 0;
 layout(constant_id = constant_window_at + 3) const uint window_at_3 = 0;
 
-layout(constant_id = constant_table) const uint table_kind = 0;
+layout(constant_id = constant_angles) const uint angles = 0;
+layout(constant_id = constant_tensors) const uint tensors = 2;
+layout(constant_id = constant_counter) const uint counter = 1;
 layout(constant_id = constant_axes) const uint axes = 0;
 layout(constant_id = constant_section_order) const uint section_order = 0;
 layout(constant_id = constant_leftover_axis) const uint leftover_axis = 0;
@@ -55,47 +58,29 @@ layout(constant_id = constant_sections + 7) const uint section_7 = 0;
 
 layout(push_constant, std430) uniform PushBlock { Push push; };
 
-// Two views of each tensor; a specialised pipeline uses one. VKROPE_LEAN: one tensor, first, so that four storage buffers do.
+// Two views of each tensor; a specialised pipeline uses one.
 layout(set = 0, binding = binding_first_in, std430) readonly buffer FirstInWide { uvec4 first_in_wide[]; };
 layout(set = 0, binding = binding_first_in, std430) readonly buffer FirstInWord { uint first_in_word[]; };
 layout(set = 0, binding = binding_first_out, std430) buffer FirstOutWide { uvec4 first_out_wide[]; };
 layout(set = 0, binding = binding_first_out, std430) buffer FirstOutWord { uint first_out_word[]; };
-#ifdef VKROPE_LEAN
-#define second_in_wide first_in_wide
-#define second_in_word first_in_word
-#define second_out_wide first_out_wide
-#define second_out_word first_out_word
-#else
 layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWide { uvec4 second_in_wide[]; };
 layout(set = 0, binding = binding_second_in, std430) readonly buffer SecondInWord { uint second_in_word[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWide { uvec4 second_out_wide[]; };
 layout(set = 0, binding = binding_second_out, std430) buffer SecondOutWord { uint second_out_word[]; };
 layout(set = 0, binding = binding_index_b, std430) readonly buffer Slots { uint slots[]; };
-#endif
 layout(set = 0, binding = binding_index_a, std430) readonly buffer Ids { uint ids[]; };
 
-// The fourth storage buffer of a lean module is the table, where the angles come from one, else the counter.
-#if !defined(VKROPE_LEAN) || !defined(VKROPE_ANGLES_BUFFER)
-#define VKROPE_STATUS
 layout(set = 0, binding = binding_status, std430) buffer Status { uint status[]; };
-#endif
+layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
+layout(set = 0, binding = binding_table, std430) readonly buffer Table { uint table[]; };
+layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { uint table_sin[]; };
+#define VKROPE_ANGLE_TEXTURE angle_texture
+#define VKROPE_ANGLE_WORD(index) table[index]
+#define VKROPE_SIN_WORD(index) table_sin[index]
 
 #include "element.glsl"
 #include "pairing.glsl"
 
-#if defined(VKROPE_ANGLES_TEXTURE)
-layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
-#define VKROPE_ANGLE_TEXTURE angle_texture
-#elif defined(VKROPE_ANGLES_BUFFER)
-layout(set = 0, binding = binding_table, std430) readonly buffer Table { uint table[]; };
-#define VKROPE_ANGLE_WORD(index) table[index]
-#ifndef VKROPE_LEAN
-layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { uint table_sin[]; };
-#define VKROPE_SIN_WORD(index) table_sin[index]
-#endif
-#else
-#error "rope.comp: define VKROPE_ANGLES_TEXTURE or VKROPE_ANGLES_BUFFER"
-#endif
 #include "angles.glsl"
 
 // Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.
@@ -123,14 +108,16 @@ Side out_side(bool second) {
 
 uvec4 load_wide(bool second, uint at) {
     uvec4 w;
-    if (second) w = second_in_wide[at];
+    if (tensors == 1) w = first_in_wide[at];
+    else if (second) w = second_in_wide[at];
     else w = first_in_wide[at];
     return w;
 }
 
 uint load_word(bool second, uint at) {
     uint w;
-    if (second) w = second_in_word[at];
+    if (tensors == 1) w = first_in_word[at];
+    else if (second) w = second_in_word[at];
     else w = first_in_word[at];
     return w;
 }
@@ -139,12 +126,13 @@ uint load_word(bool second, uint at) {
 uint load_shared(bool second, uint at) {
     uint w;
     if (in_place(second)) {
-        if (second) w = atomicOr(second_out_word[at], 0);
+        if (tensors == 1) w = atomicOr(first_out_word[at], 0);
+        else if (second) w = atomicOr(second_out_word[at], 0);
         else w = atomicOr(first_out_word[at], 0);
-    } else if (second) {
-        w = atomicLoad(second_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
     } else {
-        w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+        if (tensors == 1) w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+        else if (second) w = atomicLoad(second_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+        else w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
     }
     return w;
 }
@@ -167,18 +155,23 @@ Words load(bool second, uint at) {
 }
 
 void store_wide(bool second, uint at, uvec4 value) {
-    if (second) second_out_wide[at] = value;
+    if (tensors == 1) first_out_wide[at] = value;
+    else if (second) second_out_wide[at] = value;
     else first_out_wide[at] = value;
 }
 
 void store_word(bool second, uint at, uint value) {
-    if (second) second_out_word[at] = value;
+    if (tensors == 1) first_out_word[at] = value;
+    else if (second) second_out_word[at] = value;
     else first_out_word[at] = value;
 }
 
 // Replaces the bits of `mask`, each of which has this invocation as its only writer.
 void merge_word(bool second, uint at, uint mask, uint value) {
-    if (second) {
+    if (tensors == 1) {
+        atomicAnd(first_out_word[at], ~mask);
+        atomicOr(first_out_word[at], value);
+    } else if (second) {
         atomicAnd(second_out_word[at], ~mask);
         atomicOr(second_out_word[at], value);
     } else {
@@ -275,9 +268,9 @@ uvec2 channels_of(bool second, uint order, uint pair) {
 const uint section_sum = section_0 + section_1 + section_2 + section_3 + section_4 + section_5 + section_6 + section_7;
 const uint section_bits = section_0 | section_1 | section_2 | section_3 | section_4 | section_5 | section_6 | section_7;
 
-// Whether all pairs of a unit are turned by one axis.
-bool one_axis_a_unit() {
-    return axes == 0 || (section_order == sections_sequential && section_bits % unit_elements == 0);
+// Whether one row of a table of ours turns all pairs of a unit.
+bool one_angle_a_unit() {
+    return angles < angles_apart && (axes == 0 || (section_order == sections_sequential && section_bits % unit_elements == 0));
 }
 
 uint axis_of(uint pair) {
@@ -309,30 +302,27 @@ uint axis_of(uint pair) {
 vec2 angle_of(bool covered, Angle angle, uint pair) {
     const uint row = covered ? angle.row : 0;
     vec2 value;
-#ifdef VKROPE_ANGLE_TEXTURE
-    value = vkrope_angle(row, pair, push.table_stride, push.table_texels);
-#else
-    if (table_kind == table_pairs) value = vkrope_angle((push.offsets >> 24) + row * push.table_stride + 2 * pair);
-#ifdef VKROPE_SIN_WORD
-    else value = vkrope_angle_apart(table_kind - table_apart, push.offsets >> 24, push.table_texels, row * push.table_stride + pair);
-#endif
-#endif
+    if (angles == angles_texture) value = vkrope_texture_angle(row, pair, push.table_stride, push.table_texels);
+    else if (angles == angles_pairs) value = vkrope_angle((push.offsets >> 24) + row * push.table_stride + 2 * pair);
+    else value = vkrope_angle_apart(angles - angles_apart, push.offsets >> 24, push.table_texels, row * push.table_stride + pair);
     if (angle.flip) value.y = uintBitsToFloat(floatBitsToUint(value.y) ^ 0x80000000u);
     return value;
 }
 
+// cos and sin of the pairs [pair, pair + unit_elements), which one angle turns.
+void unit_angles(bool covered, Angle angle, uint pair, out Unit c, out Unit s) {
+    const uint row = covered ? angle.row : 0;
+    if (angles == angles_texture) vkrope_texture_angles(row, pair, unit_elements, push.table_stride, push.table_texels, c, s);
+    else vkrope_buffer_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, c, s);
+    s = vkrope_flip(s, angle.flip);
+}
+
 // cos and sin of the pairs [pair, pair + unit_elements).
 void angles_of(Token token, uint pair, out Unit c, out Unit s) {
-    if (one_axis_a_unit() && table_kind == table_pairs) {
+    if (one_angle_a_unit()) {
         Angle angle = token.angle;
         if (axes != 0) angle = axis_angles[axis_of(pair)];
-        const uint row = token.covered ? angle.row : 0;
-#ifdef VKROPE_ANGLE_TEXTURE
-        vkrope_angles(row, pair, unit_elements, push.table_stride, push.table_texels, c, s);
-#else
-        vkrope_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, c, s);
-#endif
-        s = vkrope_flip(s, angle.flip);
+        unit_angles(token.covered, angle, pair, c, s);
     } else {
         vec2 each[8];
         for (uint i = 0; i < 8; ++i) {
@@ -450,10 +440,25 @@ Angle angle_at(uint index, uint z, uint axis, inout bool covered) {
     }
     const bool negative = int(low) < 0;
     Angle angle;
-    angle.row = table_kind == table_pairs ? vkrope_magnitude(int(low)) : low;
-    angle.flip = (table_kind == table_pairs && negative) != ((push.flags & flag_inverse) != 0);
+    angle.row = angles < angles_apart ? vkrope_magnitude(int(low)) : low;
+    angle.flip = (angles < angles_apart && negative) != ((push.flags & flag_inverse) != 0);
     covered = covered && is_int32 && angle.row < push.table_rows;
     return angle;
+}
+
+// Where K's row goes.
+void scatter_token(inout Token token, inout Outside outside) {
+    if ((push.heads >> 16) != 0) {
+        const bool wide_slots = (push.flags & flag_slots_64) != 0;
+        const uint at = ((push.offsets >> 8) & 0xffu) + token.z * push.slot_z + (wide_slots ? 2 * token.index : token.index);
+        const uint low = slots[at];
+        const uint high = wide_slots ? slots[at + 1] : 0u - (low >> 31);
+        const uint slot = low - push.slot_first;
+        token.stored = high == 0 && low >= push.slot_first && slot < push.slot_rows;
+        outside.slot = (high != 0 || low >= push.slot_first + push.slot_rows) && (high & low) != ~0u;
+        token.page = slot / push.page_size;
+        token.line = slot % push.page_size;
+    }
 }
 
 Token token_of(uint index, uint z, out Outside outside) {
@@ -469,19 +474,7 @@ Token token_of(uint index, uint z, out Outside outside) {
     token.page = token.line = 0;
     token.stored = true;
     outside = Outside(!token.covered, false);
-#ifndef VKROPE_LEAN
-    if (scatter != 0 && (push.heads >> 16) != 0) {
-        const bool wide_slots = (push.flags & flag_slots_64) != 0;
-        const uint at = ((push.offsets >> 8) & 0xffu) + z * push.slot_z + (wide_slots ? 2 * index : index);
-        const uint low = slots[at];
-        const uint high = wide_slots ? slots[at + 1] : 0u - (low >> 31);
-        const uint slot = low - push.slot_first;
-        token.stored = high == 0 && low >= push.slot_first && slot < push.slot_rows;
-        outside.slot = (high != 0 || low >= push.slot_first + push.slot_rows) && (high & low) != ~0u;
-        token.page = slot / push.page_size;
-        token.line = slot % push.page_size;
-    }
-#endif
+    if (scatter != 0) scatter_token(token, outside);
     return token;
 }
 
@@ -506,9 +499,9 @@ void main() {
     if (index < push.tokens) {
         Outside outside;
         const Token token = token_of(index, gl_WorkGroupID.z, outside);
-#ifdef VKROPE_STATUS
-        if (item == 0 && counts(outside, gl_WorkGroupID.z)) atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
-#endif
+        if (counter != 0) {
+            if (item == 0 && counts(outside, gl_WorkGroupID.z)) atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
+        }
         uvec3 q = uvec3(item, 0, item < first_runs ? first_heads : 0);  // run, first head, one past the last head
         uvec3 k = uvec3(item, 0, item < second_runs ? second_heads : 0);
         if (!owns_all) {
@@ -519,8 +512,6 @@ void main() {
             k = uvec3(k_item % max(second_runs, 1), k_first, is_q ? 0 : min(k_first + owned, second_heads));
         }
         process(false, token, q.x, q.y, q.z);
-#ifndef VKROPE_LEAN
-        process(true, token, k.x, k.y, token.stored ? k.z : 0);
-#endif
+        if (tensors == 2) process(true, token, k.x, k.y, token.stored ? k.z : 0);
     }
 }

@@ -28,7 +28,8 @@ struct Constants {
     std::uint32_t values[shader::constant_count];
 };
 
-Constants constants_of(const KernelInfo& info, const Variant& variant) {
+// `info`: of the part that the pipeline is for.
+Constants constants_of(const Kernel& kernel, const KernelInfo& info, const Variant& variant) {
     Constants constants = {};
     std::uint32_t* value = constants.values;
     value[shader::constant_workgroup_size] = variant.workgroup_size;
@@ -52,8 +53,11 @@ Constants constants_of(const KernelInfo& info, const Variant& variant) {
     value[shader::constant_pairing_out] = std::uint32_t(info.pairing_out.value_or(info.pairing));
     value[shader::constant_scatter] = info.scatter_k;
     static_assert(shader::most_windows == max_windows);
-    value[shader::constant_table] =
-        info.angles == AngleSource::caller_buffer ? shader::table_apart + std::uint32_t(info.table) : shader::table_pairs;
+    value[shader::constant_angles] = info.angles == AngleSource::direct_texture  ? shader::angles_texture
+                                     : info.angles == AngleSource::direct_buffer ? shader::angles_pairs
+                                                                                 : shader::angles_apart + std::uint32_t(info.table);
+    value[shader::constant_tensors] = kernel.lean ? 1 : 2;
+    value[shader::constant_counter] = kernel.module->counts;
     value[shader::constant_axes] = info.sections.axes;
     value[shader::constant_section_order] = std::uint32_t(info.sections.order);
     value[shader::constant_leftover_axis] = info.sections.leftover_axis;
@@ -107,7 +111,7 @@ Status create_pipelines(Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
         Pipeline& pipeline = kernel.pipelines[i];
-        const Constants constants = constants_of(of_k ? kernel.k.info : kernel.q.info, pipeline.variant);
+        const Constants constants = constants_of(kernel, of_k ? kernel.k.info : kernel.q.info, pipeline.variant);
         const Status made = create_pipeline(kernel, words.value, constants.values, shader::constant_count,
                                             access_name(pipeline.variant.access), pipeline.handle);
         if (!made) return made;
@@ -118,15 +122,16 @@ Status create_pipelines(Kernel& kernel) {
 Status build(Kernel& kernel) {
     kernel.module = &wide_module(kernel.info.angles);
     kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
-    const char* wants_all = kernel.info.scatter_k                              ? "scatter_k"
-                            : kernel.info.angles == AngleSource::caller_buffer ? "angles"
-                                                                               : nullptr;
-    if (kernel.lean && wants_all) {
-        return error(Code::limit_exceeded,
-                     "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                     wants_all, kernel.module->storage_buffers, kernel.max_storage_buffers);
+    if (kernel.lean) {
+        const Module* lean = kernel.info.scatter_k ? nullptr : lean_module(kernel.info.angles);
+        if (!lean) {
+            return error(Code::limit_exceeded,
+                         "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                         kernel.info.scatter_k ? "scatter_k" : "angles", kernel.module->storage_buffers,
+                         kernel.max_storage_buffers);
+        }
+        kernel.module = lean;
     }
-    if (kernel.lean) kernel.module = &lean_module(kernel.info.angles);
     make_parts(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device));
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     return create_pipelines(kernel);

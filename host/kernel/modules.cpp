@@ -7,19 +7,9 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::uint8_t texture_wide_words[] = {
-#include "rope_texture_wide.inc"
+constexpr std::uint8_t rope_words[] = {
+#include "rope.inc"
 };
-constexpr std::uint8_t texture_lean_words[] = {
-#include "rope_texture_lean.inc"
-};
-constexpr std::uint8_t buffer_wide_words[] = {
-#include "rope_buffer_wide.inc"
-};
-constexpr std::uint8_t buffer_lean_words[] = {
-#include "rope_buffer_lean.inc"
-};
-
 constexpr std::uint8_t positions_words[] = {
 #include "positions.inc"
 };
@@ -32,11 +22,13 @@ constexpr Binding ids = {shader::binding_index_a, storage}, slots = {shader::bin
 constexpr Binding table = {shader::binding_table, storage}, table_sin = {shader::binding_table_sin, storage};
 constexpr Binding texture = {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE};
 
+// What rope.comp still binds once it has been specialised and pruned.
 constexpr Binding texture_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, texture};
 constexpr Binding texture_lean[] = {first_in, first_out, ids, status, texture};
-constexpr Binding buffer_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table, table_sin};
-constexpr Binding positions[] = {first_out, ids, slots, status};
-constexpr Binding buffer_lean[] = {first_in, first_out, ids, table};
+constexpr Binding pairs_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table};
+constexpr Binding pairs_lean[] = {first_in, first_out, ids, table};
+constexpr Binding apart_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table, table_sin};
+constexpr Binding positions_all[] = {first_out, ids, slots, status};
 
 template <std::size_t Bytes, std::size_t Bindings>
 constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bindings)[Bindings]) {
@@ -49,24 +41,31 @@ constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bin
     return made;
 }
 
-constexpr Module texture_modules[] = {module(texture_wide_words, texture_wide), module(texture_lean_words, texture_lean)};
-constexpr Module buffer_modules[] = {module(buffer_wide_words, buffer_wide), module(buffer_lean_words, buffer_lean)};
-constexpr Module positions_of_tokens = module(positions_words, positions);
-static_assert(positions_of_tokens.storage_buffers <= 4);
-static_assert(texture_modules[1].storage_buffers <= 4 && buffer_modules[1].storage_buffers <= 4);
+constexpr Module positions = module(positions_words, positions_all);
+constexpr Module wide[] = {module(rope_words, texture_wide), module(rope_words, pairs_wide), module(rope_words, apart_wide)};
+constexpr Module lean[] = {module(rope_words, texture_lean), module(rope_words, pairs_lean)};
+static_assert(lean[0].storage_buffers <= 4 && lean[1].storage_buffers <= 4 && positions.storage_buffers <= 4);
 
 }  // namespace
 
-const Module& position_module() noexcept {
-    return positions_of_tokens;
-}
-
 const Module& wide_module(AngleSource angles) noexcept {
-    return angles == AngleSource::direct_texture ? texture_modules[0] : buffer_modules[0];
+    switch (angles) {
+        case AngleSource::direct_texture: return wide[0];
+        case AngleSource::direct_buffer: return wide[1];
+        default: return wide[2];
+    }
 }
 
-const Module& lean_module(AngleSource angles) noexcept {
-    return angles == AngleSource::direct_texture ? texture_modules[1] : buffer_modules[1];
+const Module* lean_module(AngleSource angles) noexcept {
+    switch (angles) {
+        case AngleSource::direct_texture: return &lean[0];
+        case AngleSource::direct_buffer: return &lean[1];
+        default: return nullptr;
+    }
+}
+
+const Module& position_module() noexcept {
+    return positions;
 }
 
 }  // namespace vkrope

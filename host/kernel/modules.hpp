@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The variant table: which SPIR-V module serves a kernel, and which bindings it declares. No other file knows it.
+// The variant table: which SPIR-V module serves a kernel, and what it binds once it is specialised and pruned. No other file knows
+// it.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ inline constexpr std::uint32_t max_bindings = 9;
 
 /// Wide: Q and K in one dispatch. Lean: one tensor a dispatch, with the 4 storage buffers that every device has.
 const Module& wide_module(AngleSource angles) noexcept;
-const Module& lean_module(AngleSource angles) noexcept;
+/// Null: there is none.
+const Module* lean_module(AngleSource angles) noexcept;
 
 /// positions.comp.
 const Module& position_module() noexcept;

@@ -96,8 +96,10 @@ Status create_pipeline(const Program& program, const Spirv& words, const std::ui
                        const char* name, VkPipeline& pipeline) {
     const Result<Spirv> specialised = specialize(words.words.get(), words.count, constants, constant_count);
     if (!specialised) return specialised.status;
+    const Result<Spirv> pruned = prune(specialised.value);
+    if (!pruned) return pruned.status;
     VkShaderModule module = VK_NULL_HANDLE;
-    if (Status s = create_module(program, specialised.value, module); !s) return s;
+    if (Status s = create_module(program, pruned.value, module); !s) return s;
     VkComputePipelineCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;

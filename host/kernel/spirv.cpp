@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernel/spirv_evaluate.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -23,56 +24,9 @@ enum Op : std::uint32_t {
     op_spec_constant_composite = 51,
     op_spec_constant_op = 52,
     op_decorate = 71,
-    op_i_add = 128,
-    op_i_sub = 130,
-    op_i_mul = 132,
-    op_u_div = 134,
-    op_u_mod = 137,
-    op_logical_equal = 164,
-    op_logical_not_equal = 165,
-    op_logical_or = 166,
-    op_logical_and = 167,
-    op_logical_not = 168,
-    op_select = 169,
-    op_i_equal = 170,
-    op_i_not_equal = 171,
-    op_u_greater_than = 172,
-    op_u_greater_than_equal = 174,
-    op_u_less_than = 176,
-    op_u_less_than_equal = 178,
 };
 constexpr std::uint32_t decoration_spec_id = 1;
 constexpr std::size_t header_words = 5;
-
-struct Scalar {
-    bool known = false;
-    std::uint32_t value = 0;
-};
-
-// One operation on scalars that are known; not known where it is not in the list, or divides by zero.
-Scalar evaluate(std::uint32_t op, const Scalar (&operand)[3]) noexcept {
-    const std::uint32_t a = operand[0].value, b = operand[1].value, c = operand[2].value;
-    switch (op) {
-        case op_i_add: return {true, a + b};
-        case op_i_sub: return {true, a - b};
-        case op_i_mul: return {true, a * b};
-        case op_u_div: return {b != 0, b != 0 ? a / b : 0};
-        case op_u_mod: return {b != 0, b != 0 ? a % b : 0};
-        case op_logical_equal:
-        case op_i_equal: return {true, a == b};
-        case op_logical_not_equal:
-        case op_i_not_equal: return {true, a != b};
-        case op_logical_or: return {true, a | b};
-        case op_logical_and: return {true, a & b};
-        case op_logical_not: return {true, !a};
-        case op_select: return {true, a ? b : c};
-        case op_u_greater_than: return {true, a > b};
-        case op_u_greater_than_equal: return {true, a >= b};
-        case op_u_less_than: return {true, a < b};
-        case op_u_less_than_equal: return {true, a <= b};
-        default: return {};
-    }
-}
 
 // One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
 class Specializer {
@@ -116,11 +70,8 @@ class Specializer {
 
     Scalar operation(const std::uint32_t* words, std::uint32_t length) const noexcept {
         Scalar operands[3];
-        if (length < 5 || length > 7) return {};
-        for (std::uint32_t i = 4; i < length; ++i) {
-            operands[i - 4] = of_id_[words[i]];
-            if (!operands[i - 4].known) return {};
-        }
+        if (operands_of(words[3]) == 0 || operands_of(words[3]) != length - 4) return {};
+        for (std::uint32_t i = 4; i < length; ++i) operands[i - 4] = of_id_[words[i]];
         return evaluate(words[3], operands);
     }
 

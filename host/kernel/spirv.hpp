@@ -28,4 +28,10 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
+/// A module without what constant conditions make unreachable: branches never taken, functions that nothing calls any more, and the
+/// decorations of both. What it bound is then no longer statically used, and needs no descriptor. Loops keep their conditions.
+///
+/// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed before their uses
+Result<Spirv> prune(const Spirv& module) noexcept;
+
 }  // namespace vkrope

@@ -36,8 +36,8 @@ struct View {
         return index / heads_per_group * group + index % heads_per_group * head;
     }
 
-    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them, lie at equal distances, along which a
-    /// dispatch can step. That of a scattered tensor steps by page.
+    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them, lie at equal distances, along
+    /// which a dispatch can step. That of a scattered tensor steps by page.
     bool steps_evenly(std::uint32_t group_heads) const noexcept {
         return page_size == 0 && (group_heads == heads_per_group || heads_per_group == heads);
     }

@@ -2,16 +2,11 @@
 // Layouts in use: a rank's share of the heads, and a decode step that writes into a paged cache.
 #include <memory>
 
-#include "test_device.hpp"
+#include "recording.hpp"
 
 namespace vkrope::test {
 
 namespace {
-
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
 
 Buffer upload(Device& on, const void* content, std::size_t bytes) {
     Buffer buffer = must(Buffer::make(on, bytes));
@@ -19,15 +14,9 @@ Buffer upload(Device& on, const void* content, std::size_t bytes) {
     return buffer;
 }
 
-Bytes download(Buffer& buffer, std::size_t bytes) {
-    Bytes content(bytes);
-    must(buffer.download(content.data(), bytes));
-    return content;
-}
-
 void run(Device& on, const KernelInfo& info, const std::vector<Call>& calls) {
-    const std::unique_ptr<Kernel, Destroy> kernel(must(create(on.ref(), info)));
-    std::unique_ptr<DescriptorArena, Destroy> arena;
+    const UniqueKernel kernel(must(create(on.ref(), info)));
+    UniqueArena arena;
     if (!(on.ref().enabled & push_descriptor)) {
         std::uint64_t sets = 0;
         for (const Call& call : calls) sets += must(dispatches(kernel.get(), call));

@@ -52,6 +52,14 @@ inline VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std
     return {buffer.handle(), offset, bytes};
 }
 
+/// A device that reports less than it has. 0: what it has.
+struct ReportedLimits {
+    std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0, workgroups_z = 0;
+};
+
+/// `on`, as the kernel tier sees it then: for create() right after, since the limits stand in one place.
+DeviceRef reporting(Device& on, const ReportedLimits& limits);
+
 /// Records one call and waits for it.
 inline void run(Device& on, const UniqueKernel& kernel, const Call& call) {
     const UniqueArena arena = make_arena(on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));

@@ -6,49 +6,23 @@
 #include <memory>
 #include <string>
 
-#include "test_device.hpp"
+#include "recording.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-using UniqueKernel = std::unique_ptr<Kernel, Destroy>;
-
-// ---- A device that reports smaller limits than it has ----
-
 struct Forced {
     std::uint32_t range = 0, workgroups = 0;  ///< 0: as the device says
     Mapping mapping = Mapping::by_device;
 };
-Forced forced;
-PFN_vkGetInstanceProcAddr real_get = nullptr;
-PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
-
-VKAPI_ATTR void VKAPI_CALL small_limits(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
-    real_properties(physical, properties);
-    VkPhysicalDeviceLimits& limits = properties->limits;
-    if (forced.range != 0) limits.maxStorageBufferRange = forced.range;
-    if (forced.workgroups == 0) return;
-    limits.maxComputeWorkGroupCount[0] = limits.maxComputeWorkGroupCount[2] = forced.workgroups;
-    limits.maxComputeWorkGroupCount[1] = 2;  // calls of this size would not have to be cut where 7 rows are allowed
-}
-
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* name) {
-    const PFN_vkVoidFunction found = real_get(instance, name);
-    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return found;
-    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(found);
-    return reinterpret_cast<PFN_vkVoidFunction>(small_limits);
-}
 
 UniqueKernel make_kernel(Device& on, KernelInfo info, const Forced& limits) {
-    DeviceRef ref = on.ref();
-    real_get = ref.get_instance_proc_addr;
-    ref.get_instance_proc_addr = get;
-    forced = limits;
+    // Two rows along y: calls of this size would not have to be cut where 7 are allowed.
+    const DeviceRef ref = reporting(on, {.storage_range = limits.range,
+                                         .workgroups_x = limits.workgroups,
+                                         .workgroups_y = limits.workgroups ? 2u : 0u,
+                                         .workgroups_z = limits.workgroups});
     info.mapping = limits.mapping;
     return UniqueKernel(must(create(ref, info)));
 }
@@ -61,7 +35,7 @@ Function function(Device& on, const char* name) {
 // Records and submits one call. Returns how many dispatches it took.
 std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
     const std::uint64_t count = must(dispatches(&kernel, call));
-    std::unique_ptr<DescriptorArena, Destroy> arena;
+    UniqueArena arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
     const auto barrier = function<PFN_vkCmdPipelineBarrier>(on, "vkCmdPipelineBarrier");
     must(on.submit([&](VkCommandBuffer commands) {

@@ -5,51 +5,28 @@
 #include <cstdio>
 #include <memory>
 
+#include "recording.hpp"
 #include "sweep_prepare.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-// ---- A device that offers less than it does ----
-
-PFN_vkGetInstanceProcAddr real_get = nullptr;
-PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
-Limits limits = Limits::own;
-std::uint32_t storage_range = 0;
-
-VKAPI_ATTR void VKAPI_CALL fewer(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
-    real_properties(physical, properties);
-    if (limits == Limits::four_buffers) properties->limits.maxPerStageDescriptorStorageBuffers = 4;
-    if (limits == Limits::short_ranges) properties->limits.maxStorageBufferRange = storage_range;
-}
-
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* name) {
-    const PFN_vkVoidFunction found = real_get(instance, name);
-    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return found;
-    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(found);
-    return reinterpret_cast<PFN_vkVoidFunction>(fewer);
-}
-
 // Ranges of a few rows, so that all but the smallest calls are cut; of a large call, not into more than some 40 parts a tensor.
 DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
-    DeviceRef ref = on.ref();
-    real_get = ref.get_instance_proc_addr;
-    limits = wanted;
     const std::uint32_t row =
         std::max(numbers.widths.q_head_dim * std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
                  (numbers.widths.k_head_dim + 1) * std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
-    storage_range = row * std::max(3 * (numbers.shape.groups + 1), numbers.shape.rows() * numbers.shape.q_heads() / 40) + 600;
-    if (wanted != Limits::own) ref.get_instance_proc_addr = get;
-    return ref;
+    const std::uint32_t range =
+        row * std::max(3 * (numbers.shape.groups + 1), numbers.shape.rows() * numbers.shape.q_heads() / 40) + 600;
+    switch (wanted) {
+        case Limits::four_buffers: return reporting(on, {.storage_buffers = 4});
+        case Limits::short_ranges: return reporting(on, {.storage_range = range});
+        default: return on.ref();
+    }
 }
 
 // ---- One kernel and what it needs ----
-
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
 
 KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
     const Widths& w = numbers.widths;
@@ -95,7 +72,7 @@ void Sweep::fail(const Numbers& numbers, const KernelChoice& choice, const Tuple
 void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const std::vector<Tuple>& tuples) {
     auto clock = std::chrono::steady_clock::now();
     Device& on = device(choice.push_descriptors);
-    const std::unique_ptr<Kernel, Destroy> kernel(must(create(with_limits(on, numbers, choice.limits), info_of(numbers, choice))));
+    const UniqueKernel kernel(must(create(with_limits(on, numbers, choice.limits), info_of(numbers, choice))));
     const AngleTable* tables[] = {&table(numbers, choice, false), &table(numbers, choice, true)};
     create_seconds += seconds_since(clock);
 
@@ -117,7 +94,7 @@ void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice&
         cut_calls += count.value > 2 ? 1 : 0;
     }
     dispatches += sets;
-    std::unique_ptr<DescriptorArena, Destroy> arena;
+    UniqueArena arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), sets)));
     must(on.submit([&](VkCommandBuffer commands) {
         for (std::size_t i = 0; i < calls.size(); ++i) {

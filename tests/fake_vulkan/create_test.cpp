@@ -74,7 +74,7 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    const std::size_t wide = angles == AngleSource::direct_texture ? 7 : 9;
+                    const std::size_t wide = angles == AngleSource::direct_texture ? 7 : 8;
                     if (storage_buffers >= wide)
                         CHECK(storage_buffers_of_layout() == wide);
                     else

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include <cstring>
+#include <new>
+
+#include "kernel/spirv.hpp"
+#include "kernel/spirv_evaluate.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+enum Op : std::uint32_t {
+    op_name = 5,
+    op_line = 8,
+    op_entry_point = 15,
+    op_constant_true = 41,
+    op_constant_false = 42,
+    op_constant = 43,
+    op_function = 54,
+    op_function_end = 56,
+    op_function_call = 57,
+    op_store = 62,
+    op_copy_memory = 63,
+    op_decorate = 71,
+    op_image_write = 99,
+    op_control_barrier = 224,
+    op_memory_barrier = 225,
+    op_atomic_store = 228,
+    op_phi = 245,
+    op_loop_merge = 246,
+    op_selection_merge = 247,
+    op_label = 248,
+    op_branch = 249,
+    op_branch_conditional = 250,
+    op_switch = 251,
+    op_unreachable = 255,
+    op_no_line = 317,
+};
+constexpr std::size_t header_words = 5;
+
+bool has_result(std::uint32_t op) noexcept {
+    switch (op) {
+        case op_line:
+        case op_no_line:
+        case op_store:
+        case op_copy_memory:
+        case op_image_write:
+        case op_control_barrier:
+        case op_memory_barrier:
+        case op_atomic_store: return false;
+        default: return op < op_loop_merge || op > op_unreachable;
+    }
+}
+
+// What is known of an id, whatever it names.
+struct Known {
+    Scalar scalar;                  // a value
+    bool reached = false;           // a block or function
+    bool seen = false;              // a block: it stands before what is being looked at
+    bool removed = false;           // it is defined in what is not reached
+    bool is_merge = false;          // a block where a construct that stays ends: it stays too
+    std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
+    std::uint32_t only_target = 0;  // a block whose condition is known: the one that follows
+};
+
+struct Instruction {
+    const std::uint32_t* words;
+    std::uint32_t length, op;
+};
+
+// In a reached function, in program order: a value is computed before its uses, but for those that come around a loop.
+class Pruner {
+   public:
+    Pruner(const std::uint32_t* words, std::size_t count, Known* of_id, std::uint32_t* out) noexcept
+        : words_(words), count_(count), of_id_(of_id), out_(out) {}
+
+    std::size_t run() noexcept {
+        do {  // a function may be called by one that stands behind it
+            changed_ = false;
+            walk(&Pruner::reach);
+        } while (changed_);
+        walk(&Pruner::survey);
+        walk(&Pruner::write);
+        return written_;
+    }
+
+   private:
+    void walk(void (Pruner::*visit)(const Instruction&)) noexcept {
+        in_function_ = false;
+        block_ = 0;
+        for (std::size_t at = header_words; at < count_; at += words_[at] >> 16) {
+            const Instruction i = {words_ + at, words_[at] >> 16, words_[at] & 0xffff};
+            if (i.op == op_function) {
+                in_function_ = true;
+                function_ = i.words[2];
+                first_block_ = true;
+            } else if (i.op == op_label) {
+                block_ = i.words[1];
+                if (first_block_ && of_id_[function_].reached) of_id_[block_].reached = true;
+                first_block_ = false;
+            }
+            (this->*visit)(i);
+            if (i.op == op_function_end) {
+                in_function_ = false;
+                block_ = 0;
+            }
+        }
+    }
+
+    bool is_reached() const noexcept {
+        return !in_function_ || (of_id_[function_].reached && (block_ == 0 || first_block_ || of_id_[block_].reached));
+    }
+
+    void mark(std::uint32_t id) noexcept {
+        changed_ = changed_ || !of_id_[id].reached;
+        of_id_[id].reached = true;
+    }
+
+    bool leads(std::uint32_t from, std::uint32_t to) const noexcept {
+        return of_id_[from].reached && (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
+    }
+
+    // Where a selection goes that ends with this OpBranchConditional; 0: either way.
+    std::uint32_t target_of(const Instruction& branch) const noexcept {
+        const Scalar condition = of_id_[branch.words[1]].scalar;
+        return condition.known ? branch.words[condition.value ? 2 : 3] : 0;
+    }
+
+    // ---- What is reached, and what is known ----
+
+    void reach(const Instruction& i) noexcept {
+        switch (i.op) {
+            case op_entry_point: mark(i.words[2]); return;
+            case op_constant: of_id_[i.words[2]].scalar = {true, i.words[3]}; return;
+            case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
+            case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
+            case op_label: of_id_[i.words[1]].seen = true; return;
+            default: break;
+        }
+        if (!in_function_ || block_ == 0 || !is_reached()) return;
+        switch (i.op) {
+            case op_function_call: mark(i.words[3]); return;
+            case op_selection_merge: selects_ = true; return;
+            case op_branch: mark(i.words[1]); break;
+            case op_branch_conditional: {
+                const std::uint32_t target = selects_ ? target_of(i) : 0;  // a loop keeps its condition
+                of_id_[block_].only_target = target;
+                if (target != i.words[3]) mark(i.words[2]);
+                if (target != i.words[2]) mark(i.words[3]);
+                break;
+            }
+            case op_switch:
+                mark(i.words[2]);
+                for (std::uint32_t w = 4; w < i.length; w += 2) mark(i.words[w]);
+                break;
+            case op_phi: of_id_[i.words[2]].scalar = value_of_phi(i); return;
+            default:
+                if (operands_of(i.op) != 0 && operands_of(i.op) == i.length - 3) {
+                    Scalar operands[3];
+                    for (std::uint32_t w = 3; w < i.length; ++w) operands[w - 3] = of_id_[i.words[w]].scalar;
+                    of_id_[i.words[2]].scalar = evaluate(i.op, operands);
+                }
+                return;
+        }
+        selects_ = false;
+    }
+
+    Scalar value_of_phi(const Instruction& i) const noexcept {
+        Scalar value;
+        for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
+            const std::uint32_t from = i.words[w + 1];
+            if (!of_id_[from].seen) return {};  // around a loop
+            if (!leads(from, block_)) continue;
+            const Scalar brought = of_id_[i.words[w]].scalar;
+            if (!brought.known || (value.known && value.value != brought.value)) return {};
+            value = brought;
+        }
+        return value;
+    }
+
+    // ---- What the rest still refers to ----
+
+    void survey(const Instruction& i) noexcept {
+        if (!in_function_) return;
+        if (!is_reached()) {
+            if (i.op == op_label)
+                of_id_[i.words[1]].removed = true;
+            else if (has_result(i.op) && i.op != op_function_end)
+                of_id_[i.words[2]].removed = true;
+            return;
+        }
+        if (i.op == op_selection_merge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
+        if (i.op == op_loop_merge) {
+            of_id_[i.words[1]].is_merge = true;
+            of_id_[i.words[2]].loop_header = block_;
+        }
+    }
+
+    // ---- The module without the rest ----
+
+    void put(std::initializer_list<std::uint32_t> words) noexcept {
+        for (const std::uint32_t word : words) out_[written_++] = word;
+    }
+
+    void copy(const Instruction& i) noexcept {
+        std::memcpy(out_ + written_, i.words, i.length * sizeof *i.words);
+        written_ += i.length;
+    }
+
+    void write(const Instruction& i) noexcept {
+        if (!is_reached()) {
+            if (of_id_[function_].reached) write_unreached(i);
+            return;
+        }
+        const std::uint32_t target = block_ == 0 ? 0 : of_id_[block_].only_target;
+        switch (i.op) {
+            case op_name:
+            case op_decorate:
+                if (!of_id_[i.words[1]].removed) copy(i);
+                return;
+            case op_selection_merge:
+                if (target == 0) copy(i);
+                return;
+            case op_branch_conditional:
+                if (target == 0)
+                    copy(i);
+                else
+                    put({2u << 16 | op_branch, target});
+                return;
+            case op_phi: return write_phi(i);
+            default: copy(i);
+        }
+    }
+
+    void write_unreached(const Instruction& i) noexcept {
+        if (i.op == op_function_end) return copy(i);
+        if (i.op != op_label) return;
+        const Known& block = of_id_[i.words[1]];
+        if (block.loop_header != 0)
+            put({2u << 16 | op_label, i.words[1], 2u << 16 | op_branch, block.loop_header});
+        else if (block.is_merge)
+            put({2u << 16 | op_label, i.words[1], 1u << 16 | op_unreachable});
+    }
+
+    void write_phi(const Instruction& i) noexcept {
+        const std::size_t start = written_;
+        put({0, i.words[1], i.words[2]});
+        for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
+            if (leads(i.words[w + 1], block_)) put({i.words[w], i.words[w + 1]});
+        }
+        out_[start] = std::uint32_t(written_ - start) << 16 | op_phi;
+    }
+
+    const std::uint32_t* words_;
+    std::size_t count_;
+    Known* of_id_;
+    std::uint32_t* out_;
+    std::size_t written_ = 0;
+    bool changed_ = false, in_function_ = false, first_block_ = false, selects_ = false;
+    std::uint32_t function_ = 0, block_ = 0;
+};
+
+}  // namespace
+
+Result<Spirv> prune(const Spirv& module) noexcept {
+    Result<Spirv> result;
+    const std::uint32_t* words = module.words.get();
+    const std::unique_ptr<Known[]> of_id(new (std::nothrow) Known[words[3]]);
+    result->words.reset(new (std::nothrow) std::uint32_t[module.count]);  // nothing gets longer
+    if (!of_id || !result->words) {
+        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", module.count);
+        return result;
+    }
+    std::memcpy(result->words.get(), words, header_words * sizeof *words);
+    Pruner pruner(words, module.count, of_id.get(), result->words.get() + header_words);
+    result->count = header_words + pruner.run();
+    return result;
+}
+
+}  // namespace vkrope
