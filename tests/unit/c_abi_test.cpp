@@ -233,7 +233,7 @@ TEST_CASE("C: the numbers are those of the C++ tier") {
 
     // A failure changes nothing.
     vkrope_error error;
-    scaling.high_freq_factor = 1;
+    scaling.high_freq_factor = scaling.low_freq_factor / 2;
     CHECK(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "low_freq_factor"));
     CHECK(vkrope_scale_linear(made.data(), made.size(), 0, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);

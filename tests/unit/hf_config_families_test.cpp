@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The families of models: what each one's published configuration, as far as it is about RoPE, means. Bases, widths and pairings are
-// facts of the models; frequencies are computed from them here.
+// The families of models: what each one's published configuration, as far as it is about RoPE, means. Bases, widths and pairings
+// are facts of the models; frequencies are computed from them here.
 #include <doctest/doctest.h>
 
 #include <cmath>
