@@ -128,7 +128,7 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     }
     const std::vector<std::uint32_t> exponents = exponents_of(sections, pairs);
     const std::uint32_t count = *std::max_element(exponents.begin(), exponents.end()) + 1;
-    const std::uint32_t exponent_dim = base.exponent_dim.value_or(2 * count);
+    const std::uint32_t exponent_dim = base.exponent_dim.value_or(2 * pairs);
     std::vector<double> by_exponent = unscaled(base.base, exponent_dim, count);
     if (by_exponent.size() * 2 != exponent_dim && knows_its_width(base.scaling)) {
         unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all", exponent_dim, count);
@@ -162,28 +162,30 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
 CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain, std::uint64_t largest) {
     CaseAngles angles;
     angles.gain_ = gain;
-    Status refused;
+    std::string refused;  // by the first source, which is the one that would have been taken
     for (const AngleSource source :
          {AngleSource::direct_texture, AngleSource::direct_buffer, AngleSource::factored_texture, AngleSource::computed}) {
-        const Result<AnglePlan> plan =
-            plan_angles(rotation, source, largest + 1, device.info().limits.maxImageDimension2D);  // before its memory is asked for
-        if (plan && plan->bytes > most_table_bytes) {
-            continue;
+        const Result<AnglePlan> plan = plan_angles(rotation, source, largest + 1, device.info().limits.maxImageDimension2D);
+        Status status = plan.status;
+        std::string reason = static_cast<const char*>(status.what);
+        if (plan && plan->bytes > most_table_bytes) {  // said before the memory is asked for
+            reason = fmt::format("positions up to {} need a table of {} MiB, more than {}", largest, plan->bytes >> 20,
+                                 most_table_bytes >> 20);
+        } else if (plan) {
+            Result<AngleTable> made = AngleTable::make(device.device(), rotation, source, largest + 1);
+            if (made) {
+                angles.table_ = std::move(made.value);
+                return angles;
+            }
+            status = made.status;
+            reason = static_cast<const char*>(status.what);
         }
-        Result<AngleTable> made = AngleTable::make(device.device(), rotation, source, largest + 1);
-        if (made) {
-            angles.table_ = std::move(made.value);
-            return angles;
+        if (!status && status.code != Code::limit_exceeded && status.code != Code::not_supported) {
+            check(status, "angles: ");
         }
-        if (refused) {
-            refused = made.status;
-        }
-        if (made.status.code != Code::limit_exceeded && made.status.code != Code::not_supported) {
-            break;
-        }
+        refused = refused.empty() ? reason : refused;
     }
-    check(refused, "angles: ");
-    unsupported("positions up to {}: their table has more than {} MiB", largest, most_table_bytes >> 20);
+    unsupported("angles: {}", refused);
 }
 
 CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder, const CacheCase& cache, std::uint32_t pairs,

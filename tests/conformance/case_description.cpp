@@ -20,9 +20,8 @@ std::string checked_path(const std::string& path, const std::string& name) {
     if (path.empty() || path.size() > longest_path) {
         wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
     }
-    if (std::any_of(path.begin(), path.end(),
-                    [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f || c == '\\'; })) {
-        wrong_file("{} is '{}': it must have no control characters and no backslash", name, shown_text(path));
+    if (std::any_of(path.begin(), path.end(), [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
+        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name, shown_text(path));
     }
     for (std::size_t start = 0; start <= path.size();) {
         const std::size_t end = std::min(path.find('/', start), path.size());

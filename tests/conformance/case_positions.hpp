@@ -21,7 +21,6 @@ struct CasePositions {
 };
 
 /// batch, tokens  of the tensors that the positions are for
-/// packed         tokens are packed (axis T)
 CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folder, const PositionsCase& described,
                                 std::uint32_t batch, std::uint32_t tokens);
 

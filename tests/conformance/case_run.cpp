@@ -290,7 +290,8 @@ class Run {
         }
     }
 
-    /// All sequences in one call, or where a view repeats one of them, each in its own. False: the library takes Q and K apart only.
+    /// All sequences in one call, or where a view repeats one of them, each in its own. False: the library takes Q and K only apart
+    /// from each other.
     bool run_sequences(DeviceUnderTest::KernelCall& call, const Part* q, const Part* k, const Pass& pass,
                        const CasePositions& positions) {
         const CaseTensor& shape = (q != nullptr ? q : k)->resident->tensor;

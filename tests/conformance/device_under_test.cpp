@@ -53,6 +53,15 @@ DeviceUnderTest::DeviceUnderTest(DeviceOptions options) : layer_error_(std::make
     device_ = tools::value_of(Device::open(options), tools::Subject::device);
 }
 
+DeviceUnderTest::~DeviceUnderTest() {
+    if (may_be_busy_) {
+        for (auto& [info, kernel] : kernels_) {
+            static_cast<void>(kernel.release());
+        }
+        static_cast<void>(positions_.release());
+    }
+}
+
 Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
     Buffer buffer = value_of(Buffer::make(device_, std::max<std::size_t>(bytes, 4)));
     if (bytes > 0) {
@@ -90,7 +99,8 @@ DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKern
 void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena) {
     const Status status = device_.submit(record_commands).status;
     if (status.code == Code::timeout || status.code == Code::vulkan_error) {
-        static_cast<void>(arena.release());  // the device may still be reading its sets
+        static_cast<void>(arena.release());
+        may_be_busy_ = true;
     }
     check(status);
 }

@@ -15,6 +15,9 @@ class DeviceUnderTest {
    public:
     /// Opens the device. With options.validation the layer's errors are kept for layer_error(). Throws tools::Failure.
     explicit DeviceUnderTest(DeviceOptions options);
+    ~DeviceUnderTest();
+    DeviceUnderTest(const DeviceUnderTest&) = delete;
+    DeviceUnderTest& operator=(const DeviceUnderTest&) = delete;
 
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
@@ -56,6 +59,7 @@ class DeviceUnderTest {
     Device device_;
     std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels_;  // destroyed before the device
     Owned<PositionKernel> positions_;
+    bool may_be_busy_ = false;  // a submission went wrong: what it uses is left to the driver
 };
 
 }  // namespace vkrope::conformance

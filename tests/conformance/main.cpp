@@ -119,6 +119,9 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
     } catch (const std::length_error&) {
         outcome = {.verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
     }
+    // It may quote a file, which may hold anything.
+    std::replace_if(
+        outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     if (const std::string message = device.layer_error(); !message.empty()) {
         outcome.verdict = Verdict::fail;
         outcome.reason = "the validation layer reports " + message + (outcome.reason.empty() ? "" : "; ") + outcome.reason;

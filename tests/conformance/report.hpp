@@ -29,8 +29,8 @@ std::string line_of(const CheckReport& check);
 /// How many of each group ended how, on each device.
 std::string table_of(const Report& report);
 
-/// {"devices": [{"name", "driver", "cases": [{"id", "status", "max_error", "reason"}]}]}. Names no host, user or path, and a UUID only
-/// on demand.
+/// {"devices": [{"name", "driver", "cases": [{"id", "status", "max_error", "reason"}]}]}. Names no host, user or path, and a UUID
+/// only on demand.
 nlohmann::ordered_json json_of(const Report& report, bool with_uuid);
 
 /// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.

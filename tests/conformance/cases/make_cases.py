@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes the cases in this folder: one or a few for each key of the format "rope-case/1", with expected values from the definition.
 
-A token is looked up in its own way for each kind of positions, a channel by the letters of the layout, and an angle is one product in
-double. Nothing here comes from the library. Run it in this folder; the result is the same every time.
+A token is looked up in its own way for each kind of positions, a channel by the letters of the layout, and an angle is one
+product in double. Nothing here comes from the library. Run it in this folder; the result is the same every time.
 """
 import itertools
 import json
@@ -141,7 +141,7 @@ def make(name, *, position, angles, cos_sin, q=None, k=None, layout="BSHD", dtyp
                         # The accuracy contract for direct tables, with what a gain adds to it.
                         bounds[y0] = bounds[y1] = 5 * U * max(abs(c), abs(s), multiplier) * (abs(x0) + abs(x1)) + 1e-30
                     first_pair += half
-        if tensor_name == "q":
+        if "head_dim" not in d:
             d["head_dim"] = head_dim
             d["rotary_dim"], d["rotary_offset"] = (None, None) if windows else (rotary_dim or head_dim, offset)
         if expected:
@@ -292,6 +292,13 @@ def axes():
     make("sections_independent", layout="BHSD", q={"shape": [2, 2, 4, 16]}, position=ids_of("AS", [2, 4], two),
          files=[("positions.npy", "i64", [2, 4], two)], sections={"mode": "independent", "sizes": [4, 4], "leftover_axis": 0},
          angles=base(10000.0, 8), cos_sin=turn(base_angles(10000.0, 8, [0, 1, 2, 3] * 2)))
+    sections_of_ggml = {"mode": "independent", "sizes": [4, 4, 0, 0], "leftover_axis": 0}
+    divisors, grid = [1.0, 2.0, 1.5, 4.0, 3.0, 1.25, 8.0, 1.0], two + [0] * 8
+    spacing = base_angles(10000.0, 8, [0, 1, 2, 3] * 2)
+    make("sections_independent_with_divisors_of_pairs", q={"shape": [1, 4, 2, 16]}, position=ids_of("AS", [4, 4], grid),
+         files=[("positions.npy", "i32", [4, 4], grid), ("freq_factors.npy", "f32", [8], divisors)], sections=sections_of_ggml,
+         angles=base(10000.0, 8, {"type": "ggml", "freq_scale": 0.5, "ext_factor": 0.0, "freq_factors": "freq_factors.npy"}),
+         cos_sin=turn(lambda pair: spacing(pair) / divisors[pair] * 0.5))
     for name, order in (("in_order", (0, 1)), ("crossed", (1, 0)), ("of_one_axis", (1, 1))):
         windows = [{"offset": 6 * i, "rotary_dim": 6, "axis": axis} for i, axis in enumerate(order)]
         make(f"windows_{name}", q={"shape": [1, 4, 2, 14]}, position=ids_of("AS", [2, 4], two), files=[("positions.npy", "i64", [2, 4], two)],
@@ -321,6 +328,13 @@ def tables():
     make("table_for_each_packed_token", layout="THD", q={"shape": [6, 2, 6]}, position=({"kind": "none"}, lambda b, t, axis: t),
          cos_sin=indexed, angles=dict(cache, rows="direct"), factor=0.5,
          files=[("cos.npy", "f32", [6, 3], cos), ("sin.npy", "f32", [6, 3], sin)])
+    make("table_for_k_alone_bf16_inverse", dtype="bf16", k={"shape": [2, 3, 2, 10]}, rotary_dim=6, offset=3, direction="inverse",
+         position=at_offset(1), angles=cache, cos_sin=indexed, factor=0.75, atol_files=True,
+         files=[("cos.npy", "bf16", [rows, width], cos), ("sin.npy", "bf16", [rows, width], sin)])
+    two_axes = [0, 1, 2, 5, 4, 3]
+    make("table_with_windows", dtype="f16", q={"shape": [1, 3, 2, 8]}, position=ids_of("AS", [2, 3], two_axes), angles=cache,
+         windows=[{"offset": 0, "rotary_dim": 4, "axis": 0}, {"offset": 5, "rotary_dim": 2, "axis": 1}], cos_sin=indexed,
+         files=[("positions.npy", "i32", [2, 3], two_axes), ("cos.npy", "f32", [rows, width], cos), ("sin.npy", "f32", [rows, width], sin)])
     ids = [0, 1, 2, 3, 4, 5, 5, 4, 3]
     make("table_with_sections", q={"shape": [1, 3, 2, 6]}, position=ids_of("ABS", [3, 1, 3], ids), cos_sin=indexed, angles=cache,
          sections={"mode": "sequential", "sizes": [1, 1, 1], "leftover_axis": 0},
