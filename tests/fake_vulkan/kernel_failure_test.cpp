@@ -12,10 +12,12 @@ struct Prepared {
     ~Prepared() {
         destroy(arena);
         destroy(kernel);
+        destroy(positions);
     }
     KernelHost host;
     Kernel* kernel = nullptr;
     DescriptorArena* arena = nullptr;
+    PositionKernel* positions = nullptr;
 };
 
 Scenario create_and_destroy(const char* name, const FakeConfig& config, AngleSource angles) {
@@ -65,12 +67,56 @@ Scenario record_a_call(const char* name, const FakeConfig& config, AngleSource a
                 },
             .act =
                 [angles](void* prepared) {
-                    const auto& [host, kernel, arena] = *static_cast<Prepared*>(prepared);
+                    const auto& [host, kernel, arena, positions] = *static_cast<Prepared*>(prepared);
                     const std::size_t asked = host.allocator.allocated;
                     reset(arena);
                     const Status status = record(host.commands, kernel, kernel_call(host, 7, angles), arena);
                     CHECK(host.allocator.allocated == asked);
                     return status;
+                },
+            .calls = 0,
+            .allocations = 0};
+}
+
+Scenario create_and_destroy_positions() {
+    return {.name = "create and destroy a kernel of positions, and an arena",
+            .config = {.push_descriptors = false},
+            .prepare = [] { return std::make_shared<Prepared>(FakeConfig{.push_descriptors = false}); },
+            .act =
+                [](void* prepared) {
+                    const auto& host = static_cast<Prepared*>(prepared)->host;
+                    const auto kernel = create_positions(host.ref);
+                    if (!kernel) {
+                        CHECK(kernel.value == nullptr);
+                        CHECK(host.allocator.allocated == host.allocator.freed);
+                        return kernel.status;
+                    }
+                    const auto made = create_arena(kernel.value, 2);
+                    destroy(made.value);
+                    destroy(kernel.value);
+                    CHECK(host.allocator.allocated == host.allocator.freed);
+                    return made.status;
+                }};
+}
+
+Scenario record_ids(const char* name, const FakeConfig& config) {
+    return {.name = name,
+            .config = config,
+            .prepare =
+                [config] {
+                    auto made = std::make_shared<Prepared>(config);
+                    made->positions = create_positions(made->host.ref).value;
+                    if (!config.push_descriptors) made->arena = create_arena(made->positions, 1).value;
+                    return made;
+                },
+            .act =
+                [](void* prepared) {
+                    const auto& [host, kernel, arena, positions] = *static_cast<Prepared*>(prepared);
+                    reset(arena);
+                    PositionCall call{.batch = 2, .tokens = 8};
+                    call.offsets = {host.words, 0, 8};
+                    call.out = {host.words, 256, 64};
+                    return record_positions(host.commands, positions, call, arena);
                 },
             .calls = 0,
             .allocations = 0};
@@ -95,6 +141,9 @@ const std::vector<Scenario>& scenarios() {
         create_and_destroy("create and destroy a kernel, angles from a buffer", {}, buffer),
         create_and_destroy("create and destroy a kernel, lean, no labels", lean, texture),
         arena(),
+        create_and_destroy_positions(),
+        record_ids("record positions, push descriptors, labels", {}),
+        record_ids("record positions, arena, no labels", {.push_descriptors = false, .debug_utils = false}),
         record_a_call("record, push descriptors, labels", {}, texture),
         record_a_call("record, push descriptors, no labels", {.debug_utils = false}, buffer),
         record_a_call("record, arena, labels", {.push_descriptors = false}, texture),
