@@ -1,18 +1,40 @@
 # SPDX-License-Identifier: MIT
-# Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array: each 32-bit word as a little-endian base-128 number, 7 bits a byte, the top
-# bit set on all but its last. Most words of SPIR-V are small, so this is less than half as long; host/kernel/spirv.cpp reads it.
+# Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv.cpp reads: every number as little-endian base-128, 7
+# bits a byte, the top bit set on all but its last. The five words of the header as they are; then for each instruction 32 * opcode + length, or
+# where the length is 32 or more, 32 * opcode and the length; then its other words. Less than half as long as the words.
 file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 set(bytes "")
-foreach(word IN LISTS words)
-    string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1" word ${word})
-    math(EXPR rest "${word}")
-    while(rest GREATER 127)
-        math(EXPR low "(${rest} & 127) | 128")
-        math(EXPR rest "${rest} >> 7")
+
+function(append_number number)
+    while(number GREATER 127)
+        math(EXPR low "(${number} & 127) | 128")
+        math(EXPR number "${number} >> 7")
         string(APPEND bytes "${low},")
     endwhile()
-    string(APPEND bytes "${rest},\n")
+    string(APPEND bytes "${number},")
+    set(bytes "${bytes}" PARENT_SCOPE)
+endfunction()
+
+set(left 5)  # words of the header, then of the instruction
+foreach(word IN LISTS words)
+    string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1" word ${word})
+    math(EXPR word "${word}")
+    if(left GREATER 0)
+        append_number(${word})
+    else()
+        math(EXPR left "${word} >> 16")
+        math(EXPR opcode "32 * (${word} & 65535)")
+        if(left LESS 32)
+            math(EXPR opcode "${opcode} + ${left}")
+            append_number(${opcode})
+        else()
+            append_number(${opcode})
+            append_number(${left})
+        endif()
+        string(APPEND bytes "\n")
+    endif()
+    math(EXPR left "${left} - 1")
 endforeach()
 list(LENGTH words count)
 file(WRITE ${OUTPUT} "// ${count} words\n${bytes}")

@@ -106,13 +106,22 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu packed bytes", size);
         return result;
     }
-    std::uint32_t word = 0, shift = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-        word |= std::uint32_t(bytes[i] & 127u) << shift;
-        shift += 7;
-        if (bytes[i] & 128u) continue;
-        result->words[result->count++] = word;
-        word = shift = 0;
+    const std::uint8_t* const end = bytes + size;
+    const auto number = [&] {
+        std::uint32_t value = 0;
+        for (std::uint32_t shift = 0; bytes != end; shift += 7) {
+            value |= std::uint32_t(*bytes & 127u) << shift;
+            if (*bytes++ < 128) break;
+        }
+        return value;
+    };
+    const auto append = [&](std::uint32_t word) { result->words[result->count++] = word; };
+    while (bytes != end && result->count < header_words) append(number());
+    while (bytes != end) {
+        const std::uint32_t first = number();
+        const std::uint32_t length = first % 32 != 0 ? first % 32 : number();
+        append(length << 16 | first / 32);
+        for (std::uint32_t i = 1; i < length && bytes != end; ++i) append(number());
     }
     return result;
 }

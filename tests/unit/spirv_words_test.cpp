@@ -66,11 +66,15 @@ TEST_CASE("constants get their values, operations on them are carried out, every
 }
 
 TEST_CASE("packed words come back") {
-    const std::uint8_t packed[] = {3, 0xff, 1, 0x80, 0x80, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0f, 0};
-    const auto words = unpack(packed, sizeof packed);
+    // The header; opcode 61 of 4 words; opcode 300 of 33 words, of which the first two are given.
+    std::vector<std::uint8_t> packed = {3, 0xff, 1,    0x80, 0x80, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0f,
+                                        0, 0xa4, 0x0f, 1,    2,    0x80, 0x01, 0x80, 0x4b, 33,   7};
+    packed.insert(packed.end(), 31, 9);
+    const auto words = unpack(packed.data(), packed.size());
     REQUIRE(words.status);
-    CHECK(std::vector<std::uint32_t>(words->words.get(), words->words.get() + words->count) ==
-          std::vector<std::uint32_t>{3, 255, 65536, 4294967295u, 0});
+    std::vector<std::uint32_t> expected = {3, 255, 65536, 4294967295u, 0, 4u << 16 | 61, 1, 2, 128, 33u << 16 | 300, 7};
+    expected.insert(expected.end(), 31, 9);
+    CHECK(std::vector<std::uint32_t>(words->words.get(), words->words.get() + words->count) == expected);
 }
 
 TEST_CASE("branches that constants decide go, with what only they reached") {

@@ -85,6 +85,7 @@ enum class SectionOrder : std::uint32_t {
     interleaved = 1,  ///< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL
 };
 inline constexpr std::uint32_t max_axes = 8;
+/// The sections of a kernel or a model.
 struct Sections {
     SectionOrder order = SectionOrder::sequential;
     std::uint32_t axes = 0;              ///< 0: one position a token; else 2 to max_axes, of interleaved sections 3 or 4
