@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "c/convert.hpp"
+#include "status.hpp"
 
 using namespace vkrope;
 using namespace vkrope::c;
@@ -60,6 +61,7 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
     if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
+    if (c.reserved != 0) return error(Code::invalid_argument, "info.reserved is %u: it must be 0", c.reserved);
     info.pairing = Pairing(c.pairing);
     info.rotary_dim = c.rotary_dim;
     info.angles = AngleSource(c.angles);

@@ -204,12 +204,14 @@ Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, st
     if (row_stride < pairs)
         return {error(Code::invalid_argument, "row_stride is %u: must be at least pairs, %u", row_stride, pairs), {}};
     if (element > Element::bf16) return {error(Code::invalid_argument, "element is %u: must be an Element", unsigned(element)), {}};
-    const std::uint64_t bytes = ((std::uint64_t{rows} - 1) * row_stride + pairs) * element_bytes(element);
-    if (bytes > max_buffer_bytes - 3) {
-        return {error(Code::limit_exceeded, "rows is %u: %u elements a row need %llu bytes, a storage buffer has at most %llu",
-                      rows, row_stride, ull{bytes}, ull{max_buffer_bytes}),
+    const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + pairs;  // below 2^63
+    if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
+        return {error(Code::limit_exceeded,
+                      "rows is %u: with row_stride %u they have %llu elements, a storage buffer has %llu bytes at most", rows,
+                      row_stride, ull{elements}, ull{max_buffer_bytes}),
                 {}};
     }
+    const std::uint64_t bytes = elements * element_bytes(element);
     AnglePlan plan;
     plan.source = AngleSource::caller_buffer;
     plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;

@@ -85,6 +85,12 @@ std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, co
     return q_runs * divide_up(work.q_heads, variant.heads_owned) + k_runs * divide_up(work.k_heads, variant.heads_owned);
 }
 
+std::uint32_t most_heads(const Variant& variant) noexcept {
+    if (variant.heads_owned != 0) return 65535;
+    constexpr std::uint32_t iterations = 16384;  // of Q, and as many of K
+    return std::max(iterations / variant.units_owned, 1u);
+}
+
 std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept {
     // The shader counts invocations in 32 bits, the idle ones of the last row of workgroups too.
     constexpr std::uint64_t counted = std::uint64_t{1} << 32;

@@ -100,7 +100,8 @@ Status check_no_self_overlap(const TensorRows& rows) noexcept {
     for (std::uint32_t i = axes.count; i-- > 0;) {
         const Axis& axis = axes.of[i];
         if (axis.stride < covered) {
-            return error(Code::invalid_argument, "%s.%s is %" PRIu64 ": rows of %" PRIu64 " elements would overlap", axis.owner,
+            return error(Code::invalid_argument,
+                         "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner,
                          axis.field, axis.stride, covered);
         }
         covered = multiply_add(axis.count - 1, axis.stride, covered);

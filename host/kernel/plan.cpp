@@ -72,7 +72,8 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
                           .groups = tensor.heads / group_heads,
                           .heads = group_heads,
                           .tokens = call.tokens,
-                          .pages = tensor.pages};
+                          .pages = tensor.pages,
+                          .rows = std::max(tensor.out.page_size, 1u)};
     Job alone = job;
     alone.q = !key;
     alone.k = key;
@@ -93,7 +94,7 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
     if (!q || !k) return false;
     const auto undivided = [](const Tiling& tiling) {
         return tiling.box.heads == tiling.whole.heads && tiling.box.tokens == tiling.whole.tokens &&
-               tiling.box.pages == tiling.whole.pages;
+               tiling.box.pages == tiling.whole.pages && tiling.box.rows == tiling.whole.rows;
     };
     if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups) return false;
     Work work = work_of(call, job);
@@ -104,6 +105,7 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
         return false;
     job.tiling = q.value;
     job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
+    job.tiling.whole.rows = job.tiling.box.rows = k->box.rows;
     return true;
 }
 
@@ -159,7 +161,7 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     side.head = step(box.count.heads, view.head);
     if (view.page_size != 0) {
         side.z = step(box.count.pages, view.batch);
-        side.token = step(view.page_size, view.token);
+        side.token = step(box.count.rows, view.token);
         return bound;
     }
     side.z = z_is_group ? step(box.count.groups, view.group_step(group_heads)) : step(box.count.batch, view.batch);
@@ -197,8 +199,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         shape_of(items_per_token(job.part->info, variant, work) * work.tokens, work.z, variant, kernel.dispatch_limits);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
-    const bool counts =
-        box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == job.tiling.whole.pages;
+    const Counts& whole = job.tiling.whole;
+    const bool counts = box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == whole.pages &&
+                        box.first.rows + box.count.rows == whole.rows;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
@@ -217,8 +220,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.index_axis = resolved.ids_axis;
     push.slot_z = slots.z;
     push.page_size = resolved.page_size;
-    push.slot_first = box.first.pages * resolved.page_size;
-    push.slot_rows = box.count.pages * resolved.page_size;
+    push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
+    push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots)) bindings.status = resolved.status;
     bindings.table = resolved.table;
     bindings.table_sin = resolved.table_sin;

@@ -57,7 +57,7 @@ bool has_result(std::uint32_t op) noexcept {
 struct Known {
     Scalar scalar;                  // a value
     bool reached = false;           // a block or function
-    bool seen = false;              // a block: it stands before what is being looked at
+    std::uint32_t order = 0;        // a block: which one of the module, from 1 on
     bool removed = false;           // it is defined in what is not reached
     bool is_merge = false;          // a block where a construct that stays ends: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
@@ -88,7 +88,7 @@ class Pruner {
    private:
     void walk(void (Pruner::*visit)(const Instruction&)) noexcept {
         in_function_ = false;
-        block_ = 0;
+        block_ = blocks_ = 0;
         for (std::size_t at = header_words; at < count_; at += words_[at] >> 16) {
             const Instruction i = {words_ + at, words_[at] >> 16, words_[at] & 0xffff};
             if (i.op == op_function) {
@@ -132,10 +132,10 @@ class Pruner {
     void reach(const Instruction& i) noexcept {
         switch (i.op) {
             case op_entry_point: mark(i.words[2]); return;
-            case op_constant: of_id_[i.words[2]].scalar = {true, i.words[3]}; return;
+            case op_constant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
             case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
-            case op_label: of_id_[i.words[1]].seen = true; return;
+            case op_label: of_id_[i.words[1]].order = ++blocks_; return;
             default: break;
         }
         if (!in_function_ || block_ == 0 || !is_reached()) return;
@@ -170,7 +170,7 @@ class Pruner {
         Scalar value;
         for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
             const std::uint32_t from = i.words[w + 1];
-            if (!of_id_[from].seen) return {};  // around a loop
+            if (of_id_[from].order == 0 || of_id_[from].order >= of_id_[block_].order) return {};  // around a loop
             if (!leads(from, block_)) continue;
             const Scalar brought = of_id_[i.words[w]].scalar;
             if (!brought.known || (value.known && value.value != brought.value)) return {};
@@ -247,7 +247,9 @@ class Pruner {
         const std::size_t start = written_;
         put({0, i.words[1], i.words[2]});
         for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
-            if (leads(i.words[w + 1], block_)) put({i.words[w], i.words[w + 1]});
+            const std::uint32_t from = i.words[w + 1];
+            const bool stays = !of_id_[from].reached && of_id_[from].loop_header == block_;  // see write_unreached()
+            if (leads(from, block_) || stays) put({i.words[w], from});
         }
         out_[start] = std::uint32_t(written_ - start) << 16 | op_phi;
     }
@@ -258,7 +260,7 @@ class Pruner {
     std::uint32_t* out_;
     std::size_t written_ = 0;
     bool changed_ = false, in_function_ = false, first_block_ = false, selects_ = false;
-    std::uint32_t function_ = 0, block_ = 0;
+    std::uint32_t function_ = 0, block_ = 0, blocks_ = 0;
 };
 
 }  // namespace

@@ -16,15 +16,15 @@ constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
 
 // The members of Counts, in the order in which boxes are counted, slowest first.
 using Along = std::uint32_t Counts::*;
-constexpr Along tokens_first[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
-constexpr Along heads_first[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
-constexpr std::uint32_t directions = 5;
+constexpr Along tokens_first[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
+constexpr Along heads_first[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
+constexpr std::uint32_t directions = 6;
 
 // Elements from one step of a direction to the next.
 std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along direction) {
     if (direction == &Counts::heads) return view.head;
     if (direction == &Counts::groups) return view.group_step(group_heads);
-    if (view.page_size != 0) return direction == &Counts::pages ? view.batch : 0;
+    if (view.page_size != 0) return direction == &Counts::pages ? view.batch : direction == &Counts::rows ? view.token : 0;
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
@@ -51,6 +51,7 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
         Along widest = nullptr;
         for (const Along direction : tokens_first) {
             if (box.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
+            if (direction == &Counts::rows && box.pages > 1) continue;  // slots of a box follow each other
             if (!widest || step_of(view, group_heads, direction) > step_of(view, group_heads, widest)) widest = direction;
         }
         if (!widest) return false;
@@ -99,7 +100,7 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
     }
     box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
-    box.heads = std::min(box.heads, most_heads);
+    box.heads = std::min(box.heads, most_heads(variant));
 
     const std::uint64_t most = most_invocations(variant, dispatch);
     const auto items = [&] {

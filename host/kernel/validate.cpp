@@ -359,7 +359,14 @@ Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
         return error(Code::invalid_argument, "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
     }
-    resolved.gain = call.gain == Gain::apply ? 1.0f : float(call.gain == Gain::omit ? 1 / factor : 1 / factor / factor);
+    if (call.gain == Gain::apply) return {};
+    const double gain = call.gain == Gain::omit ? 1 / factor : 1 / factor / factor;
+    if (gain < double(std::numeric_limits<float>::min()) || gain > double(std::numeric_limits<float>::max())) {
+        return error(Code::invalid_argument,
+                     "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is no normal float", factor,
+                     unsigned(call.gain), gain);
+    }
+    resolved.gain = float(gain);
     return {};
 }
 
@@ -369,7 +376,7 @@ bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::direct_buffer) return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
     if (plan.source == AngleSource::caller_buffer) {
         return plan.row_stride >= plan.pairs &&
-               ((std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs) * element_bytes(plan.element) <= plan.bytes;
+               (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <= plan.bytes / element_bytes(plan.element);
     }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
     const std::uint64_t columns = ((std::uint64_t{plan.rows} - 1) >> plan.fold_log2) + 1;

@@ -8,14 +8,15 @@
 
 namespace vkrope {
 
-/// How many of each, or the first of each. Heads are those of one group; pages are those of a scattered tensor.
+/// How many of each, or the first of each. Heads are those of one group; pages, and rows of a page, are those of a scattered
+/// tensor.
 struct Counts {
-    std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1;
+    std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1, rows = 1;
 };
 
 /// A part of a call: in every direction, `count` from `first` on.
 struct Box {
-    Counts first = {0, 0, 0, 0, 0}, count;
+    Counts first = {0, 0, 0, 0, 0, 0}, count;
 };
 
 /// One tensor of a call, or its ids or slots, which then have one "channel" of 4 or 8 bytes. Strides are in elements, and 0 along a

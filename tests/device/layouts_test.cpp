@@ -8,7 +8,7 @@ namespace vkrope::test {
 
 namespace {
 
-Buffer upload(Device& on, const void* content, std::size_t bytes) {
+Buffer upload_from(Device& on, const void* content, std::size_t bytes) {
     Buffer buffer = must(Buffer::make(on, bytes));
     must(buffer.upload(content, bytes));
     return buffer;
@@ -56,7 +56,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                 const Bytes x = random_elements(element, whole / size, 71);
                 Bytes before = random_elements(element, 2 * slices.size() * stride / size, 72);
                 for (std::size_t i = 0; i < slices.size(); ++i) std::memcpy(&before[i * stride], x.data(), whole);
-                Buffer memory = upload(on, before.data(), before.size()), source = upload(on, x.data(), x.size());
+                Buffer memory = upload_from(on, before.data(), before.size()), source = upload_from(on, x.data(), x.size());
                 const AngleTable table =
                     must(AngleTable::make(on, rotation(Pairing::interleaved, D, R), AngleSource::direct_texture, 9));
                 std::vector<Call> calls;
@@ -128,9 +128,10 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 constexpr std::uint32_t token = (q_heads + 2 * k_heads) * D;
                 const Bytes qkv = random_elements(element, batch * token, 81);
                 const Bytes cache = random_elements(element, pages * page_size * k_heads * D, 82);
-                Buffer rows = upload(on, qkv.data(), qkv.size()), paged = upload(on, cache.data(), cache.size());
-                Buffer ids = upload(on, context, sizeof context), counter = upload(on, "\7\0\0", 4);
-                Buffer slot_buffer = wide ? upload(on, slots.data(), slots.size() * 8) : upload(on, narrow_slots.data(), batch * 4);
+                Buffer rows = upload_from(on, qkv.data(), qkv.size()), paged = upload_from(on, cache.data(), cache.size());
+                Buffer ids = upload_from(on, context, sizeof context), counter = upload_from(on, "\7\0\0", 4);
+                Buffer slot_buffer =
+                    wide ? upload_from(on, slots.data(), slots.size() * 8) : upload_from(on, narrow_slots.data(), batch * 4);
                 const Rotation r = rotation(Pairing::half_split, D, D);
                 const AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 48));
                 const VkDeviceSize k_at = q_heads * D * element_bytes(element);
@@ -194,6 +195,45 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 CHECK(outside == 7);  // as before: padding is no mistake
             }
         }
+    }
+}
+
+TEST_CASE("many heads: an invocation that owns them all ends no loop early") {
+    // llvmpipe ends a shader after 65 535 iterations of all its loops: 2100 heads of 32 narrow steps are more, and so are 1100 and 1100.
+    struct Many {
+        std::uint32_t q_heads, k_heads, head_dim;
+        Element element;
+    };
+    for (const Many& many :
+         {Many{2100, 0, 129, Element::f16}, Many{1100, 1100, 129, Element::f16}, Many{70001, 0, 2, Element::f32}}) {
+        const Rotation r = rotation(Pairing::half_split, many.head_dim, many.head_dim / 2 * 2);
+        AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, 16));
+        const std::size_t row = std::size_t{many.head_dim} * element_bytes(many.element);
+        const Bytes q = random_elements(many.element, (many.q_heads * many.head_dim + 1) / 2 * 2, 61);
+        const Bytes k = random_elements(many.element, (many.k_heads * many.head_dim + 3) / 2 * 2, 62);
+        Bytes rotated[2][2];
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            const Width width{many.element, many.element, many.head_dim, 0};
+            const UniqueKernel kernel =
+                make_kernel(device(), {.rotary_dim = r.rotary_dim, .q = width, .k = width, .mapping = mapping});
+            Buffer q_buffer = upload(device(), q), k_buffer = upload(device(), k);
+            Call call{.tokens = 1, .positions = {.first = 7}, .angles = table.angles()};
+            call.q_in =
+                call.q_out = {.where = {q_buffer.handle(), 0, many.q_heads * row}, .heads = many.q_heads, .buffer_size = q.size()};
+            if (many.k_heads != 0) {
+                call.k_in = call.k_out = {
+                    .where = {k_buffer.handle(), 0, many.k_heads * row}, .heads = many.k_heads, .buffer_size = k.size()};
+            }
+            run(device(), kernel, call);
+            rotated[mapping == Mapping::gpu][0] = download(q_buffer, q.size());
+            rotated[mapping == Mapping::gpu][1] = download(k_buffer, k.size());
+        }
+        CHECK(rotated[0][0] == rotated[1][0]);
+        CHECK(rotated[0][1] == rotated[1][1]);
+        // The last head is rotated, and as its first one would be.
+        const std::size_t last = (many.q_heads - 1) * row;  // k has none or as many
+        CHECK(std::memcmp(&rotated[0][0][last], &q[last], row) != 0);
+        if (many.k_heads != 0) CHECK(std::memcmp(&rotated[0][1][last], &k[last], row) != 0);
     }
 }
 

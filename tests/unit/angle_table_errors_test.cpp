@@ -158,3 +158,22 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         CHECK(untouched());
     }
 }
+TEST_CASE("a caller's table: each broken rule is named, also where bytes would not fit 64 bits") {
+    const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element, const char* names,
+                            Code code) {
+        const auto plan = plan_caller_angles(pairs, rows, row_stride, element);
+        INFO(plan.status.what);
+        CHECK(plan.status.code == code);
+        CHECK(std::string(plan.status.what).find(names) == 0);
+    };
+    constexpr Code invalid = Code::invalid_argument;
+    refused(0, 4, 8, Element::f32, "pairs is 0", invalid);
+    refused(8, 0, 8, Element::f32, "rows is 0", invalid);
+    refused(8, 4, 7, Element::f32, "row_stride is 7", invalid);
+    refused(8, 4, 8, Element(3), "element is 3", invalid);
+    refused(8, 1u << 20, 4096, Element::f32, "rows is 1048576", Code::limit_exceeded);
+    refused(1, 2147437309, 2147529989, Element::f32, "rows is 2147437309", Code::limit_exceeded);
+    const auto plan = plan_caller_angles(5, 3, 7, Element::f16);
+    REQUIRE(plan);
+    CHECK(plan->bytes == 40);  // 19 halves, in whole words
+}

@@ -100,8 +100,8 @@ std::uint64_t most_lost(const StorageLimits& limits) {
 
 const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random& random) {
     const bool paged = v.page_size != 0;
-    const std::uint64_t slow = paged ? box.first.pages : box.first.batch, fast = paged ? 0 : box.first.tokens;
-    const std::uint64_t slows = paged ? box.count.pages : box.count.batch, fasts = paged ? v.page_size : box.count.tokens;
+    const std::uint64_t slow = paged ? box.first.pages : box.first.batch, fast = paged ? box.first.rows : box.first.tokens;
+    const std::uint64_t slows = paged ? box.count.pages : box.count.batch, fasts = paged ? box.count.rows : box.count.tokens;
     const auto at = [&](std::uint64_t s, std::uint64_t f, std::uint64_t g, std::uint64_t h) {
         return byte_of(v, t.group_heads, slow + s, fast + f, box.first.groups + g, box.first.heads + h);
     };
@@ -135,8 +135,8 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     const Box box = tiling.at(index);
     // The boxes are the cells of a grid, numbered in mixed radix: another number, another cell.
     using Along = std::uint32_t Counts::*;
-    constexpr Along by_token[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
-    constexpr Along by_head[] = {&Counts::pages, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
+    constexpr Along by_token[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
+    constexpr Along by_head[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
     Wide number = 0;
     for (const Along along : tiling.heads_outer ? by_head : by_token) {
         const std::uint32_t whole = t.whole.*along, size = tiling.box.*along, first = box.first.*along;
@@ -169,7 +169,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] && t.whole.groups <= t.dispatch.workgroup_count[2] &&
-                t.whole.heads <= most_heads;
+                t.whole.heads <= most_heads(t.variant);
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
         if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
@@ -186,8 +186,7 @@ bool fits_whole(const Tuple& t) {
 bool row_may_not_fit(const Tuple& t) {
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
-        const Wide elements = v.head_dim + (v.page_size ? Wide{v.page_size - 1} * v.token : 0);
-        if (elements * v.element_bytes + most_lost(t.storage) > t.storage.range) return true;
+        if (Wide{v.head_dim} * v.element_bytes + most_lost(t.storage) > t.storage.range) return true;
     }
     Work work = t.work;
     work.tokens = work.q_heads = 1;
@@ -207,10 +206,11 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     }
     const Tiling& tiling = result.value;
     const Counts& box = tiling.box;
+    if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
     if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > most_heads) return "more heads than a dispatch counts";
+    if (box.heads > most_heads(t.variant)) return "more heads than a dispatch counts";
     const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) * steps(t.whole.heads, box.heads) *
-                       steps(t.whole.tokens, box.tokens) * steps(t.whole.pages, box.pages);
+                       steps(t.whole.tokens, box.tokens) * steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
     if (count >> 64 != 0) return nullptr;  // more dispatches than anybody can record
     const bool whole = count == 1;
@@ -221,10 +221,10 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
         for (std::uint64_t i = 0; i < count; ++i) {
             if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
             const Counts part = tiling.at(i).count;
-            rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages;
+            rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages * part.rows;
         }
         seen.boxes += std::uint64_t(count);
-        if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens * t.whole.pages)
+        if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens * t.whole.pages * t.whole.rows)
             return "the boxes do not hold as many rows as the call";
         return nullptr;
     }
@@ -292,6 +292,7 @@ void draw(Tuple& t, Random& random) {
     if (paged) {
         out.page_size = std::uint32_t(random.up_to(512));
         t.whole.pages = std::uint32_t(random.up_to(std::min<std::uint64_t>((1u << 31) / out.page_size, batch * tokens)));
+        t.whole.rows = out.page_size;
         draw_strides(out, t.whole.pages, out.page_size, random);
     } else {
         in_place = random.one_in(2) && from == to;
@@ -467,13 +468,14 @@ TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
     }
 }
 
-TEST_CASE("a cache of pages is cut between pages, and where one page is too large, between heads") {
+TEST_CASE("a cache of pages is cut between pages, where one page is too large between heads, and then between rows") {
     Packed t(1, 4, 8);
     t.views[1] = t.views[0];
     t.views[1].page_size = 16;
     t.views[1].token = 8 * 128;
     t.views[1].batch = 16 * 8 * 128;
     t.whole.pages = 1u << 15;  // 1 GiB
+    t.whole.rows = 16;
     t.bound = {};
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
@@ -485,7 +487,10 @@ TEST_CASE("a cache of pages is cut between pages, and where one page is too larg
     t.views[1].head = std::uint64_t{128} << 17;
     t.views[1].batch = std::uint64_t{8 * 128} << 17;
     t.whole.pages = 3;
+    t.whole.rows = 1u << 17;
     CHECK(boxes_of(t) == 3 * 3);
+    t.storage.range = 1u << 24;  // a head of a page has 32 MiB
+    CHECK(boxes_of(t) == 3 * 8 * 3);
 }
 
 TEST_CASE("limit_exceeded where one row does not fit, and nowhere else") {

@@ -162,7 +162,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
             c.q_in.group_stride = c.q_out.group_stride = 24;
         },
-        "q_out.group_stride is 24: rows of 32 elements would overlap");
+        "q_out.group_stride is 24: the faster strides cover 32 elements");
     breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
                   "q_in and q_out are in place: the kernel's pairing_out");
 }
@@ -301,6 +301,8 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     breaks([](AnglePlan& p, Call&) { p.element = Element::bf16; }, "angles.plan->element is 2");
     breaks([](AnglePlan& p, Call&) { p.row_stride = 7; }, "angles.plan");
     breaks([](AnglePlan& p, Call&) { p.rows = 6; }, "angles.plan");
+    // 2^64 bytes and a few more.
+    breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; }, "angles.plan");
     breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; }, "q_out and angles.sin overlap");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table is 3");
 }
@@ -334,6 +336,12 @@ TEST_CASE("gain: what is left of the attention factor") {
     c.gain = Gain::divide_out;
     CHECK(validate(info(), limits, c)->gain == 0.64f);
     breaks_record([](KernelInfo&, Call& broken) { broken.gain = Gain(9); }, "gain is 9");
+    for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are no floats
+        factor.attention_factor = far;
+        CHECK(validate(info(), limits, call()));
+        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor, broken.gain = Gain::divide_out; },
+                      "angles.plan->attention_factor");
+    }
     for (const double bad : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
         factor.attention_factor = bad;
         breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor; }, "angles.plan->attention_factor");
@@ -374,9 +382,9 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.k_rows.batch_stride = -1; }, "k_rows.batch_stride is -1");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: rows of 32 elements would overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: the faster strides cover 32 elements");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; },
-           "k_rows.page_stride is 127: rows of 128 elements would overlap");
+           "k_rows.page_stride is 127: the faster strides cover 128 elements");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = -2; }, "k_rows.page_stride is -2");
     breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; }, "k_out.token_stride is 32: with k_rows it must be 0");
     breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");

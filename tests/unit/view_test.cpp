@@ -29,7 +29,8 @@ Extent enumerate(const View& view, std::uint32_t group_heads, const Box& box) {
             const std::uint64_t at = head / view.heads_per_group * view.group + head % view.heads_per_group * view.head;
             if (view.page_size != 0) {
                 for (std::uint32_t p = box.first.pages; p < box.first.pages + box.count.pages; ++p)
-                    for (std::uint32_t line = 0; line < view.page_size; ++line) row(at + p * view.batch + line * view.token);
+                    for (std::uint32_t line = box.first.rows; line < box.first.rows + box.count.rows; ++line)
+                        row(at + p * view.batch + line * view.token);
                 continue;
             }
             for (std::uint32_t b = box.first.batch; b < box.first.batch + box.count.batch; ++b) {
@@ -71,6 +72,7 @@ TEST_CASE("offset_of and span_of are the first element of a part, and the distan
         part(4, box.first.tokens, box.count.tokens);
         part(3, box.first.batch, box.count.batch);
         part(3, box.first.pages, box.count.pages);
+        part(std::max(view.page_size, 1u), box.first.rows, box.count.rows);
         const Extent extent = enumerate(view, group_heads, box);
         REQUIRE(offset_of(view, group_heads, box.first) == extent.first);
         REQUIRE(span_of(view, group_heads, box.count) == extent.end - extent.first);

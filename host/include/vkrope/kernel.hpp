@@ -128,7 +128,7 @@ struct Tensor {
 ///     [pages, heads, page_size, head_dim]       row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads
 ///     times that
 ///
-/// Rows that no token names keep their bits. Where two tokens name one row, it is undefined whose bits it gets.
+/// Rows that no token names keep their bits. Where two tokens name one row, its content is undefined.
 struct Rows {
     /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value outside the cache does too, and
     /// counts in Call::out_of_range. Offset and range are multiples of 4.
@@ -139,8 +139,8 @@ struct Rows {
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
 
-/// Positions of the tokens, by the kernel's PositionSource. One that the angle source does not cover, or an int64 outside int32, leaves the
-/// rows of its token unrotated and counts in Call::out_of_range; so does one axis of several.
+/// Positions of the tokens, by the kernel's PositionSource. One that the angle source does not cover, or an int64 outside int32,
+/// leaves the rows of its token unrotated and counts in Call::out_of_range; so does one axis of several.
 struct Positions {
     std::int32_t first = 0;           ///< implicit: position of token 0; the last one must be an int32
     VkDescriptorBufferInfo ids = {};  ///< ids: int32 or int64 [axes, batch, tokens]; offset and range are multiples of 4
@@ -229,11 +229,14 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 ///
 /// one row a sequence  `cu_seqlens` absent: `out` is [batch, tokens], and token t of sequence b is at offsets[b] + first + t, or at
 ///                     ids[b, t], which are 64 bits
-/// ragged              `cu_seqlens` is [sequences + 1]: `out` is [tokens], token t of the packed sequence i, which is the first with
-///                     cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token of no sequence: 0
-/// a shard             cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this rank holds chunk cp_rank and
-///                     chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens those of the
-///                     whole, padded to multiples of 2 cp_size. TransformerEngine, fused_rope.
+/// ragged              `cu_seqlens` is [sequences + 1]: `out` is [tokens], token t of the packed sequence i, which is the first
+/// with
+///                     cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token of no
+///                     sequence: 0
+/// a shard             cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this rank holds chunk
+/// cp_rank and
+///                     chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens
+///                     those of the whole, padded to multiples of 2 cp_size. TransformerEngine, fused_rope.
 ///
 /// A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range.
 struct PositionCall {
@@ -250,8 +253,8 @@ struct PositionCall {
     VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32, as Call::out_of_range
 };
 
-/// Records one dispatch that writes `out`. boundary() holds: `out` and `out_of_range` are written, the rest is read. Disturbs what record()
-/// does, allocates nothing. On error nothing has been recorded.
+/// Records one dispatch that writes `out`. boundary() holds: `out` and `out_of_range` are written, the rest is read. Disturbs what
+/// record() does, allocates nothing. On error nothing has been recorded.
 ///
 /// commands, arena  as for record(): one set a call
 Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel, const PositionCall& call,

@@ -78,8 +78,8 @@ enum class PositionSource : std::uint32_t {
     axis_ids = 2,  ///< one a token and axis (M-RoPE, vision, video)
 };
 
-/// Which axis turns a pair, where tokens have a position on each of several axes (M-RoPE, vision, video). Pair j of all windows, with
-/// m = j mod the sum of `pairs`:
+/// Which axis turns a pair, where tokens have a position on each of several axes (M-RoPE, vision, video). Pair j of all windows,
+/// with m = j mod the sum of `pairs`:
 enum class SectionOrder : std::uint32_t {
     sequential = 0,   ///< the section that m falls into: Qwen2-VL; vision, where each axis has frequencies of its own
     interleaved = 1,  ///< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL

@@ -542,7 +542,7 @@ typedef struct vkrope_tensor {
  *     [pages, heads, page_size, head_dim]   row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads times
  *     that
  *
- * Rows that no token names keep their bits. Where two tokens name one row, it is undefined whose bits it gets. k_out.token_stride
+ * Rows that no token names keep their bits. Where two tokens name one row, its content is undefined. k_out.token_stride
  * and k_out.batch_stride are 0.
  */
 typedef struct vkrope_rows {
@@ -637,8 +637,8 @@ VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_e
  * @param commands  recording, outside a render pass, on a compute queue family; externally synchronised
  * @param kernel    any number of threads may record it at once
  * @param call      what to rotate
- * @param arena     null with push descriptors; otherwise of this kernel, externally synchronised, with a set left for each
- *                  dispatch: two where the device binds fewer storage buffers than Q and K together need, else one
+ * @param arena     null with push descriptors; otherwise of this kernel, externally synchronised, with as many sets left as
+ *                  vkrope_get_dispatches says
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule; VKROPE_ERROR_NOT_SUPPORTED for what this version does not
  *         have; VKROPE_ERROR_LIMIT_EXCEEDED for what the device cannot bind or address, and for an arena without a set left

@@ -15,7 +15,7 @@
 
 namespace my {
 
-constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8;
+constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8, sequences = 4;
 constexpr std::int32_t first_position = 0;
 
 extern VkInstance instance;
@@ -26,7 +26,7 @@ extern VkPipelineCache pipeline_cache;
 extern VkCommandBuffer commands;
 extern std::string_view config_json;
 extern std::vector<const char*> extensions;
-extern VkBuffer q, k, attention, cache, slots, ids;
+extern VkBuffer q, k, attention, cache, slots, ids, cu_seqlens;
 extern VkDeviceSize q_bytes, k_bytes, cache_bytes;
 extern bool has_debug_utils;
 extern VkImageView table;
@@ -40,6 +40,8 @@ extern vkrope::Rotation rope;
 extern vkrope::AnglePlan plan;
 extern vkrope::DeviceRef ref;
 extern vkrope::Kernel *kernel, *scattering_kernel;
+extern vkrope::PositionKernel* position_kernel;
+extern vkrope::DescriptorArena* position_arena;
 extern vkrope::DescriptorArena* arenas[frames_in_flight];
 extern std::uint32_t vkrope_enabled;
 

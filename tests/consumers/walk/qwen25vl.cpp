@@ -16,7 +16,8 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
             .q = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
             .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
             .angles = source,
-            .positions = positions};
+            .positions = positions,
+            .sections = positions == vkrope::PositionSource::axis_ids ? rope.sections : vkrope::Sections{}};
 }
 
 // Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
