@@ -31,7 +31,7 @@ void without_a_device() {
 
     expect(refused(vkrope::requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr).status), "requirements took null handles");
     expect(refused(vkrope::create({}, {}).status), "create took a null device");
-    expect(refused(vkrope::create_arena(nullptr, 1).status), "create_arena took a null kernel");
+    expect(refused(vkrope::create_arena(static_cast<const vkrope::Kernel*>(nullptr), 1).status), "create_arena took a null kernel");
     expect(refused(vkrope::record(VK_NULL_HANDLE, nullptr, {})), "record took null handles");
     vkrope::destroy(static_cast<vkrope::Kernel*>(nullptr));
     vkrope::destroy(static_cast<vkrope::DescriptorArena*>(nullptr));
