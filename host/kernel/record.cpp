@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: MIT
-// record(): validate -> plan -> descriptors and push constants -> dispatch. No step looks back.
+// SPDX-License-Identifier: MIT record(): validate -> plan -> descriptors and push constants -> dispatch. No step looks back.
 #include "kernel/plan.hpp"
 #include "status.hpp"
 

@@ -97,8 +97,7 @@ inline constexpr std::uint32_t most_calls = 65536;
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
 /// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is
-/// externally
-/// synchronised.
+/// externally synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
 /// As reset(), for good. Null is ignored. The kernel must still exist.
@@ -191,15 +190,12 @@ Boundary boundary() noexcept;
 /// Records one rotation into `commands`, which must be recording, outside a render pass, on a compute queue family.
 ///
 /// boundary() says which stage accesses what, and how; buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Ordering against earlier
-/// and
-/// later commands is the caller's: record() puts a barrier only between dispatches of its own whose bound ranges overlap, where Q
-/// and K
-/// take one each. A call owns the 4-byte words that its tensors touch; a word that it shares with a neighbour is read and written
-/// atomically, and counts whole for the caller's barriers.
+/// and later commands is the caller's: record() puts a barrier only between dispatches of its own whose bound ranges overlap
+/// and of which one writes. A call owns the 4-byte words that its tensors touch; a word that it shares with a neighbour is
+/// read and written atomically, and counts whole for the caller's barriers.
 ///
 /// Per dispatch it makes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants, dispatch), 5 with an arena
-/// (update and
-/// bind a set instead of push), 2 more around all with debug_utils, and allocates nothing.
+/// (update and bind a set instead of push), 2 more around all with debug_utils, and allocates nothing.
 ///
 /// Disturbs: the compute pipeline, descriptor set 0 and the push constants of the compute bind point.
 ///
@@ -227,16 +223,13 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 
 /// What becomes int32 ids, once per step for all layers. Three forms:
 ///
-/// one row a sequence  `cu_seqlens` absent: `out` is [batch, tokens], and token t of sequence b is at offsets[b] + first + t, or at
-///                     ids[b, t], which are 64 bits
-/// ragged              `cu_seqlens` is [sequences + 1]: `out` is [tokens], token t of the packed sequence i, which is the first
-/// with
-///                     cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token of no
-///                     sequence: 0
-/// a shard             cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this rank holds chunk
-/// cp_rank and
-///                     chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens
-///                     those of the whole, padded to multiples of 2 cp_size. TransformerEngine, fused_rope.
+/// - One row a sequence, `cu_seqlens` absent: `out` is [batch, tokens], and token t of sequence b is at offsets[b] + first + t, or
+///   at ids[b, t], which are 64 bits.
+/// - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens], and token t of packed sequence i, with
+///   cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token of no sequence is at 0.
+/// - A shard, cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this rank holds chunk cp_rank and
+///   chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens those of the
+///   whole, padded to multiples of 2 cp_size. As fused_rope of TransformerEngine does.
 ///
 /// A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range.
 struct PositionCall {
@@ -244,8 +237,8 @@ struct PositionCall {
     std::int32_t first = 0;
     VkDescriptorBufferInfo ids = {};      ///< optional: int64 [batch, tokens], instead of offsets and first
     VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one a sequence
-    VkDescriptorBufferInfo cu_seqlens =
-        {};                       ///< optional: int32 or int64, ascending from 0. Whatever the values, nothing outside is touched
+    /// Optional: int32 or int64, ascending from 0. Whatever the values, nothing outside the buffers is touched.
+    VkDescriptorBufferInfo cu_seqlens = {};
     std::uint32_t sequences = 0;  ///< of cu_seqlens
     bool offsets_int64 = false, cu_seqlens_int64 = false;
     std::uint32_t cp_size = 1, cp_rank = 0;    ///< shards, and which one; tokens (or each sequence) is a multiple of 2

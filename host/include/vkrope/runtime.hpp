@@ -166,8 +166,7 @@ struct HostShape {
 };
 
 /// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's:
-/// they are
-/// compiled when a device first meets a kind of rotation. Move-only.
+/// they are compiled when a device first meets a kind of rotation. Move-only.
 class HostRotation {
    public:
     HostRotation() noexcept;
