@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: MIT
 #include "builtin.hpp"
 
+#include "builtin_check.hpp"
+
 namespace vkrope::conformance {
 
-std::vector<Group> builtin_groups(Level) {
-    return {};
+std::vector<Group> builtin_groups(Level level) {
+    struct Source {
+        const char *name, *prefix;
+        void (*add)(Checks&);
+    };
+    constexpr Source sources[] = {
+        {"arithmetic", "arithmetic", add_arithmetic},
+        {"pairings", "pairings", add_pairings},
+        {"element types and rounding", "elements", add_elements},
+        {"layouts", "layouts", add_layouts},
+        {"positions", "positions", add_positions},
+        {"axes", "axes", add_axes},
+        {"angle sources", "angles", add_angles},
+        {"limits and splitting", "limits", add_limits},
+        {"in place and guard zones", "in_place", add_in_place},
+        {"100 identical replays", "replays", add_replays},
+        {"algebra", "algebra", add_algebra},
+    };
+    std::vector<Group> groups;
+    for (const Source& source : sources) {
+        groups.push_back({.name = source.name, .checks = {}});
+        Checks checks(groups.back(), source.prefix, level);
+        source.add(checks);
+    }
+    return groups;
 }
 
 }  // namespace vkrope::conformance

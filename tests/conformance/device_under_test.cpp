@@ -55,8 +55,8 @@ DeviceUnderTest::DeviceUnderTest(DeviceOptions options) : layer_error_(std::make
 
 DeviceUnderTest::~DeviceUnderTest() {
     if (may_be_busy_) {
-        for (auto& [info, kernel] : kernels_) {
-            static_cast<void>(kernel.release());
+        for (Made& made : kernels_) {
+            static_cast<void>(made.kernel.release());
         }
         static_cast<void>(positions_.release());
     }
@@ -70,18 +70,25 @@ Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
     return buffer;
 }
 
-const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info) {
-    for (const auto& [made_for, kernel] : kernels_) {
-        if (same(made_for, info)) {
-            return kernel.get();
+const Traits& DeviceUnderTest::traits() {
+    if (!traits_) {
+        traits_ = measure_traits(*this);
+    }
+    return *traits_;
+}
+
+const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const ReportedLimits& limits) {
+    for (const Made& made : kernels_) {
+        if (same(made.info, info) && made.limits == limits) {
+            return made.kernel.get();
         }
     }
-    Owned<Kernel> made(value_of(create(device_.ref(), info)));
+    Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
     if (kernels_.size() == most_kernels) {
         kernels_.erase(kernels_.begin());
     }
-    kernels_.emplace_back(info, std::move(made));
-    return kernels_.back().second.get();
+    kernels_.push_back({info, limits, std::move(kernel)});
+    return kernels_.back().kernel.get();
 }
 
 template <class AnyKernel>
@@ -96,6 +103,8 @@ DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKern
         value_of(create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
 }
 
+template DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
+
 void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena) {
     const Status status = device_.submit(record_commands).status;
     if (status.code == Code::timeout || status.code == Code::vulkan_error) {
@@ -109,11 +118,13 @@ Status DeviceUnderTest::accepts(const KernelInfo& info, const Call& call) {
     return dispatches(kernel_for(info), call).status;
 }
 
-void DeviceUnderTest::rotate(const KernelCall& call) {
-    const Kernel* kernel = kernel_for(call.info);
-    Owned<DescriptorArena> arena = arena_for(kernel, value_of(dispatches(kernel, call.call)));
+std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
+    const Kernel* kernel = kernel_for(call.info, call.limits);
+    const std::uint64_t count = value_of(dispatches(kernel, call.call));
+    Owned<DescriptorArena> arena = arena_for(kernel, count);
     DescriptorArena* const sets = arena.get();
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); }, std::move(arena));
+    return count;
 }
 
 void DeviceUnderTest::expand(const PositionCall& call) {

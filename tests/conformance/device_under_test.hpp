@@ -3,10 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "reported_limits.hpp"
+#include "traits.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::conformance {
@@ -22,6 +25,9 @@ class DeviceUnderTest {
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
 
+    /// Measured when first asked for.
+    const Traits& traits();
+
     /// The first error of the validation layer since the last call; empty: none.
     std::string layer_error() { return std::exchange(*layer_error_, {}); }
 
@@ -35,13 +41,13 @@ class DeviceUnderTest {
     struct KernelCall {
         KernelInfo info;
         Call call;
+        ReportedLimits limits = {};
     };
-    /// Records one call, submits it and waits. Throws Refusal.
-    void rotate(const KernelCall& call);
+    /// Records one call, submits it and waits. Returns how many dispatches it took. Throws Refusal.
+    std::uint64_t rotate(const KernelCall& call);
     /// The same for positions.
     void expand(const PositionCall& call);
 
-   private:
     template <class T>
     struct Destroy {
         void operator()(T* object) const noexcept { destroy(object); }
@@ -49,16 +55,25 @@ class DeviceUnderTest {
     template <class T>
     using Owned = std::unique_ptr<T, Destroy<T>>;
 
-    const Kernel* kernel_for(const KernelInfo& info);
+    /// Compiled when first asked for, and kept until many others were. Throws Refusal.
+    const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
     /// Null where the device has push descriptors.
     template <class AnyKernel>
     Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches);
+
+   private:
+    struct Made {
+        KernelInfo info;
+        ReportedLimits limits;
+        Owned<Kernel> kernel;
+    };
     void submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena);
 
     std::shared_ptr<std::string> layer_error_;
     Device device_;
-    std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels_;  // destroyed before the device
+    std::vector<Made> kernels_;  // destroyed before the device
     Owned<PositionKernel> positions_;
+    std::optional<Traits> traits_;
     bool may_be_busy_ = false;  // a submission went wrong: what it uses is left to the driver
 };
 

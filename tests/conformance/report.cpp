@@ -3,29 +3,12 @@
 
 #include <algorithm>
 
+#include "device_text.hpp"
+
 namespace vkrope::conformance {
 namespace {
 
 using tools::ExitCode;
-
-struct Counts {
-    std::size_t of[std::size(verdicts)] = {};
-    double seconds = 0;
-};
-
-/// Groups in the order in which they ran.
-std::vector<std::pair<std::string, Counts>> counts_of(const DeviceReport& device) {
-    std::vector<std::pair<std::string, Counts>> groups;
-    for (const CheckReport& check : device.checks) {
-        if (groups.empty() || groups.back().first != check.group) {
-            groups.emplace_back(check.group, Counts{});
-        }
-        Counts& counts = groups.back().second;
-        ++counts.of[static_cast<std::size_t>(check.outcome.verdict)];
-        counts.seconds += check.outcome.seconds;
-    }
-    return groups;
-}
 
 nlohmann::ordered_json number_or_null(const std::optional<double>& number) {
     return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
@@ -48,56 +31,84 @@ std::string line_of(const CheckReport& check) {
     return line + '\n';
 }
 
-std::string table_of(const Report& report) {
-    std::size_t width = 5;
-    for (const DeviceReport& device : report) {
-        for (const CheckReport& check : device.checks) {
-            width = std::max(width, check.group.size());
+DeviceVerdict verdict_of(const DeviceReport& device) {
+    std::size_t of[std::size(verdicts)] = {};
+    for (const CheckReport& check : device.checks) {
+        ++of[static_cast<std::size_t>(check.outcome.verdict)];
+    }
+    const auto count = [&of](Verdict verdict) { return of[static_cast<std::size_t>(verdict)]; };
+    if (count(Verdict::fail) > 0) {
+        return {"not conformant", fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
+    }
+    if (count(Verdict::error) > 0) {
+        return {"not judged", fmt::format("{} of {} checks could not be run", count(Verdict::error), device.checks.size())};
+    }
+    for (const Tool& tool : device.traits.tools) {
+        if (tool.alters_features) {
+            return {"not judged", tool.name + " reports that it alters the features of the device"};
         }
     }
-    std::string table;
-    for (const DeviceReport& device : report) {
-        table += fmt::format("\n{}, {}\n{:<{}}", device.device.name, device.device.driver, "group", width);
-        for (const Verdict verdict : verdicts) {
-            table += fmt::format("  {:>11}", word_for(verdict));
-        }
-        table += fmt::format("  {:>9}\n", "time");
-        for (const auto& [group, counts] : counts_of(device)) {
-            table += fmt::format("{:<{}}", group, width);
-            for (const std::size_t count : counts.of) {
-                table += fmt::format("  {:>11}", count);
-            }
-            table += fmt::format("  {:>7.2f} s\n", counts.seconds);
-        }
+    if (!device.whole_suite || count(Verdict::pass) == 0) {
+        return {"not judged", "only a part of the suite ran"};
     }
-    return table;
+    return {"conformant", count(Verdict::unsupported) > 0 ? fmt::format("{} checks unsupported", count(Verdict::unsupported)) : ""};
 }
 
-nlohmann::ordered_json json_of(const Report& report, bool with_uuid) {
+namespace {
+
+nlohmann::ordered_json case_json(const CheckReport& check) {
+    const Outcome& outcome = check.outcome;
+    return {{"id", check.id},
+            {"group", check.group},
+            {"status", word_for(outcome.verdict)},
+            {"max_error", number_or_null(outcome.max_error)},
+            {"reason", outcome.reason},
+            {"max_u", number_or_null(outcome.max_u)},
+            {"max_ulp", number_or_null(outcome.max_ulp)},
+            {"seconds", outcome.seconds}};
+}
+
+nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const Traits& traits) {
+    return {{"storage_buffers_per_stage", limits.maxPerStageDescriptorStorageBuffers},
+            {"storage_buffer_range", limits.maxStorageBufferRange},
+            {"storage_buffer_offset_alignment", limits.minStorageBufferOffsetAlignment},
+            {"image_side", limits.maxImageDimension2D},
+            {"workgroups", limits.maxComputeWorkGroupCount},
+            {"workgroup_invocations", limits.maxComputeWorkGroupInvocations},
+            {"push_constant_bytes", limits.maxPushConstantsSize},
+            {"subgroup_size", traits.subgroup_size}};
+}
+
+nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) {
+    nlohmann::ordered_json entry = tools::device_json(report.device);
+    if (!with_uuid) {
+        entry.erase("uuid");
+    }
+    entry["limits"] = limits_json(report.device.limits, report.traits);
+    entry["properties"] = {
+        {"subnormals", report.traits.subnormals}, {"rounding", report.traits.rounding}, {"nan", report.traits.nan}};
+    entry["tools"] = nlohmann::ordered_json::array();
+    for (const Tool& tool : report.traits.tools) {
+        entry["tools"].push_back({{"name", tool.name}, {"version", tool.version}, {"alters_features", tool.alters_features}});
+    }
+    const DeviceVerdict verdict = verdict_of(report);
+    entry["verdict"] = verdict.word;
+    entry["verdict_reason"] = verdict.reason;
+    entry["cases"] = nlohmann::ordered_json::array();
+    for (const CheckReport& check : report.checks) {
+        entry["cases"].push_back(case_json(check));
+    }
+    return entry;
+}
+
+}  // namespace
+
+nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
     for (const DeviceReport& device : report) {
-        nlohmann::ordered_json cases = nlohmann::ordered_json::array();
-        for (const CheckReport& check : device.checks) {
-            nlohmann::ordered_json entry = {{"id", check.id},
-                                            {"status", word_for(check.outcome.verdict)},
-                                            {"max_error", number_or_null(check.outcome.max_error)},
-                                            {"reason", check.outcome.reason}};
-            if (check.outcome.max_u) {
-                entry["max_u"] = *check.outcome.max_u;
-            }
-            if (check.outcome.max_ulp) {
-                entry["max_ulp"] = *check.outcome.max_ulp;
-            }
-            cases.push_back(std::move(entry));
-        }
-        nlohmann::ordered_json entry = {{"name", device.device.name}, {"driver", device.device.driver}};
-        if (with_uuid) {
-            entry["uuid"] = device.device.uuid;
-        }
-        entry["cases"] = std::move(cases);
-        devices.push_back(std::move(entry));
+        devices.push_back(device_entry(device, with_uuid));
     }
-    return {{"devices", std::move(devices)}};
+    return {{"version", VKROPE_VERSION}, {"level", level == Level::full ? "full" : "quick"}, {"devices", std::move(devices)}};
 }
 
 std::string sentence_of(const Report& report) {

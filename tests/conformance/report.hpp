@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "suite.hpp"
+#include "builtin.hpp"
+#include "traits.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::conformance {
@@ -18,7 +19,9 @@ struct CheckReport {
 
 struct DeviceReport {
     DeviceInfo device;
+    Traits traits;
     std::vector<CheckReport> checks;
+    bool whole_suite = false;  // all built-in checks of a level ran: what a verdict on the device takes
 };
 
 using Report = std::vector<DeviceReport>;
@@ -26,12 +29,15 @@ using Report = std::vector<DeviceReport>;
 /// "pass         onnx/test_rotary_embedding  1.19e-07"
 std::string line_of(const CheckReport& check);
 
-/// How many of each group ended how, on each device.
-std::string table_of(const Report& report);
+/// "conformant", "not conformant" or "not judged", and why.
+struct DeviceVerdict {
+    std::string word, reason;
+};
+DeviceVerdict verdict_of(const DeviceReport& device);
 
-/// {"devices": [{"name", "driver", "cases": [{"id", "status", "max_error", "reason"}]}]}. Names no host, user or path, and a UUID
-/// only on demand.
-nlohmann::ordered_json json_of(const Report& report, bool with_uuid);
+/// {"version", "level", "devices": [{"name", "driver", ..., "verdict", "cases": [{"id", "group", "status", "max_error", "reason",
+/// "max_u", "max_ulp", "seconds"}]}]}. Names no host, user or path, and a UUID only on demand.
+nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
 /// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.
 std::string sentence_of(const Report& report);

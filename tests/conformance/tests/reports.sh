@@ -31,7 +31,7 @@ done
 for key in devices name driver cases id status max_error reason; do
     grep -qF "\"$key\": " "$logs/report.json" || wrong "the report lacks '$key'"
 done
-grep -q '^cases  *9  *0  *0  *0  *0 ' "$logs/err" || wrong 'no table of counts'
+grep -q '^cases  *9 pass$' "$logs/err" || wrong 'no table of counts'
 runs 0 --cases "$own" --filter own/table_f32 --with-uuid
 grep -q '"uuid": "[0-9a-f]\{32\}"' "$logs/report.json" || wrong '--with-uuid names none'
 "$tool" --no-builtin --cases "$own" --filter own/table_f32 --json - >"$logs/out" 2>"$logs/err" || wrong '--json - fails'

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "command.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "case_suite.hpp"
+#include "device_under_test.hpp"
+#include "options.hpp"
+#include "output_file.hpp"
+#include "program.hpp"
+#include "report.hpp"
+#include "shell_word.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using tools::ExitCode;
+
+constexpr tools::Choice<Level> levels[] = {{"quick", Level::quick}, {"full", Level::full}};
+
+struct Options {
+    std::string device;
+    std::vector<std::string> cases;
+    bool no_builtin = false;
+    std::string outputs, json, filter;
+    Level level = Level::quick;
+    bool list = false, with_uuid = false, validation = false;
+    std::vector<std::string> table, missing;
+};
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("--device", options.device, "Index, UUID or part of the name of the device, or all (the best one).")
+        ->envname("VKROPE_DEVICE")
+        ->type_name("DEVICE");
+    app.add_option("--cases", options.cases, "Run every folder at or below DIR that holds a case.json; may be repeated.")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+    app.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
+    app.add_option("--write-outputs", options.outputs, "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.")
+        ->type_name("DIR");
+    app.add_option("--json", options.json, "Write a JSON report to FILE; - is stdout.")->type_name("FILE");
+    app.add_flag("--list", options.list, "Say what would run, and run nothing.");
+    app.add_option("--filter", options.filter, "Run only what has this id; * and ? stand for any characters.")->type_name("ID");
+    tools::add_choice(app, "--level", options.level, levels, "How much of the built-in checks to run (quick).");
+    app.add_flag("--with-uuid", options.with_uuid, "Name the UUID of each device in the JSON report.");
+    app.add_option("--table", options.table, "Run nothing: print one table of these reports of --json.")->type_name("FILE...");
+    app.add_option("--missing", options.missing, "Name in the table a device that could not be had; may be repeated.")
+        ->type_name("NAME=REASON")
+        ->allow_extra_args(false);
+    app.add_flag("--validation", options.validation, "Run with the validation layer; an error of it fails the check.");
+}
+
+std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
+    std::vector<Group> groups;
+    if (!options.no_builtin) {
+        groups = builtin(options.level);
+    }
+    if (!options.cases.empty()) {
+        groups.push_back(find_cases(options.cases, options.outputs));
+    }
+    if (groups.empty()) {
+        tools::fail(ExitCode::usage, "--cases: missing; there is nothing to run");
+    }
+    if (options.filter.empty()) {
+        return groups;
+    }
+    std::size_t left = 0;
+    for (Group& group : groups) {
+        std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
+            // An id may hold characters that a pattern gives a meaning.
+            return check->id() != options.filter && ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
+        });
+        left += group.checks.size();
+    }
+    if (left == 0) {
+        tools::fail(ExitCode::usage, "--filter: '{}' is the id of nothing that would run (see --list)", options.filter);
+    }
+    return groups;
+}
+
+void make_output_folder(const std::string& folder) {
+    std::error_code problem;
+    std::filesystem::create_directories(folder, problem);
+    if (problem || !std::filesystem::is_directory(folder, problem)) {
+        tools::fail(ExitCode::bad_file, "--write-outputs: '{}' cannot be made a folder: {}", folder, problem.message());
+    }
+}
+
+/// For DeviceOptions::select, one a device.
+std::vector<std::string> selected_devices(const Options& options) {
+    if (options.device != "all") {
+        return {options.device};
+    }
+    std::vector<std::string> selected;
+    const std::vector<DeviceInfo> found = tools::value_of(devices(), tools::Subject::device);
+    for (std::size_t index = 0; index < found.size(); ++index) {
+        if (found[index].suitable) {
+            selected.push_back(std::to_string(index));
+        } else {
+            tools::print_note(fmt::format("{} is left out: {}", found[index].name, found[index].reason));
+        }
+    }
+    if (selected.empty()) {
+        tools::fail(ExitCode::no_device, "there is no suitable Vulkan device");
+    }
+    return selected;
+}
+
+Outcome run_check(Check& check, DeviceUnderTest& device) {
+    const auto start = std::chrono::steady_clock::now();
+    Outcome outcome;
+    try {
+        outcome = check.run(device);
+    } catch (const Refusal& refusal) {
+        outcome = refusal.outcome();
+    } catch (const tools::Failure& failure) {
+        outcome = {.verdict = Verdict::error, .reason = failure.what(), .exit = failure.code()};
+    } catch (const std::bad_alloc&) {
+        outcome = {.verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
+    } catch (const std::length_error&) {
+        outcome = {.verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
+    }
+    // It may quote a file, which may hold anything.
+    std::replace_if(
+        outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    if (const std::string message = device.layer_error(); !message.empty()) {
+        outcome.verdict = Verdict::fail;
+        outcome.reason = "the validation layer reports " + message + (outcome.reason.empty() ? "" : "; ") + outcome.reason;
+    }
+    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return outcome;
+}
+
+std::string repeating_command(const Check& check, const std::string& select, bool validation) {
+    const std::string source = check.source_options();
+    return fmt::format("vkrope-conformance{}{}{}{} --filter {}", select.empty() ? "" : " --device " + shell_word(select),
+                       validation ? " --validation" : "", source.empty() ? "" : " ", source, shell_word(check.id()));
+}
+
+DeviceReport run_on(const Options& options, const std::string& select, const std::vector<Group>& groups) {
+    DeviceUnderTest device({.select = select, .validation = options.validation});
+    DeviceReport report = {.device = device.info(),
+                           .traits = device.traits(),
+                           .checks = {},
+                           .whole_suite = !options.no_builtin && options.filter.empty()};
+    tools::print_note(fmt::format("running on {}, {}", report.device.name, report.device.driver));
+    std::size_t count = 0;
+    for (const Group& group : groups) {
+        count += group.checks.size();
+    }
+    tools::ProgressLine progress("checking");
+    bool lost = false;
+    for (const Group& group : groups) {
+        for (const std::unique_ptr<Check>& check : group.checks) {
+            progress.update(double(report.checks.size()) / double(count));
+            CheckReport done = {.group = group.name, .id = check->id(), .outcome = {}};
+            done.outcome = lost ? Outcome{.verdict = Verdict::error,
+                                          .reason = "not run: the device has failed",
+                                          .exit = ExitCode::device_failed}
+                                : run_check(*check, device);
+            const Outcome& outcome = done.outcome;
+            if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !lost) {
+                tools::print_warning(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
+                tools::print_note("to repeat it: " + repeating_command(*check, select, options.validation));
+            }
+            lost = lost || (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed);
+            report.checks.push_back(std::move(done));
+        }
+    }
+    return report;
+}
+
+void write_report(const Options& options, const Report& report) {
+    const bool json_on_stdout = options.json == "-";
+    if (!json_on_stdout) {
+        std::string text;
+        for (const DeviceReport& device : report) {
+            for (const CheckReport& check : device.checks) {
+                text += line_of(check);
+            }
+        }
+        tools::write_output(text);
+    }
+    const nlohmann::ordered_json json = json_of(report, options.level, options.with_uuid);
+    const std::string table = table_of(json.at("devices"));
+    std::fwrite(table.data(), 1, table.size(), stderr);
+    if (options.json.empty()) {
+        return;
+    }
+    if (json_on_stdout) {
+        tools::write_json(json);
+        return;
+    }
+    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+    std::vector<tools::OutputFile> files;
+    files.emplace_back("--json", options.json, text.size()).write(text);
+    tools::OutputFile::publish(files);
+}
+
+/// One table on stdout of what other runs, on other drivers, have reported.
+ExitCode merge_reports(const Options& options) {
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const std::string& file : options.table) {
+        for (nlohmann::ordered_json& device : read_devices(file)) {
+            devices.push_back(std::move(device));
+        }
+    }
+    std::vector<MissingDevice> missing;
+    for (const std::string& text : options.missing) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos) {
+            tools::fail(ExitCode::usage, "--missing: '{}' must be NAME=REASON", text);
+        }
+        missing.push_back({.name = text.substr(0, equals), .reason = text.substr(equals + 1)});
+    }
+    tools::write_output(table_of(devices, missing));
+    if (any_failed(devices)) {
+        tools::print_error("a device has failed");
+        return ExitCode::verification_failed;
+    }
+    return ExitCode::success;
+}
+
+ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
+    const std::vector<Group> groups = find_groups(options, builtin);
+    if (options.list) {
+        for (const Group& group : groups) {
+            for (const std::unique_ptr<Check>& check : group.checks) {
+                tools::write_output(check->id() + '\n');
+            }
+        }
+        return ExitCode::success;
+    }
+    if (!options.outputs.empty()) {
+        make_output_folder(options.outputs);
+    }
+    Report report;
+    for (const std::string& select : selected_devices(options)) {
+        report.push_back(run_on(options, select, groups));
+    }
+    write_report(options, report);
+    const ExitCode code = exit_of(report);
+    if (code != ExitCode::success) {
+        tools::print_error(sentence_of(report));
+    }
+    return code;
+}
+
+}  // namespace
+
+ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
+    CLI::App app("Holds Vulkan devices against the definition of rotary position embedding.", "vkrope-conformance");
+    app.footer(tools::exit_codes);
+    app.set_version_flag("--version", std::string("vkrope-conformance " VKROPE_VERSION));
+    Options options;
+    add_options(app, options);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (tools::print_help(app, error)) {
+            return ExitCode::success;
+        }
+        tools::print_error(fmt::format("{} (see vkrope-conformance --help)", error.what()));
+        return ExitCode::usage;
+    }
+    return options.table.empty() && options.missing.empty() ? run_checks(options, builtin) : merge_reports(options);
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "table.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "suite.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What a terminal shows of text from a driver or a file.
+std::string printable(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return text;
+}
+
+/// The cells of one device, by the name of their row.
+using Column = std::map<std::string, std::string>;
+
+struct Counts {
+    std::map<std::string, std::size_t> of = {};
+    double seconds = 0;
+};
+
+/// "12 pass", "3 pass, 2 unsupported"; what went wrong stands out.
+std::string cell_of(const Counts& counts) {
+    std::string cell;
+    for (const Verdict verdict : verdicts) {
+        const auto found = counts.of.find(word_for(verdict));
+        if (found == counts.of.end()) {
+            continue;
+        }
+        const char* word = verdict == Verdict::fail          ? "FAIL"
+                           : verdict == Verdict::error       ? "ERROR"
+                           : verdict == Verdict::unsupported ? "unsup."
+                                                             : word_for(verdict);
+        cell += fmt::format("{}{} {}", cell.empty() ? "" : ", ", found->second, word);
+    }
+    return cell;
+}
+
+std::string until_semicolon(const std::string& text) {
+    return text.substr(0, text.find(';'));
+}
+
+Column column_of(const Json& device, std::vector<std::string>& groups) {
+    std::map<std::string, Counts> counts;
+    double seconds = 0;
+    std::optional<double> u;
+    for (const Json& check : device.at("cases")) {
+        const auto group = printable(check.at("group").get<std::string>());
+        if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
+            groups.push_back(group);
+        }
+        ++counts[group].of[check.at("status").get<std::string>()];
+        seconds += check.at("seconds").get<double>();
+        if (!check.at("max_u").is_null()) {
+            u = std::max(u.value_or(0), check.at("max_u").get<double>());
+        }
+    }
+    Column column;
+    for (const auto& [group, count] : counts) {
+        column[group] = cell_of(count);
+    }
+    const Json& properties = device.at("properties");
+    if (u) {
+        column["largest error"] = fmt::format("{:.3f} u", *u);
+    }
+    column["subnormals of f32"] = printable(properties.at("subnormals").get<std::string>());
+    column["rounding of f32"] = printable(properties.at("rounding").get<std::string>());
+    column["bits of a NaN"] = printable(until_semicolon(properties.at("nan").get<std::string>()));
+    column["seconds"] = fmt::format("{:.1f}", seconds);
+    column["verdict"] = printable(device.at("verdict").get<std::string>());
+    return column;
+}
+
+}  // namespace
+
+std::string table_of(const Json& devices, const std::vector<MissingDevice>& missing) {
+    std::vector<std::string> rows;
+    std::vector<Column> columns;
+    std::string text = "\n";
+    for (const Json& device : devices) {
+        columns.push_back(column_of(device, rows));
+        const auto word = [&device](const char* key) { return printable(device.at(key).get<std::string>()); };
+        text += fmt::format("{:>3}  {}; {}; Vulkan {}, subgroups of {}\n", columns.size(), word("name"), word("driver"),
+                            word("api_version"), device.at("limits").at("subgroup_size").get<std::uint32_t>());
+        for (const Json& tool : device.at("tools")) {
+            text += fmt::format("       with {} {}{}\n", printable(tool.at("name").get<std::string>()),
+                                printable(tool.at("version").get<std::string>()),
+                                tool.at("alters_features").get<bool>() ? ", which alters features" : "");
+        }
+    }
+    for (const MissingDevice& device : missing) {
+        text += fmt::format("  -  {}: not run: {}\n", printable(device.name), printable(device.reason));
+    }
+    if (columns.empty()) {
+        return text;
+    }
+    rows.insert(rows.end(), {"largest error", "subnormals of f32", "rounding of f32", "bits of a NaN", "seconds", "verdict"});
+    std::size_t width = 0;
+    for (const std::string& row : rows) {
+        width = std::max(width, row.size());
+    }
+    std::vector<std::size_t> widths;
+    std::string head = fmt::format("\n{:<{}}", "group", width);
+    for (const Column& column : columns) {
+        std::size_t widest = 1;
+        for (const auto& [row, cell] : column) {
+            widest = std::max(widest, cell.size());
+        }
+        widths.push_back(widest);
+        head += fmt::format("  {:<{}}", widths.size(), widest);
+    }
+    const auto line_of = [](const std::string& cells) { return cells.substr(0, cells.find_last_not_of(' ') + 1) + '\n'; };
+    text += line_of(head);
+    for (const std::string& row : rows) {
+        std::string line = fmt::format("{:<{}}", row, width);
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const auto cell = columns[i].find(row);
+            line += fmt::format("  {:<{}}", cell == columns[i].end() ? "-" : cell->second, widths[i]);
+        }
+        text += line_of(line);
+    }
+    text += '\n';
+    std::size_t number = 0;
+    for (const Json& device : devices) {
+        const auto reason = printable(device.at("verdict_reason").get<std::string>());
+        text += fmt::format("{:>3}  {}{}{}\n", ++number, printable(device.at("verdict").get<std::string>()),
+                            reason.empty() ? "" : ": ", reason);
+    }
+    return text;
+}
+
+Json read_devices(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) {
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read", file);
+    }
+    try {
+        const std::string content{std::istreambuf_iterator<char>(stream), {}};
+        Json devices = Json::parse(content).at("devices");
+        static_cast<void>(table_of(devices));  // looks at all that it needs
+        return devices;
+    } catch (const nlohmann::json::exception&) {
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is no report of vkrope-conformance --json", file);
+    }
+}
+
+bool any_failed(const Json& devices) {
+    for (const Json& device : devices) {
+        for (const Json& check : device.at("cases")) {
+            const auto status = check.at("status").get<std::string>();
+            if (status == word_for(Verdict::fail) || status == word_for(Verdict::error)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace vkrope::conformance

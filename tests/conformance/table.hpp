@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The table at the end: groups by devices, and a verdict for each device. Made of JSON reports, so that several runs can make one.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace vkrope::conformance {
+
+/// A device that was asked for and could not be had.
+struct MissingDevice {
+    std::string name, reason;
+};
+
+/// `devices` are the elements of "devices" of one report or several. Throws nlohmann::json::exception where one is no such thing.
+std::string table_of(const nlohmann::ordered_json& devices, const std::vector<MissingDevice>& missing = {});
+
+/// The devices of a report that --json has written. Throws tools::Failure.
+nlohmann::ordered_json read_devices(const std::string& file);
+
+/// Whether a check of one of them failed or erred.
+bool any_failed(const nlohmann::ordered_json& devices);
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// One rotation of Q and K, run on the device and held against everything that is known of it:
+//
+//   the oracle        every rotated element is within the bound of the contract, every other one is its input
+//   the definition    every element has the bits that products and sums in f32 give, each rounded to nearest even
+//   the guard zones   no byte around the rows has changed
+//   the counter       has grown by one for each token whose position or slot is outside
+#pragma once
+
+#include "arrangement.hpp"
+#include "builtin_check.hpp"
+
+namespace vkrope::conformance {
+
+using Bytes = std::vector<std::byte>;
+
+struct Trial {
+    KernelInfo info = {};  // a tensor without head_dim is absent
+    Shape shape = {};
+    Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
+    bool in_place = false;
+    Bytes q = {}, k = {};  // [batch, tokens, heads, head_dim]; empty: random
+    std::uint32_t seed = 1;
+
+    std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
+    double attention_factor = 1;
+    std::uint32_t table_rows = 64;  // positions with |position| below it are covered
+    Bytes cos = {}, sin = {};       // caller_buffer: [table_rows, row_stride] of info.table
+    std::uint32_t row_stride = 0;
+
+    std::int64_t first = 0, batch_step = 0;  // implicit positions: first + sequence * batch_step + token
+    std::vector<std::int64_t> ids = {};      // [axes, batch, tokens] where info.positions says so
+    bool ids_64 = false;
+    Direction direction = Direction::forward;
+    Gain gain = Gain::apply;
+    std::uint32_t page_size = 0;  // with info.scatter_k
+    bool pages_by_head = false, slots_64 = false;
+    ReportedLimits limits = {};
+};
+
+/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; K's in pages are left out.
+struct Rotated {
+    Bytes q, k;
+    std::uint64_t dispatches = 0;
+    std::uint32_t outside = 0;  // of the counter
+};
+
+/// Runs it. What the library refuses, or the device fails at, is a Refusal.
+Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
+
+// ---- For writing trials ----
+
+/// Q of `head_dim` channels alone, all of them rotated.
+Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pairing pairing = Pairing::half_split);
+
+/// Whether a kernel that reads its angles so has room for a counter on this device.
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info);
+
+inline reference::Type type_of(Element element) {
+    return reference::Type(static_cast<std::uint32_t>(element));
+}
+const char* name_of(Element element);
+const char* name_of(Pairing pairing);
+inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
+inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
+
+std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
+void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
+/// The value of a stored element; the nearest one that can be stored.
+float value(Element element, const Bytes& bytes, std::size_t index);
+void set(Element element, Bytes& bytes, std::size_t index, long double value);
+
+/// `count` elements, uniform in [-4, 4], and of either sign and every size.
+Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
+Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
+std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest, std::int64_t highest, std::uint32_t seed);
+
+/// Elements of Q that `trial` has.
+std::size_t q_elements(const Trial& trial);
+
+template <class Number>
+Bytes bytes_of(const std::vector<Number>& numbers) {
+    const auto* first = reinterpret_cast<const std::byte*>(numbers.data());
+    return {first, first + numbers.size() * sizeof(Number)};
+}
+
+/// What fill_angles makes of the trial's numbers: (cos, sin) pairs, [table_rows, pairs].
+std::vector<float> angle_pairs(const Trial& trial);
+
+}  // namespace vkrope::conformance
