@@ -96,8 +96,8 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
     if (Status status = require_above_one(base, "base"); !status) {
         return status;
     }
-    if (Status status = require_positive(scaling.n_ctx_orig, "n_ctx_orig"); !status) {
-        return status;
+    if (!(scaling.n_ctx_orig >= 0 && std::isfinite(scaling.n_ctx_orig))) {
+        return error(Code::invalid_argument, "n_ctx_orig is %g: must be finite and not negative", scaling.n_ctx_orig);
     }
     return check_betas(scaling.beta_fast, scaling.beta_slow);
 }
@@ -149,7 +149,7 @@ Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling&
     if (Status status = check(base, scaling, inv_freq.size()); !status) {
         return status;
     }
-    const double rotary_dim = 2.0 * double(inv_freq.size());
+    const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims) : 2.0 * double(inv_freq.size());
     const bool blends = scaling.ext_factor != 0;
     Range range;
     if (blends) {

@@ -91,6 +91,7 @@ struct Scaler {
             for (std::size_t index = 0; index < count_of(file); ++index) {
                 divisors.push_back(value_at(file, index));
             }
+            divisors.resize(std::min(divisors.size(), frequencies.size()));  // ggml asks for as many at least
         }
         took(scale_ggml(frequencies, base,
                         {.freq_scale = scaling.freq_scale,
@@ -99,6 +100,7 @@ struct Scaler {
                          .beta_fast = scaling.beta_fast,
                          .beta_slow = scaling.beta_slow,
                          .n_ctx_orig = scaling.n_ctx_orig,
+                         .n_dims = exponent_dim,
                          .freq_factors = divisors.data(),
                          .freq_factor_count = divisors.size()},
                         attention_factor));
@@ -110,9 +112,8 @@ struct Scaler {
 
 /// Whether the formula depends on how many pairs there are, beside the exponent of each.
 bool knows_its_width(const ScalingCase& scaling) noexcept {
-    const auto* ggml = std::get_if<GgmlCase>(&scaling);
     return std::holds_alternative<DynamicCase>(scaling) || std::holds_alternative<YarnCase>(scaling) ||
-           std::holds_alternative<ProportionalCase>(scaling) || (ggml != nullptr && ggml->ext_factor != 0);
+           std::holds_alternative<ProportionalCase>(scaling);
 }
 
 std::uint64_t product(const std::vector<std::uint64_t>& numbers) noexcept {
@@ -133,16 +134,16 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     if (by_exponent.size() * 2 != exponent_dim && knows_its_width(base.scaling)) {
         unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all", exponent_dim, count);
     }
+    if (!knows_its_width(base.scaling)) {
+        by_exponent.resize(count);
+    }
     Frequencies frequencies = {.inv_freq = {}, .attention_factor = attention_factor};
     const auto scale = [&](std::vector<double>& list) {
         std::visit(Scaler{folder, base.base, exponent_dim, list, frequencies.attention_factor}, base.scaling);
     };
     const auto* ggml = std::get_if<GgmlCase>(&base.scaling);
     const bool restarts = sections && sections->mode == SectionMode::independent;
-    if (ggml != nullptr && restarts && ggml->ext_factor != 0) {
-        unsupported("angles.scaling: ggml's blend across independent sections");
-    }
-    // ggml numbers its divisors by pair, whatever the exponent; the others scale before pairs are numbered.
+    // ggml numbers its divisors and its blend by pair, whatever the exponent; the others scale before pairs are numbered.
     const bool scale_pairs = ggml != nullptr && restarts;
     if (!scale_pairs) {
         scale(by_exponent);

@@ -18,6 +18,9 @@ struct Allowance {
 
     double at(std::uint64_t index, double expected) const {
         const double absolute = atol_file ? value_at(*atol_file, index) : atol;
+        if (!std::isfinite(absolute) || absolute < 0) {
+            wrong_file("tolerance: element {} may differ by {}", index, absolute);
+        }
         return absolute + rtol * std::abs(expected);
     }
     bool exact(std::uint64_t index) const { return exact_where_0 && value_at(*exact_where_0, index) == 0; }

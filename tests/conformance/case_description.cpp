@@ -114,6 +114,14 @@ TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout, st
     return tensor;
 }
 
+/// Of H * D channels in one axis: the count that head_dim says, where num_heads is missing or is another tensor's.
+void count_flattened_heads(TensorCase& tensor, std::uint32_t head_dim) {
+    if (tensor.layout.empty() || tensor.layout.back() != 'E' || tensor.shape.empty() || tensor.shape.back() % head_dim != 0) {
+        return;
+    }
+    tensor.num_heads = tensor.shape.back() / head_dim;
+}
+
 void read_tensors(Fields& root, CaseDescription& description) {
     const auto layout = root.optional_text("layout");
     const auto num_heads = root.integer("num_heads", 1, any_high);
@@ -223,7 +231,9 @@ ScalingCase read_scaling(Fields fields) {
     const std::string type = fields.text("type");
     const auto number = [&fields](const char* key) { return fields.required_number(key); };
     ScalingCase scaling;
-    if (type == "linear") {
+    if (type == "default" || type == "none") {
+        // as no scaling at all
+    } else if (type == "linear") {
         scaling = LinearCase{.factor = number("factor")};
     } else if (type == "dynamic") {
         scaling = DynamicCase{.factor = number("factor"),
@@ -304,14 +314,16 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     return sections;
 }
 
-std::optional<Tolerance> read_tolerance(std::optional<Fields> fields) {
+/// `beside`: atol_files that stand beside the tolerance, where it has none of its own.
+std::optional<Tolerance> read_tolerance(std::optional<Fields> fields, std::optional<Fields> beside) {
     if (!fields) {
         return std::nullopt;
     }
     Tolerance tolerance;
     tolerance.atol = fields->number("atol").value_or(0);
     tolerance.rtol = fields->number("rtol").value_or(0);
-    if (auto files = fields->object("atol_files")) {
+    auto own_files = fields->object("atol_files");
+    if (auto& files = own_files ? own_files : beside) {
         tolerance.q_atol_file = optional_file_in(*files, "q");
         tolerance.k_atol_file = optional_file_in(*files, "k");
         files->done();
@@ -364,6 +376,11 @@ CaseDescription describe(const nlohmann::json& document) {
     description.dtype = meaning(root.text("dtype"), "dtype", dtypes);
     if (const auto head_dim = root.integer("head_dim", 1, most_channels)) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
+        for (std::optional<TensorCase>* tensor : {&description.q, &description.k}) {
+            if (*tensor) {
+                count_flattened_heads(**tensor, *description.head_dim);
+            }
+        }
     }
     read_tensors(root, description);
     read_windows(root, description);
@@ -372,8 +389,8 @@ CaseDescription describe(const nlohmann::json& document) {
     description.angles = read_angles(root.required_object("angles"));
     description.attention_factor = root.number("attention_factor").value_or(1);
     description.sections = read_sections(root.object("sections"));
-    description.tolerance = read_tolerance(root.object("tolerance"));
-    description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"));
+    description.tolerance = read_tolerance(root.object("tolerance"), root.object("atol_files"));
+    description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"), std::nullopt);
     root.done();
     return description;
 }

@@ -150,8 +150,12 @@ class Expansion {
         if (expected.values.size() != ids.size() && expected.values.size() != call.tokens) {
             wrong_file("{}: has {} positions for {} tokens", described.resolved, expected.values.size(), ids.size());
         }
+        // As [batch, tokens]; [tokens, batch] where that is the order of the tensor's axes.
+        const std::size_t tokens = call.tokens, batch = expected.values.size() / std::max<std::size_t>(tokens, 1);
+        const bool by_token = expected.shape.size() == 2 && expected.shape[0] == tokens && expected.shape[1] != tokens;
         for (std::size_t index = 0; index < ids.size(); ++index) {
-            const std::int64_t wanted = expected.values[index % expected.values.size()];
+            const std::size_t of_list = index % expected.values.size();
+            const std::int64_t wanted = expected.values[by_token ? of_list % tokens * batch + of_list / tokens : of_list];
             if (ids[index] != wanted) {
                 throw Refusal(Verdict::fail, tools::ExitCode::verification_failed,
                               fmt::format("position of token {} is {}, expected {}", index, ids[index], wanted));

@@ -81,11 +81,13 @@ class CaseCheck : public Check {
     Outcome judge(const CaseDescription& description, const std::vector<Actual>& all) const {
         Outcome outcome = {.verdict = Verdict::computed};
         std::size_t compared = 0;
+        std::uint64_t elements = 0;
         for (const Actual& actual : all) {
             const TensorCase& described = actual.tensor.name == "q" ? *description.q : *description.k;
             const Comparison comparison = compare(files_, description, described, actual.tensor, actual.bytes);
             if (comparison.expected) {
                 ++compared;
+                elements += actual.tensor.count;
                 outcome.max_error = std::max(outcome.max_error.value_or(0), comparison.max_error);
             }
             if (!comparison.problem.empty() && outcome.reason.empty()) {
@@ -97,6 +99,8 @@ class CaseCheck : public Check {
             if (!description.quirk.empty()) {
                 outcome.reason += "; the case notes a quirk: " + description.quirk;
             }
+        } else if (compared == all.size() && elements == 0) {
+            outcome.reason = "the tensors are empty";
         } else if (compared == all.size()) {
             outcome.verdict = Verdict::pass;
         } else {

@@ -408,6 +408,25 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     CHECK(close(step[16], before[16] / 4.0L));
 }
 
+TEST_CASE("ggml without an original length: the blend is one of pair 0 alone; its range is made of n_dims where that is given") {
+    std::vector<double> before(32);
+    REQUIRE(default_inv_freq(10000, 64, before.data()));
+    double attention_factor = 0;
+    std::vector<double> none = before;
+    REQUIRE(scale_ggml(none, 10000, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 0}, attention_factor));
+    CHECK(close(none[0], before[0]));
+    for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
+    // The first half of a list, blended as if it were alone: the same as the list of half the length.
+    std::vector<double> half(16), twice(32);
+    REQUIRE(default_inv_freq(10000, 32, half.data()));
+    for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
+    GgmlScaling scaling = {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 4096};
+    REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
+    scaling.n_dims = 32;
+    REQUIRE(scale_ggml(twice, 10000, scaling, attention_factor));
+    for (std::size_t j = 0; j < 16; ++j) CHECK(twice[j] == half[j]);
+}
+
 TEST_CASE("ggml's form names the number that breaks its rule") {
     const double factors[] = {1, 0};
     double attention_factor = -3;
@@ -418,7 +437,7 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
         bad(1e4, {.freq_scale = number}, "freq_scale is ");
         bad(1e4, {.attn_factor = number}, "attn_factor is ");
         bad(number, {}, "base is ");
-        bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig is ");
+        if (number != 0) bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig is ");
         bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
         bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
     }

@@ -170,7 +170,8 @@ struct GgmlScaling {
     double attn_factor = 1;                ///< finite and above 0
     double beta_fast = 32;                 ///< at least beta_slow
     double beta_slow = 1;                  ///< finite and above 0
-    double n_ctx_orig = 0;                 ///< original length; finite and above 0 where ext_factor is not 0
+    double n_ctx_orig = 0;                 ///< original length; finite, not negative; 0 blends pair 0 alone
+    std::uint32_t n_dims = 0;              ///< that the blend's range is made of; 0: twice the frequencies
     const double* freq_factors = nullptr;  ///< [freq_factor_count] that divide; finite and above 0
     std::size_t freq_factor_count = 0;     ///< as many as there are frequencies, or 0
 };
