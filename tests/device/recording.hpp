@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "conformance/reported_limits.hpp"
 #include "test_device.hpp"
 
 namespace vkrope::test {
@@ -52,13 +53,8 @@ inline VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std
     return {buffer.handle(), offset, bytes};
 }
 
-/// A device that reports less than it has. 0: what it has.
-struct ReportedLimits {
-    std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0, workgroups_z = 0;
-};
-
-/// `on`, as the kernel tier sees it then: for create() right after, since the limits stand in one place.
-DeviceRef reporting(Device& on, const ReportedLimits& limits);
+using conformance::ReportedLimits;
+using conformance::reporting;
 
 /// Records one call and waits for it.
 inline void run(Device& on, const UniqueKernel& kernel, const Call& call) {
