@@ -80,7 +80,6 @@ layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { 
 
 #include "element.glsl"
 #include "pairing.glsl"
-
 #include "angles.glsl"
 
 // Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.

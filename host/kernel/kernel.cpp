@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT requirements() and create(): everything that happens before the first call is recorded.
+// SPDX-License-Identifier: MIT
+// requirements() and create(): everything that happens before the first call is recorded.
 #include <cstring>
 #include <memory>
 #include <new>

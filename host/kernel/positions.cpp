@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT create_positions() and record_positions(): what is not an int32 id yet becomes one, once per step.
+// SPDX-License-Identifier: MIT
+// create_positions() and record_positions(): what is not an int32 id yet becomes one, once per step.
 #include <algorithm>
 #include <cinttypes>
 #include <new>

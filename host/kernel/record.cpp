@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT record(): validate -> plan -> descriptors and push constants -> dispatch. No step looks back.
+// SPDX-License-Identifier: MIT
+// record(): validate -> plan -> descriptors and push constants -> dispatch. No step looks back.
 #include "kernel/plan.hpp"
 #include "status.hpp"
 

@@ -597,8 +597,9 @@ typedef struct vkrope_call {
 } vkrope_call;
 
 /**
- * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or where a tensor exceeds what the device
- * binds or dispatches at once, as many as there are parts, with Q and K apart. Any thread.
+ * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts: where a
+ * tensor exceeds what the device binds or dispatches at once (then Q and K go apart), a cache of K spans several such ranges, or
+ * heads in groups meet a batch or slots. Any thread.
  *
  * @param kernel      which kernel
  * @param call        as for vkrope_record
