@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What cos and sin are: rows of a table, by position. Needs interface.h and element.glsl. Declares no binding, push constant or
-// workgroup size; it asks for at least one of two macros, and takes a third:
+// What cos and sin are: rows of a table, by position or by its digits, or computed. Needs interface.h, element.glsl and turns.glsl.
+// Declares no binding, push constant or workgroup size; it asks for at least one of three macros, and takes a fourth:
 //
 //   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
 //   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin; VKROPE_ANGLE_WORD is then that of cos
+//   VKROPE_TURN_WORDS(index)   the uvec4 `index` of the numbers of which angles are computed
 #ifndef VKROPE_ANGLES_GLSL
 #define VKROPE_ANGLES_GLSL
 
-#if !defined(VKROPE_ANGLE_TEXTURE) && !defined(VKROPE_ANGLE_WORD)
-#error "angles.glsl: define VKROPE_ANGLE_TEXTURE or VKROPE_ANGLE_WORD(index)"
+#if !defined(VKROPE_ANGLE_TEXTURE) && !defined(VKROPE_ANGLE_WORD) && !defined(VKROPE_TURN_WORDS)
+#error "angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)"
 #endif
 
 // |position|; -2^31 has no absolute value as int, but has one as uint.
@@ -24,13 +25,6 @@ Unit vkrope_flip(Unit u, bool flip) {
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of one pair, in table row `row`: see vkrope_texture_angles.
-vec2 vkrope_texture_angle(uint row, uint pair, uint fold_log2, uint texels_per_row) {
-    const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
-    const vec4 texel = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
-    return (pair & 1u) == 1u ? texel.zw : texel.xy;
-}
-
 // cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row
 // wide.
 void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
@@ -45,6 +39,37 @@ void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint tex
     }
     c = Unit(vec4(t0.xz, t1.xz), vec4(t2.xz, t3.xz));
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
+}
+
+// The same by the digits of |position|, of a table that covers `table_rows` positions.
+void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c,
+                            out Unit s) {
+    const uint fine_rows = 1u << fine_digit_bits;
+    const uint fine = ((table_rows + fine_rows - 1) >> fine_digit_bits) + (magnitude & (fine_rows - 1));
+    Unit c0, s0, c1, s1;
+    vkrope_texture_angles(magnitude >> fine_digit_bits, pair, n, fold_log2, texels_per_row, c0, s0);
+    vkrope_texture_angles(fine, pair, n, fold_log2, texels_per_row, c1, s1);
+    c.b = s.b = vec4(0);
+    vkrope_add_angles(c0.a, s0.a, c1.a, s1.a, c.a, s.a);
+    if (n == 8) vkrope_add_angles(c0.b, s0.b, c1.b, s1.b, c.b, s.b);
+}
+#endif
+
+#ifdef VKROPE_TURN_WORDS
+// cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
+void vkrope_computed_angles(uint magnitude, uint pair, uint n, out Unit c, out Unit s) {
+    const vec4 radians = uintBitsToFloat(VKROPE_TURN_WORDS(0)), factor = uintBitsToFloat(VKROPE_TURN_WORDS(1));
+    const VkropeTurnFactor a = VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y, radians.z);
+    const uint at = turn_header_vec4s + pair / 2;
+    uvec4 f0 = VKROPE_TURN_WORDS(at), f1 = uvec4(0);
+    if (n == 1 && (pair & 1u) == 1u) f0 = f0.zwxy;
+    if (n >= 4) f1 = VKROPE_TURN_WORDS(at + 1);
+    c.b = s.b = vec4(0);
+    vkrope_turn(uvec4(f0.xz, f1.xz), uvec4(f0.yw, f1.yw), uvec4(magnitude), a, c.a, s.a);
+    if (n == 8) {
+        const uvec4 f2 = VKROPE_TURN_WORDS(at + 2), f3 = VKROPE_TURN_WORDS(at + 3);
+        vkrope_turn(uvec4(f2.xz, f3.xz), uvec4(f2.yw, f3.yw), uvec4(magnitude), a, c.b, s.b);
+    }
 }
 #endif
 
@@ -77,12 +102,13 @@ void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit
 
 #ifdef VKROPE_SIN_WORD
 // cos and sin of one pair that stand apart as `element`: number `at` of both, behind so many words.
-vec2 vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at) {
+void vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at, out Unit c, out Unit s) {
     const uint word = element == element_f32 ? at : at / 2;
-    uvec2 bits = uvec2(VKROPE_ANGLE_WORD(cos_word + word), VKROPE_SIN_WORD(sin_word + word));
-    vec2 value = uintBitsToFloat(bits);
-    if (element != element_f32) value = vkrope_widen(element, uvec4((bits >> (16 * (at & 1u))) & 0xffffu, 0, 0)).xy;
-    return value;
+    uvec4 bits = uvec4(VKROPE_ANGLE_WORD(cos_word + word), VKROPE_SIN_WORD(sin_word + word), 0, 0);
+    vec4 value = uintBitsToFloat(bits);
+    if (element != element_f32) value = vkrope_widen(element, (bits >> (16 * (at & 1u))) & 0xffffu);
+    c = Unit(value, vec4(0));
+    s = Unit(value.yxzw, vec4(0));
 }
 #endif
 #endif

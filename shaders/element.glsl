@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How an element is stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is needed.
 //
-// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push constant or workgroup size.
+// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push constant or workgroup size; it takes a
+// macro:
+//
+//   VKROPE_CONVERSION   conversion_*, for shaders that have GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
+//                       converted by integers
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
 
@@ -61,9 +65,41 @@ uvec4 vkrope_narrow(uint element, vec4 f) {
     return h;
 }
 
+#ifdef VKROPE_CONVERSION
+// Two halves of a word to binary32, and back, by OpFConvert: the caller's module declares the modes that VKROPE_CONVERSION relies on.
+vec2 vkrope_widen_halves(uint word) {
+    vec2 f = vec2(unpackFloat2x16(word));
+    if (VKROPE_CONVERSION == conversion_normals) {
+        const uvec2 h = uvec2(word, word >> 16) & 0xffffu, magnitude = h & 0x7fffu;
+        precise vec2 subnormal = vec2(magnitude) * 5.9604644775390625e-8;
+        const uvec2 bits = floatBitsToUint(subnormal) | ((h & 0x8000u) << 16);
+        f = uintBitsToFloat(mix(floatBitsToUint(f), bits, lessThan(magnitude, uvec2(0x400u))));
+    }
+    return f;
+}
+
+uint vkrope_narrow_halves(vec2 f) {
+    uint word = packFloat2x16(f16vec2(f));
+    if (VKROPE_CONVERSION == conversion_normals) {
+        const uvec2 bits = floatBitsToUint(f), magnitude = bits & 0x7fffffffu;
+        precise vec2 shifted = uintBitsToFloat(magnitude) + 0.5;
+        const uvec2 h = (floatBitsToUint(shifted) - 0x3f000000u) | ((bits >> 16) & 0x8000u);
+        const uvec2 small = mix(uvec2(0), uvec2(0xffffu, 0xffff0000u), lessThan(magnitude, uvec2(0x38800000u)));
+        word = (word & ~(small.x | small.y)) | (h.x & small.x) | ((h.y << 16) & small.y);
+    }
+    return word;
+}
+#endif
+
 // The numbers of a stored unit. Words that the unit does not have decode to something that nobody reads.
 Unit vkrope_decode(uint element, Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
+#ifdef VKROPE_CONVERSION
+    if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
+        u.a = vec4(vkrope_widen_halves(w.a.x), vkrope_widen_halves(w.a.y));
+        u.b = vec4(vkrope_widen_halves(w.a.z), vkrope_widen_halves(w.a.w));
+    } else
+#endif
     if (element != element_f32) {
         const vec4 low = vkrope_widen(element, w.a & 0xffffu);
         const vec4 high = vkrope_widen(element, w.a >> 16);
@@ -74,6 +110,13 @@ Unit vkrope_decode(uint element, Words w) {
 
 Words vkrope_encode(uint element, Unit u) {
     Words w = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
+#ifdef VKROPE_CONVERSION
+    if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
+        w = Words(uvec4(vkrope_narrow_halves(u.a.xy), vkrope_narrow_halves(u.a.zw), vkrope_narrow_halves(u.b.xy),
+                        vkrope_narrow_halves(u.b.zw)),
+                  uvec4(0));
+    } else
+#endif
     if (element != element_f32) {
         const uvec4 low = vkrope_narrow(element, vec4(u.a.xz, u.b.xz));
         const uvec4 high = vkrope_narrow(element, vec4(u.a.yw, u.b.yw));

@@ -24,7 +24,7 @@ VKROPE_CONSTANT binding_index_b = 5;    // slots: destination rows of K; offsets
 VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs, or cos
 VKROPE_CONSTANT binding_table_sin = 7;  // sin of a table in two parts
 VKROPE_CONSTANT binding_status = 8;     // counter of tokens whose position or slot is outside
-VKROPE_CONSTANT binding_uniforms = 9;   // reserved: per-model numbers
+VKROPE_CONSTANT binding_uniforms = 9;   // numbers of a model, of which angles are computed
 VKROPE_CONSTANT binding_texture = 10;   // angle rows
 VKROPE_CONSTANT binding_count = 11;
 
@@ -57,7 +57,8 @@ VKROPE_CONSTANT constant_leftover_axis = 30;
 VKROPE_CONSTANT constant_sections = 31;         // pairs of sections 0 to 7
 VKROPE_CONSTANT constant_tensors = 39;          // 2: Q and K; 1: one tensor, first
 VKROPE_CONSTANT constant_counter = 40;          // 1: tokens whose position or slot is outside may be counted
-VKROPE_CONSTANT constant_count = 41;
+VKROPE_CONSTANT constant_conversion = 41;       // conversion_*
+VKROPE_CONSTANT constant_count = 42;
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
 
@@ -68,16 +69,29 @@ VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
 
+// Between f16 and f32: by integers; by OpFConvert under RoundingModeRTE 16, but for subnormal halves; under DenormPreserve 16 too, all.
+VKROPE_CONSTANT conversion_integer = 0;
+VKROPE_CONSTANT conversion_normals = 1;
+VKROPE_CONSTANT conversion_native = 2;
+
 VKROPE_CONSTANT positions_implicit = 0;
 VKROPE_CONSTANT positions_ids = 1;  // one a token, or one a token and axis
 
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
 
-// Where cos and sin come from: rows by |position| in a texture, or in a buffer of f32 pairs; or apart in buffers, by position.
+// Where cos and sin come from: rows by |position| in a texture, or by its two digits; computed; rows by |position| in a buffer of f32
+// pairs; or apart in buffers, by position.
 VKROPE_CONSTANT angles_texture = 0;
-VKROPE_CONSTANT angles_pairs = 1;
-VKROPE_CONSTANT angles_apart = 2;  // plus element_*
+VKROPE_CONSTANT angles_factored = 1;
+VKROPE_CONSTANT angles_computed = 2;
+VKROPE_CONSTANT angles_pairs = 3;
+VKROPE_CONSTANT angles_apart = 4;  // plus element_*
+
+// Factored: bits of the fine digit. Rows of the coarse one come first, as many as table_rows needs.
+VKROPE_CONSTANT fine_digit_bits = 11;
+// Computed: vec4s before the fractions, of which each holds two: low, high, low, high.
+VKROPE_CONSTANT turn_header_vec4s = 2;
 
 // How a buffer is accessed: the widest that the layout of every tensor of a call allows.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
@@ -139,6 +153,17 @@ struct PositionPush {
 };
 
 #ifdef __cplusplus
+// Rows by the coarse digit, and all rows, of a factored table for so many positions.
+constexpr std::uint64_t coarse_rows(std::uint64_t positions) {
+    return (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
+}
+constexpr std::uint64_t factored_rows(std::uint64_t positions) {
+    return coarse_rows(positions) + (positions >> fine_digit_bits == 0 ? positions : 1u << fine_digit_bits);
+}
+// Bytes of the numbers from which the angles of so many pairs are computed.
+constexpr std::uint64_t turn_bytes(std::uint64_t pairs) {
+    return 16 * (turn_header_vec4s + (pairs + 1) / 2);
+}
 static_assert(sizeof(PositionPush) == 32);
 static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 124);
 }  // namespace vkrope::shader

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
 #extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "interface.h"
 
@@ -44,6 +45,7 @@ layout(constant_id = constant_window_at + 3) const uint window_at_3 = 0;
 layout(constant_id = constant_angles) const uint angles = 0;
 layout(constant_id = constant_tensors) const uint tensors = 2;
 layout(constant_id = constant_counter) const uint counter = 1;
+layout(constant_id = constant_conversion) const uint conversion = 0;
 layout(constant_id = constant_axes) const uint axes = 0;
 layout(constant_id = constant_section_order) const uint section_order = 0;
 layout(constant_id = constant_leftover_axis) const uint leftover_axis = 0;
@@ -74,12 +76,16 @@ layout(set = 0, binding = binding_status, std430) buffer Status { uint status[];
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 layout(set = 0, binding = binding_table, std430) readonly buffer Table { uint table[]; };
 layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { uint table_sin[]; };
+layout(set = 0, binding = binding_uniforms, std140) uniform Turns { uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2]; };
 #define VKROPE_ANGLE_TEXTURE angle_texture
 #define VKROPE_ANGLE_WORD(index) table[index]
 #define VKROPE_SIN_WORD(index) table_sin[index]
+#define VKROPE_TURN_WORDS(index) turns[index]
+#define VKROPE_CONVERSION conversion
 
 #include "element.glsl"
 #include "pairing.glsl"
+#include "turns.glsl"
 #include "angles.glsl"
 
 // Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.
@@ -197,7 +203,7 @@ void store(bool second, uint at, Words w) {
 
 // ---- One step: two units of a row, the same in every head ----
 
-// Where an angle is read: the row of the table, and whether sin changes its sign.
+// Where an angle is read: the position, or its magnitude, and whether sin changes its sign.
 struct Angle {
     uint row;
     bool flip;
@@ -297,22 +303,15 @@ uint axis_of(uint pair) {
     return axis;
 }
 
-// cos and sin of one pair. A row that the table does not have is not read.
-vec2 angle_of(bool covered, Angle angle, uint pair) {
+// cos and sin of the n pairs from `pair` on, which one angle turns. A row that the table does not have is not read.
+void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
     const uint row = covered ? angle.row : 0;
-    vec2 value;
-    if (angles == angles_texture) value = vkrope_texture_angle(row, pair, push.table_stride, push.table_texels);
-    else if (angles == angles_pairs) value = vkrope_angle((push.offsets >> 24) + row * push.table_stride + 2 * pair);
-    else value = vkrope_angle_apart(angles - angles_apart, push.offsets >> 24, push.table_texels, row * push.table_stride + pair);
-    if (angle.flip) value.y = uintBitsToFloat(floatBitsToUint(value.y) ^ 0x80000000u);
-    return value;
-}
-
-// cos and sin of the pairs [pair, pair + unit_elements), which one angle turns.
-void unit_angles(bool covered, Angle angle, uint pair, out Unit c, out Unit s) {
-    const uint row = covered ? angle.row : 0;
-    if (angles == angles_texture) vkrope_texture_angles(row, pair, unit_elements, push.table_stride, push.table_texels, c, s);
-    else vkrope_buffer_angles((push.offsets >> 24) + row * push.table_stride, pair, unit_elements, c, s);
+    if (angles == angles_texture) vkrope_texture_angles(row, pair, n, push.table_stride, push.table_texels, c, s);
+    else if (angles == angles_factored)
+        vkrope_factored_angles(row, push.table_rows, pair, n, push.table_stride, push.table_texels, c, s);
+    else if (angles == angles_computed) vkrope_computed_angles(row, pair, n, c, s);
+    else if (angles == angles_pairs) vkrope_buffer_angles((push.offsets >> 24) + row * push.table_stride, pair, n, c, s);
+    else vkrope_angle_apart(angles - angles_apart, push.offsets >> 24, push.table_texels, row * push.table_stride + pair, c, s);
     s = vkrope_flip(s, angle.flip);
 }
 
@@ -321,19 +320,21 @@ void angles_of(Token token, uint pair, out Unit c, out Unit s) {
     if (one_angle_a_unit()) {
         Angle angle = token.angle;
         if (axes != 0) angle = axis_angles[axis_of(pair)];
-        unit_angles(token.covered, angle, pair, c, s);
+        pairs_angles(token.covered, angle, pair, unit_elements, c, s);
     } else {
-        vec2 each[8];
+        float cosines[8], sines[8];
         for (uint i = 0; i < 8; ++i) {
-            each[i] = vec2(0);
+            cosines[i] = sines[i] = 0;
             if (i < unit_elements) {
                 Angle angle = token.angle;
                 if (axes != 0) angle = axis_angles[axis_of(pair + i)];
-                each[i] = angle_of(token.covered, angle, pair + i);
+                pairs_angles(token.covered, angle, pair + i, 1, c, s);
+                cosines[i] = c.a.x;
+                sines[i] = s.a.x;
             }
         }
-        c = Unit(vec4(each[0].x, each[1].x, each[2].x, each[3].x), vec4(each[4].x, each[5].x, each[6].x, each[7].x));
-        s = Unit(vec4(each[0].y, each[1].y, each[2].y, each[3].y), vec4(each[4].y, each[5].y, each[6].y, each[7].y));
+        c = Unit(vec4(cosines[0], cosines[1], cosines[2], cosines[3]), vec4(cosines[4], cosines[5], cosines[6], cosines[7]));
+        s = Unit(vec4(sines[0], sines[1], sines[2], sines[3]), vec4(sines[4], sines[5], sines[6], sines[7]));
     }
 }
 

@@ -21,6 +21,7 @@ static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
 static_assert(VKROPE_ANGLES_DIRECT_BUFFER == int(AngleSource::direct_buffer));
 static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_texture));
 static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
+static_assert(VKROPE_ANGLE_PRODUCT_FLOAT32 == int(AngleProduct::float32));
 
 // Runs `scale` on the caller's frequencies, which change only if it succeeds.
 template <class Scale>
@@ -65,6 +66,7 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.attention_factor = or_one(info.attention_factor);
     rotation.softmax_scale = or_one(info.softmax_scale);
     rotation.max_position = info.max_position;
+    rotation.product = AngleProduct(info.product);
     rotation.rotates = !info.unrotated;
     if (info.rope_type) rotation.rope_type = info.rope_type;
     rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
@@ -84,6 +86,7 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.attention_factor = rotation.of.attention_factor;
     info.softmax_scale = rotation.of.softmax_scale;
     info.max_position = rotation.of.max_position;
+    info.product = vkrope_angle_product(rotation.of.product);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();
     info.warning_count = rotation.warnings.size();

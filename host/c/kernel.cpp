@@ -23,6 +23,8 @@ static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) && VKROPE_GAIN_DIVIDE_OUT == i
 static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == int(Mapping::cpu));
 static_assert(VKROPE_PAIRING_OUT_HALF_SPLIT == 1 + int(Pairing::half_split));
 static_assert(VKROPE_PAIRING_OUT_INTERLEAVED == 1 + int(Pairing::interleaved));
+static_assert(VKROPE_CONVERSION_INTEGER == int(Conversion::integer));
+static_assert(VKROPE_ENABLED_FLOAT_CONTROLS == int(float_controls) && VKROPE_ENABLED_SHADER_FLOAT16 == int(shader_float16));
 static_assert(VKROPE_BROADCAST == broadcast);
 
 const Kernel* unwrap(const vkrope_kernel* kernel) {
@@ -61,10 +63,10 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
     if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
-    if (c.reserved != 0) return error(Code::invalid_argument, "info.reserved is %u: it must be 0", c.reserved);
     info.pairing = Pairing(c.pairing);
     info.rotary_dim = c.rotary_dim;
     info.angles = AngleSource(c.angles);
+    info.conversion = Conversion(c.conversion);
     info.positions = PositionSource(c.positions);
     info.mapping = Mapping(c.mapping);
     if (c.pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(c.pairing_out - 1);
@@ -174,6 +176,7 @@ vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice phys
         static_assert(std::size(c.optional_extensions) == std::size(Requirements{}.optional_extensions));
         c.api_version = asked->api_version;
         c.enabled = asked->enabled;
+        c.offers_shader_float16 = asked->offers_shader_float16;
         c.optional_extension_count = asked->optional_extension_count;
         std::copy(std::begin(asked->optional_extensions), std::end(asked->optional_extensions), c.optional_extensions);
         return write(c, "requirements", requirements);

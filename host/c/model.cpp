@@ -37,3 +37,30 @@ vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, con
         return {};
     });
 }
+
+vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user, const vkrope_model_query* query,
+                                        vkrope_rotation** rotation, vkrope_error* error) {
+    return making(rotation, "rotation", error, [&]() -> Status {
+        if (!read) return vkrope::error(Code::invalid_argument, "read is null");
+        ModelQuery asked;
+        if (Status s = read_query(query, asked); !s) return s;
+        const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) { return read(user, offset, to, bytes); };
+        Result<Rotation> imported = from_gguf(file_bytes, bound, asked);
+        if (!imported) return imported.status;
+        *rotation = wrap(std::move(imported.value)).release();
+        return {};
+    });
+}
+
+vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query, vkrope_rotation** rotation,
+                                             vkrope_error* error) {
+    return making(rotation, "rotation", error, [&]() -> Status {
+        if (Status s = not_null(path, "path"); !s) return s;
+        ModelQuery asked;
+        if (Status s = read_query(query, asked); !s) return s;
+        Result<Rotation> imported = from_gguf_file(path, asked);
+        if (!imported) return imported.status;
+        *rotation = wrap(std::move(imported.value)).release();
+        return {};
+    });
+}

@@ -79,6 +79,7 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     shape.first_position = c.first_position;
     shape.angles = AngleSource(c.angles);
     shape.mapping = Mapping(c.mapping);
+    shape.conversion = Conversion(c.conversion);
     shape.in_place = c.in_place;
     return {};
 }

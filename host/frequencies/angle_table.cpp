@@ -8,6 +8,7 @@
 
 #include "frequencies/limits.hpp"
 #include "frequencies/table_entry.hpp"
+#include "interface.h"
 #include "status.hpp"
 #include "vkrope/frequencies.hpp"
 
@@ -45,6 +46,20 @@ Status check(const Rotation& rotation) noexcept {
     return {};
 }
 
+std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
+    return plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows) : plan.rows;
+}
+
+Status check_product(const Rotation& rotation, AngleSource source) noexcept {
+    const bool direct = source == AngleSource::direct_texture || source == AngleSource::direct_buffer;
+    if (rotation.product == AngleProduct::exact || (rotation.product == AngleProduct::float32 && direct)) return {};
+    if (rotation.product > AngleProduct::float32) {
+        return error(Code::invalid_argument, "rotation.product is %u: must be an AngleProduct", unsigned(rotation.product));
+    }
+    return error(Code::invalid_argument, "rotation.product is float32: source must be direct_texture or direct_buffer, it is %u",
+                 unsigned(source));
+}
+
 struct TextureShape {
     std::uint64_t width = 0;
     std::uint32_t height = 0;
@@ -55,15 +70,16 @@ struct TextureShape {
 /// Rows run down; past 2^fold_log2 of them they continue in the next column.
 TextureShape texture_shape(const AnglePlan& plan) noexcept {
     const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
-    const std::uint64_t columns = (plan.rows + rows_per_column - 1) >> plan.fold_log2;
-    return {columns * plan.row_texels, columns == 1 ? plan.rows : std::uint32_t(rows_per_column)};
+    const std::uint64_t rows = texture_rows(plan), columns = (rows + rows_per_column - 1) >> plan.fold_log2;
+    return {columns * plan.row_texels, std::uint32_t(columns == 1 ? rows : rows_per_column)};
 }
 
 Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (max_image_side == 0) {
         return error(Code::invalid_argument, "max_image_side is 0: must be the device's maxImageDimension2D");
     }
-    const std::uint64_t rows_per_column = std::min<std::uint64_t>(std::bit_floor(max_image_side), std::bit_ceil(plan.rows));
+    const std::uint64_t rows_per_column =
+        std::min<std::uint64_t>(std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
     plan.fold_log2 = std::uint32_t(std::countr_zero(rows_per_column));
     plan.row_texels = (plan.pairs + 1) / 2;
     const TextureShape shape = texture_shape(plan);
@@ -97,15 +113,32 @@ Status plan_buffer(AnglePlan& plan) noexcept {
     return {};
 }
 
+Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+    if (plan.rows > max_factored_positions) {
+        return error(Code::limit_exceeded, "max_position is %u: a factored table reaches to %llu, computed angles to every int32",
+                     plan.rows, ull{max_factored_positions});
+    }
+    return plan_texture(plan, max_image_side);
+}
+
+void plan_turns(AnglePlan& plan) noexcept {
+    plan.rows = std::uint32_t(max_positions) + 1;  // -2^31 too
+    plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
+    plan.bytes = std::size_t(shader::turn_bytes(plan.pairs));
+}
+
 /// Whether the numbers of a plan agree with each other, so that following it stays inside plan.bytes.
 bool consistent(const AnglePlan& plan) noexcept {
+    if (plan.source == AngleSource::computed) {
+        return plan.bytes == shader::turn_bytes(plan.pairs);
+    }
     if (plan.rows == 0 || plan.rows > max_positions) {
         return false;
     }
     if (plan.source == AngleSource::direct_buffer) {
         return plan.bytes == buffer_bytes(plan);
     }
-    if (plan.source == AngleSource::caller_buffer) {
+    if (plan.source == AngleSource::factored_texture && plan.rows > max_factored_positions) {
         return false;
     }
     if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
@@ -124,9 +157,12 @@ class RowWriter {
         }
     }
 
-    void row(std::uint64_t position) noexcept {
+    void row(std::uint64_t position) noexcept { row(position, rotation_.attention_factor); }
+
+    void row(std::uint64_t position, double factor) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
-            const CosSin entry = table_entry(position * fraction(j), rotation_.attention_factor);
+            const CosSin entry = rotation_.product == AngleProduct::exact ? table_entry(position * fraction(j), factor)
+                                                                          : float32_entry(position, rotation_.inv_freq[j], factor);
             *next_++ = entry.cos;
             *next_++ = entry.sin;
         }
@@ -144,19 +180,48 @@ class RowWriter {
     std::array<std::uint64_t, 256> fractions_ = {};  // of the first pairs: enough for head_dim 512, small enough for any stack
 };
 
+void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writer) noexcept {
+    if (plan.source == AngleSource::direct_texture) {
+        writer.row(row);
+    } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows); row < coarse) {
+        writer.row(row << shader::fine_digit_bits, 1);
+    } else {
+        writer.row(row - coarse);
+    }
+}
+
 void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& writer) noexcept {
     const std::size_t row_floats = std::size_t{plan.row_texels} * 4;
     const std::size_t padding = row_floats - std::size_t{plan.pairs} * 2;
     const std::uint32_t columns = plan.extent.width / plan.row_texels;
     for (std::uint64_t column = 0; column < columns; ++column) {
-        const std::uint64_t position = (column << plan.fold_log2) + line;
-        if (position < plan.rows) {
-            writer.row(position);
+        const std::uint64_t row = (column << plan.fold_log2) + line;
+        if (row < texture_rows(plan)) {
+            write_texture_row(plan, row, writer);
             writer.zeros(padding);
         } else {
             writer.zeros(row_floats);
         }
     }
+}
+
+/// What vkrope_turn of shaders/turns.glsl takes: VkropeTurnFactor, from radians_high on, and then a's parts; fractions of a turn.
+void write_turns(const Rotation& rotation, void* memory) noexcept {
+    auto* next = static_cast<std::uint32_t*>(memory);
+    const double factor = rotation.attention_factor, radians = factor * 0x1.921fb54442d18p-18;  // 2 pi / 2^20
+    int exponent = 0;
+    const double leading = std::trunc(std::ldexp(std::frexp(radians, &exponent), 7));  // 7 bits
+    const float high = std::ldexp(float(leading), exponent - 7), rounded = float(factor);
+    const float header[] = {
+        high, float(radians - double(high)), float(radians / 4096), 0, rounded, float(factor - double(rounded)), 0, 0};
+    static_assert(sizeof header == 16 * shader::turn_header_vec4s);
+    for (const float number : header) *next++ = std::bit_cast<std::uint32_t>(number);
+    for (const double inv_freq : rotation.inv_freq) {
+        const std::uint64_t fraction = turn_fraction(inv_freq);
+        *next++ = std::uint32_t(fraction);
+        *next++ = std::uint32_t(fraction >> 32);
+    }
+    if (rotation.inv_freq.size() % 2 != 0) std::fill_n(next, 2, 0u);
 }
 
 }  // namespace
@@ -166,9 +231,15 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     if (Status status = check(rotation); !status) {
         return {status, {}};
     }
-    if (max_position == 0 || max_position > max_positions) {
-        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu", ull{max_position}, ull{max_positions}),
-                {}};
+    if (source == AngleSource::by_default) {
+        source = default_angles(rotation.product, max_position);
+    }
+    const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
+    if (max_position == 0 || max_position > most) {
+        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu", ull{max_position}, ull{most}), {}};
+    }
+    if (Status status = check_product(rotation, source); !status) {
+        return {status, {}};
     }
     AnglePlan plan;
     plan.source = source;
@@ -179,11 +250,8 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     switch (source) {
         case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
         case AngleSource::direct_buffer: status = plan_buffer(plan); break;
-        case AngleSource::factored_texture:
-        case AngleSource::computed:
-            status =
-                error(Code::not_supported, "source is %u: factored and computed angles are not supported yet", unsigned(source));
-            break;
+        case AngleSource::factored_texture: status = plan_factored(plan, max_image_side); break;
+        case AngleSource::computed: plan_turns(plan); break;
         case AngleSource::caller_buffer:
             status = error(Code::invalid_argument,
                            "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own");
@@ -224,6 +292,9 @@ Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, st
 }
 
 AngleLines angle_lines(const AnglePlan& plan) noexcept {
+    if (plan.source == AngleSource::computed) {
+        return {1, plan.bytes};
+    }
     if (plan.source == AngleSource::direct_buffer) {
         return {plan.rows, std::size_t{plan.pairs} * pair_bytes};
     }
@@ -239,8 +310,11 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     if (Status status = check(rotation); !status) {
         return status;
     }
-    if (plan.source != AngleSource::direct_texture && plan.source != AngleSource::direct_buffer) {
-        return error(Code::invalid_argument, "plan.source is %u: must be an AngleSource", unsigned(plan.source));
+    if (plan.source == AngleSource::by_default || plan.source >= AngleSource::caller_buffer) {
+        return error(Code::invalid_argument, "plan.source is %u: must be as plan_angles gave it", unsigned(plan.source));
+    }
+    if (Status status = check_product(rotation, plan.source); !status) {
+        return status;
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
         return error(Code::invalid_argument, "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u", plan.pairs,
@@ -261,12 +335,16 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     if (bytes < needed) {
         return error(Code::invalid_argument, "bytes is %llu: must be at least %llu for %u lines", ull{bytes}, ull{needed}, lines);
     }
+    if (plan.source == AngleSource::computed) {
+        if (lines != 0) write_turns(rotation, memory);
+        return {};
+    }
     RowWriter writer(rotation, memory);
     for (std::uint32_t line = first_line; line < first_line + lines; ++line) {
-        if (plan.source == AngleSource::direct_texture) {
-            fill_texture_line(plan, line, writer);
-        } else {
+        if (plan.source == AngleSource::direct_buffer) {
             writer.row(line);
+        } else {
+            fill_texture_line(plan, line, writer);
         }
     }
     return {};

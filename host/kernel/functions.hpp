@@ -9,7 +9,9 @@ namespace vkrope {
 
 #define VKROPE_INSTANCE_FUNCTIONS(X)        \
     X(vkEnumerateDeviceExtensionProperties) \
+    X(vkGetPhysicalDeviceFeatures2)         \
     X(vkGetPhysicalDeviceProperties)        \
+    X(vkGetPhysicalDeviceProperties2)       \
     X(vkGetDeviceProcAddr)
 
 #define VKROPE_DEVICE_FUNCTIONS(X)  \

@@ -24,6 +24,16 @@ const char* access_name(std::uint32_t access) {
                                            : "vkrope, narrow access";
 }
 
+std::uint32_t angles_of(const KernelInfo& info) {
+    switch (info.angles) {
+        case AngleSource::direct_texture: return shader::angles_texture;
+        case AngleSource::computed: return shader::angles_computed;
+        case AngleSource::direct_buffer: return shader::angles_pairs;
+        case AngleSource::caller_buffer: return shader::angles_apart + std::uint32_t(info.table);
+        default: return shader::angles_factored;
+    }
+}
+
 struct Constants {
     std::uint32_t values[shader::constant_count];
 };
@@ -53,11 +63,10 @@ Constants constants_of(const Kernel& kernel, const KernelInfo& info, const Varia
     value[shader::constant_pairing_out] = std::uint32_t(info.pairing_out.value_or(info.pairing));
     value[shader::constant_scatter] = info.scatter_k;
     static_assert(shader::most_windows == max_windows);
-    value[shader::constant_angles] = info.angles == AngleSource::direct_texture  ? shader::angles_texture
-                                     : info.angles == AngleSource::direct_buffer ? shader::angles_pairs
-                                                                                 : shader::angles_apart + std::uint32_t(info.table);
+    value[shader::constant_angles] = angles_of(info);
     value[shader::constant_tensors] = kernel.lean ? 1 : 2;
     value[shader::constant_counter] = kernel.module->counts;
+    value[shader::constant_conversion] = kernel.conversion;
     value[shader::constant_axes] = info.sections.axes;
     value[shader::constant_section_order] = std::uint32_t(info.sections.order);
     value[shader::constant_leftover_axis] = info.sections.leftover_axis;
@@ -112,14 +121,34 @@ Status create_pipelines(Kernel& kernel) {
         const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
         Pipeline& pipeline = kernel.pipelines[i];
         const Constants constants = constants_of(kernel, of_k ? kernel.k.info : kernel.q.info, pipeline.variant);
-        const Status made = create_pipeline(kernel, words.value, constants.values, shader::constant_count,
+        const std::uint32_t modes = kernel.conversion == shader::conversion_integer ? kernel.modes : kernel.float16_modes;
+        const Status made = create_pipeline(kernel, words.value, constants.values, shader::constant_count, modes,
                                             access_name(pipeline.variant.access), pipeline.handle);
         if (!made) return made;
     }
     return {};
 }
 
+bool has_f16(const Width& width) {
+    return width.head_dim != 0 && (width.in == Element::f16 || width.out == Element::f16);
+}
+
+Status choose_conversion(Kernel& kernel) {
+    const bool possible = kernel.float16_modes != 0;
+    if (kernel.info.conversion == Conversion::native && !possible) {
+        return error(Code::not_supported,
+                     "conversion is native: it needs Enabled::float_controls and shader_float16, and a device with "
+                     "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
+    }
+    const bool by_itself = kernel.info.conversion == Conversion::by_device && possible && !kernel.cpu_device;
+    if ((kernel.info.conversion != Conversion::native && !by_itself) || !(has_f16(kernel.info.q) || has_f16(kernel.info.k)))
+        return {};
+    kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native : shader::conversion_normals;
+    return {};
+}
+
 Status build(Kernel& kernel) {
+    if (Status s = choose_conversion(kernel); !s) return s;
     kernel.module = &wide_module(kernel.info.angles);
     kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
     if (kernel.lean) {
@@ -131,6 +160,14 @@ Status build(Kernel& kernel) {
                          kernel.max_storage_buffers);
         }
         kernel.module = lean;
+    }
+    const std::uint64_t turns = shader::turn_bytes(kernel.info.rotary_dim / 2);
+    if (kernel.info.angles == AngleSource::computed && turns > kernel.storage_limits.uniform_range) {
+        return error(Code::limit_exceeded,
+                     "angles: computed for rotary_dim %u takes a uniform buffer of %llu bytes, the device allows %llu "
+                     "(maxUniformBufferRange)",
+                     kernel.info.rotary_dim, static_cast<unsigned long long>(turns),
+                     static_cast<unsigned long long>(kernel.storage_limits.uniform_range));
     }
     make_parts(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device));
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
@@ -161,11 +198,24 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     if (!offered) return {error(Code::out_of_host_memory, "no memory for the names of %u extensions", count), {}};
     result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (std::strcmp(offered[i].extensionName, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) continue;
-        needs.optional_extensions[needs.optional_extension_count++] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME;
-        needs.enabled |= push_descriptor;
-        break;
+    const auto add_if_offered = [&](const char* name) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (std::strcmp(offered[i].extensionName, name) != 0) continue;
+            needs.optional_extensions[needs.optional_extension_count++] = name;
+            return true;
+        }
+        return false;
+    };
+    if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) needs.enabled |= push_descriptor;
+    if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) needs.enabled |= float_controls;
+    if (add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) {
+        VkPhysicalDeviceShaderFloat16Int8Features half = {};
+        half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+        VkPhysicalDeviceFeatures2 features = {};
+        features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        features.pNext = &half;
+        vk->vkGetPhysicalDeviceFeatures2(physical, &features);
+        needs.offers_shader_float16 = half.shaderFloat16 == VK_TRUE;
     }
     return {{}, needs};
 }
@@ -179,6 +229,7 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
         return {s, nullptr};
     }
     kernel->info = info;
+    if (info.angles == AngleSource::by_default) kernel->info.angles = AngleSource::factored_texture;
     const Status status = build(*kernel);
     if (!status) {
         destroy(kernel);

@@ -23,8 +23,9 @@ struct Part {
 
 struct Kernel : Program {
     KernelInfo info;
-    bool lean = false;  ///< Q and K are parts of their own
-    Part q, k;          ///< not lean: q serves both
+    bool lean = false;             ///< Q and K are parts of their own
+    std::uint32_t conversion = 0;  ///< shader::conversion_*
+    Part q, k;                     ///< not lean: q serves both
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;
 };

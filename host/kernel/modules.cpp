@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/modules.hpp"
 
+#include <iterator>
+
 #include "interface.h"
 
 namespace vkrope {
@@ -21,10 +23,13 @@ constexpr Binding ids = {shader::binding_index_a, storage}, slots = {shader::bin
                   status = {shader::binding_status, storage};
 constexpr Binding table = {shader::binding_table, storage}, table_sin = {shader::binding_table_sin, storage};
 constexpr Binding texture = {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE};
+constexpr Binding turns = {shader::binding_uniforms, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER};
 
 // What rope.comp still binds once it has been specialised and pruned.
 constexpr Binding texture_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, texture};
 constexpr Binding texture_lean[] = {first_in, first_out, ids, status, texture};
+constexpr Binding turns_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, turns};
+constexpr Binding turns_lean[] = {first_in, first_out, ids, status, turns};
 constexpr Binding pairs_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table};
 constexpr Binding pairs_lean[] = {first_in, first_out, ids, table};
 constexpr Binding apart_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table, table_sin};
@@ -42,26 +47,30 @@ constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bin
 }
 
 constexpr Module positions = module(positions_words, positions_all);
-constexpr Module wide[] = {module(rope_words, texture_wide), module(rope_words, pairs_wide), module(rope_words, apart_wide)};
-constexpr Module lean[] = {module(rope_words, texture_lean), module(rope_words, pairs_lean)};
-static_assert(lean[0].storage_buffers <= 4 && lean[1].storage_buffers <= 4 && positions.storage_buffers <= 4);
+constexpr Module wide[] = {module(rope_words, texture_wide), module(rope_words, turns_wide), module(rope_words, pairs_wide),
+                           module(rope_words, apart_wide)};
+constexpr Module lean[] = {module(rope_words, texture_lean), module(rope_words, turns_lean), module(rope_words, pairs_lean)};
+static_assert(lean[0].storage_buffers <= 4 && lean[1].storage_buffers <= 4 && lean[2].storage_buffers <= 4 &&
+              positions.storage_buffers <= 4);
+
+std::size_t index_of(AngleSource angles) noexcept {
+    switch (angles) {
+        case AngleSource::computed: return 1;
+        case AngleSource::direct_buffer: return 2;
+        case AngleSource::caller_buffer: return 3;
+        default: return 0;
+    }
+}
 
 }  // namespace
 
 const Module& wide_module(AngleSource angles) noexcept {
-    switch (angles) {
-        case AngleSource::direct_texture: return wide[0];
-        case AngleSource::direct_buffer: return wide[1];
-        default: return wide[2];
-    }
+    return wide[index_of(angles)];
 }
 
 const Module* lean_module(AngleSource angles) noexcept {
-    switch (angles) {
-        case AngleSource::direct_texture: return &lean[0];
-        case AngleSource::direct_buffer: return &lean[1];
-        default: return nullptr;
-    }
+    const std::size_t index = index_of(angles);
+    return index < std::size(lean) ? &lean[index] : nullptr;
 }
 
 const Module& position_module() noexcept {

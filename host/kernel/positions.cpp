@@ -138,7 +138,7 @@ Status build(PositionKernel& kernel) {
     if (!words) return words.status;
     if (Status s = create_layouts(kernel, sizeof(shader::PositionPush)); !s) return s;
     static_assert(shader::constant_workgroup_size == 0);
-    return create_pipeline(kernel, words.value, &kernel.variant.workgroup_size, 1, "vkrope, positions", kernel.pipeline);
+    return create_pipeline(kernel, words.value, &kernel.variant.workgroup_size, 1, 0, "vkrope, positions", kernel.pipeline);
 }
 
 }  // namespace

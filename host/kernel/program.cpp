@@ -31,6 +31,35 @@ Status create_module(const Program& program, const Spirv& words, VkShaderModule&
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
 }
 
+// Which float modes the device has, alone and for both widths together.
+void read_modes(Program& program, const InstanceFunctions& instance) {
+    VkPhysicalDeviceFloatControlsProperties offered = {};
+    offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+    VkPhysicalDeviceProperties2 properties = {};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &offered;
+    instance.vkGetPhysicalDeviceProperties2(program.device.physical, &properties);
+    const auto bit = [](VkBool32 has, FloatMode mode) { return has ? std::uint32_t{mode} : 0u; };
+    std::uint32_t round =
+        bit(offered.shaderRoundingModeRTEFloat16, round_to_even_16) | bit(offered.shaderRoundingModeRTEFloat32, round_to_even_32);
+    std::uint32_t denorm =
+        bit(offered.shaderDenormPreserveFloat16, denorm_preserve_16) | bit(offered.shaderDenormPreserveFloat32, denorm_preserve_32);
+    const std::uint32_t keep = bit(offered.shaderSignedZeroInfNanPreserveFloat16, keep_zero_inf_nan_16) |
+                               bit(offered.shaderSignedZeroInfNanPreserveFloat32, keep_zero_inf_nan_32);
+    program.modes = (round | denorm | keep) & (round_to_even_32 | denorm_preserve_32 | keep_zero_inf_nan_32);
+    // Where the widths are not independent a mode is declared for both or for none.
+    if (offered.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
+        round != (round_to_even_16 | round_to_even_32)) {
+        round = 0;
+    }
+    if (offered.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
+        denorm != (denorm_preserve_16 | denorm_preserve_32)) {
+        denorm = 0;
+    }
+    const bool rounds = (round & round_to_even_16) && (keep & keep_zero_inf_nan_16);
+    if (rounds && (program.device.enabled & shader_float16)) program.float16_modes = round | denorm | keep;
+}
+
 }  // namespace
 
 Status validate(const DeviceRef& device) noexcept {
@@ -38,7 +67,7 @@ Status validate(const DeviceRef& device) noexcept {
     if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
     if (!device.device) return error(Code::invalid_argument, "device.device is null");
     if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
-    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils}) {
+    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
         return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
     }
     return {};
@@ -57,9 +86,11 @@ Status borrow(Program& program, const DeviceRef& device) {
     std::memcpy(program.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
     program.dispatch_limits.workgroup_invocations =
         std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
-    program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange};
+    program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange,
+                              limits.minUniformBufferOffsetAlignment, limits.maxUniformBufferRange};
     program.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
     program.cpu_device = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    if (device.enabled & float_controls) read_modes(program, instance.value);
     return {};
 }
 
@@ -93,13 +124,15 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
 }
 
 Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
-                       const char* name, VkPipeline& pipeline) {
+                       std::uint32_t modes, const char* name, VkPipeline& pipeline) {
     const Result<Spirv> specialised = specialize(words.words.get(), words.count, constants, constant_count);
     if (!specialised) return specialised.status;
     const Result<Spirv> pruned = prune(specialised.value);
     if (!pruned) return pruned.status;
+    const Result<Spirv> complete = with_modes(pruned.value, modes);
+    if (!complete) return complete.status;
     VkShaderModule module = VK_NULL_HANDLE;
-    if (Status s = create_module(program, pruned.value, module); !s) return s;
+    if (Status s = create_module(program, complete.value, module); !s) return s;
     VkComputePipelineCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;

@@ -18,6 +18,8 @@ struct Program {
     StorageLimits storage_limits;
     std::uint32_t max_storage_buffers = 0;
     bool cpu_device = false;
+    std::uint32_t modes = 0;          ///< FloatModes of modules without 16-bit floats
+    std::uint32_t float16_modes = 0;  ///< of modules with them; 0: 16-bit floats do not round as they have to
     const Module* module = nullptr;
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
@@ -32,9 +34,9 @@ Status borrow(Program& program, const DeviceRef& device);
 /// For program.module, with so many bytes of push constants.
 Status create_layouts(Program& program, std::uint32_t push_bytes);
 
-/// `words` with these specialisation constants as a pipeline, named so where debug utils are enabled.
+/// `words` with these specialisation constants and FloatModes as a pipeline, named so where debug utils are enabled.
 Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
-                       const char* name, VkPipeline& pipeline);
+                       std::uint32_t modes, const char* name, VkPipeline& pipeline);
 
 void destroy_layouts(Program& program) noexcept;
 

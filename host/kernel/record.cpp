@@ -23,7 +23,8 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
         case shader::binding_second_out: return or_else(of.k_out, out);
         case shader::binding_index_a: return or_else(of.ids, in);
         case shader::binding_index_b: return or_else(of.slots, in);
-        case shader::binding_table: return or_else(of.table, in);
+        case shader::binding_table:
+        case shader::binding_uniforms: return or_else(of.table, in);
         case shader::binding_table_sin: return or_else(of.table_sin, in);
         default: return or_else(of.status, out);
     }
@@ -52,7 +53,7 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
 
 Boundary boundary() noexcept {
     return {.stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-            .input_access = VK_ACCESS_SHADER_READ_BIT,
+            .input_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
             .output_access = VK_ACCESS_SHADER_WRITE_BIT,
             .in_place_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 }

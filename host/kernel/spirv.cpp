@@ -2,6 +2,8 @@
 #include "kernel/spirv.hpp"
 
 #include <cstring>
+#include <initializer_list>
+#include <iterator>
 #include <new>
 
 #include "kernel/spirv_evaluate.hpp"
@@ -13,6 +15,10 @@ namespace {
 
 // SPIR-V 1.3, sections 3.20 (decorations) and 3.32 (instructions).
 enum Op : std::uint32_t {
+    op_extension = 10,
+    op_entry_point = 15,
+    op_execution_mode = 16,
+    op_capability = 17,
     op_type_bool = 20,
     op_constant_true = 41,
     op_constant_false = 42,
@@ -141,6 +147,59 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     Specializer specializer(of_id.get(), spec_id.get(), values, value_count, result->words.get() + header_words);
     for (std::size_t at = header_words; at < count; at += words[at] >> 16) specializer.instruction(words + at, words[at] >> 16);
     result->count = header_words + specializer.written();
+    return result;
+}
+
+namespace {
+
+struct FloatControl {
+    std::uint32_t mode, capability, execution_mode, bits;
+};
+// SPV_KHR_float_controls.
+constexpr FloatControl float_controls[] = {{round_to_even_16, 4467, 4462, 16},     {round_to_even_32, 4467, 4462, 32},
+                                           {denorm_preserve_16, 4464, 4459, 16},   {denorm_preserve_32, 4464, 4459, 32},
+                                           {keep_zero_inf_nan_16, 4466, 4461, 16}, {keep_zero_inf_nan_32, 4466, 4461, 32}};
+
+constexpr char extension_name[24] = "SPV_KHR_float_controls";
+
+}  // namespace
+
+Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
+    Result<Spirv> result;
+    constexpr std::size_t extension_words = 1 + sizeof extension_name / 4, words_a_control = 2 + 4;
+    const std::size_t most = module.count + extension_words + std::size(float_controls) * words_a_control;
+    result->words.reset(new (std::nothrow) std::uint32_t[most]);
+    if (!result->words) {
+        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", most);
+        return result;
+    }
+    std::uint32_t* out = result->words.get();
+    const auto copy = [&](const std::uint32_t* words, std::size_t count) {
+        std::memcpy(out, words, count * sizeof *words);
+        out += count;
+    };
+    const auto put = [&](std::initializer_list<std::uint32_t> words) { copy(words.begin(), words.size()); };
+    copy(module.words.get(), header_words);
+    bool capabilities = modes != 0;  // that are still to come
+    for (std::size_t at = header_words; at < module.count; at += module.words[at] >> 16) {
+        const std::uint32_t* words = module.words.get() + at;
+        const std::uint32_t op = words[0] & 0xffff;
+        if (capabilities && op != op_capability) {
+            capabilities = false;
+            for (const FloatControl& control : float_controls) {
+                if (modes & control.mode) put({2u << 16 | op_capability, control.capability});
+            }
+            put({std::uint32_t(extension_words) << 16 | op_extension});
+            std::memcpy(out, extension_name, sizeof extension_name);
+            out += sizeof extension_name / 4;
+        }
+        copy(words, words[0] >> 16);
+        if (op != op_entry_point) continue;
+        for (const FloatControl& control : float_controls) {
+            if (modes & control.mode) put({4u << 16 | op_execution_mode, words[2], control.execution_mode, control.bits});
+        }
+    }
+    result->count = std::size_t(out - result->words.get());
     return result;
 }
 

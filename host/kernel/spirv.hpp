@@ -29,9 +29,25 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
                          std::uint32_t value_count) noexcept;
 
 /// A module without what constant conditions make unreachable: branches never taken, functions that nothing calls any more, and the
-/// decorations of both. What it bound is then no longer statically used, and needs no descriptor. Loops keep their conditions.
+/// decorations of both. What it bound is then no longer statically used, and needs no descriptor. Loops keep their conditions. Where
+/// no 16-bit float is left the capability for them goes too.
 ///
 /// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
+
+/// How the device has to do its arithmetic, of 16- and of 32-bit floats. Declared here because glslang keeps one mode of a kind.
+enum FloatMode : std::uint32_t {
+    round_to_even_16 = 1,
+    round_to_even_32 = 2,
+    denorm_preserve_16 = 4,
+    denorm_preserve_32 = 8,
+    keep_zero_inf_nan_16 = 16,
+    keep_zero_inf_nan_32 = 32,
+};
+
+/// A module that declares these modes as well: SPV_KHR_float_controls.
+///
+/// module  valid SPIR-V with one entry point
+Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept;
 
 }  // namespace vkrope

@@ -38,10 +38,11 @@ inline std::uint32_t operands_of(std::uint32_t op) noexcept {
     }
 }
 
-/// The result; not known where an operand is not, or a divisor is 0.
+/// The result; not known where an operand is not that matters, or a divisor is 0.
 inline Scalar evaluate(std::uint32_t op, const Scalar (&operand)[3]) noexcept {
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value, c = operand[2].value;
     if (count == 0) return {};
+    if (op == 167 && ((operand[0].known && !a) || (operand[1].known && !b))) return {true, 0};
     for (std::uint32_t i = 0; i < count; ++i) {
         if (!operand[i].known) return {};
     }

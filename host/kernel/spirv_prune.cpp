@@ -14,6 +14,9 @@ enum Op : std::uint32_t {
     op_name = 5,
     op_line = 8,
     op_entry_point = 15,
+    op_capability = 17,
+    op_type_float = 22,
+    op_type_vector = 23,
     op_constant_true = 41,
     op_constant_false = 42,
     op_constant = 43,
@@ -38,6 +41,7 @@ enum Op : std::uint32_t {
     op_no_line = 317,
 };
 constexpr std::size_t header_words = 5;
+constexpr std::uint32_t capability_float16 = 9;
 
 bool has_result(std::uint32_t op) noexcept {
     switch (op) {
@@ -62,6 +66,7 @@ struct Known {
     bool is_merge = false;          // a block where a construct that stays ends: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
     std::uint32_t only_target = 0;  // a block whose condition is known: the one that follows
+    bool is_float16 = false;        // the type, or a vector of it
 };
 
 struct Instruction {
@@ -135,6 +140,8 @@ class Pruner {
             case op_constant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
             case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
+            case op_type_float: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
+            case op_type_vector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
             case op_label: of_id_[i.words[1]].order = ++blocks_; return;
             default: break;
         }
@@ -190,6 +197,7 @@ class Pruner {
                 of_id_[i.words[2]].removed = true;
             return;
         }
+        if (i.length > 2 && has_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
         if (i.op == op_selection_merge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
         if (i.op == op_loop_merge) {
             of_id_[i.words[1]].is_merge = true;
@@ -229,6 +237,13 @@ class Pruner {
                     put({2u << 16 | op_branch, target});
                 return;
             case op_phi: return write_phi(i);
+            case op_capability:
+                if (i.words[1] != capability_float16 || uses_float16_) copy(i);
+                return;
+            case op_type_float:
+            case op_type_vector:
+                if (!of_id_[i.words[1]].is_float16 || uses_float16_) copy(i);
+                return;
             default: copy(i);
         }
     }
@@ -259,7 +274,7 @@ class Pruner {
     Known* of_id_;
     std::uint32_t* out_;
     std::size_t written_ = 0;
-    bool changed_ = false, in_function_ = false, first_block_ = false, selects_ = false;
+    bool changed_ = false, in_function_ = false, first_block_ = false, selects_ = false, uses_float16_ = false;
     std::uint32_t function_ = 0, block_ = 0, blocks_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "interface.h"
 #include "kernel/overlap.hpp"
 #include "kernel/program.hpp"
 #include "status.hpp"
@@ -278,6 +279,18 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
                  name, bound.range, limits.range);
 }
 
+// The numbers of computed angles.
+Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits, VkDescriptorBufferInfo& bound) noexcept {
+    const VkDescriptorBufferInfo& where = angles.buffer;
+    if (Status s = check_words(name, where, angles.plan->bytes); !s) return s;
+    bound = {where.buffer, where.offset, angles.plan->bytes};
+    if (where.offset % limits.uniform_alignment == 0) return {};
+    return error(Code::invalid_argument,
+                 "%s.offset is %" PRIu64 ": for computed angles it must be a multiple of %" PRIu64
+                 " (minUniformBufferOffsetAlignment)",
+                 name, where.offset, limits.uniform_alignment);
+}
+
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
     return multiply_add(call.batch - 1, numbers.batch, multiply_add(call.tokens - 1, numbers.token, numbers.head_dim));
 }
@@ -374,14 +387,18 @@ Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == AngleSource::direct_buffer) return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
+    if (plan.source == AngleSource::computed) {
+        return shader::turn_bytes(plan.pairs) <= plan.bytes;
+    }
     if (plan.source == AngleSource::caller_buffer) {
         return plan.row_stride >= plan.pairs &&
                (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <= plan.bytes / element_bytes(plan.element);
     }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
-    const std::uint64_t columns = ((std::uint64_t{plan.rows} - 1) >> plan.fold_log2) + 1;
+    const std::uint64_t rows = plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows) : plan.rows;
+    const std::uint64_t columns = ((rows - 1) >> plan.fold_log2) + 1;
     return columns * plan.row_texels <= plan.extent.width &&
-           std::min(std::uint64_t{plan.rows}, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
+           std::min(rows, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
 }
 
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles, ResolvedCall& resolved) noexcept {
@@ -399,6 +416,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
                      "angles.plan: %u rows do not fit into its %zu bytes; it must be as plan_angles made it", angles.plan->rows,
                      angles.plan->bytes);
     }
+    if (info.angles == AngleSource::computed) return bind_uniforms("angles.buffer", angles, limits, resolved.table);
     if (info.angles == AngleSource::direct_buffer) {
         return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
     }
@@ -476,10 +494,6 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = validate(device); !s) return s;
     if (info.pairing > Pairing::interleaved)
         return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
-    if (info.angles == AngleSource::factored_texture || info.angles == AngleSource::computed) {
-        return error(Code::not_supported, "angles is %u: factored and computed angles are not supported yet",
-                     unsigned(info.angles));
-    }
     if (info.angles > AngleSource::caller_buffer)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
     if (info.positions > PositionSource::axis_ids)
@@ -488,6 +502,8 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
         return error(Code::invalid_argument, "pairing_out is %u: no such pairing", unsigned(*info.pairing_out));
     }
     if (info.scatter_k && info.k.head_dim == 0) return error(Code::invalid_argument, "scatter_k: k.head_dim is 0, there is no K");
+    if (info.conversion > Conversion::integer)
+        return error(Code::invalid_argument, "conversion is %u: no such conversion", unsigned(info.conversion));
     if (info.mapping > Mapping::cpu) return error(Code::invalid_argument, "mapping is %u: no such mapping", unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);

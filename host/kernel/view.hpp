@@ -55,8 +55,10 @@ std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts&
 
 /// The limits that a binding is held against.
 struct StorageLimits {
-    VkDeviceSize offset_alignment = 256;  ///< minStorageBufferOffsetAlignment, a power of two of 256 at most
-    VkDeviceSize range = 1u << 27;        ///< maxStorageBufferRange, bytes
+    VkDeviceSize offset_alignment = 256;    ///< minStorageBufferOffsetAlignment, a power of two of 256 at most
+    VkDeviceSize range = 1u << 27;          ///< maxStorageBufferRange, bytes
+    VkDeviceSize uniform_alignment = 256;   ///< minUniformBufferOffsetAlignment
+    VkDeviceSize uniform_range = 1u << 14;  ///< maxUniformBufferRange, bytes
 };
 
 /// The binding for `bytes` bytes from byte `first` on: whole words, from the next lower offset that the device and 16 bytes allow.

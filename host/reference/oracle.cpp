@@ -22,11 +22,6 @@ struct Place {
     std::uint64_t batch = 0, token = 0, head = 0, channel = 0;
 };
 
-/// cos and sin of one pair at one position, with the attention factor and the direction's sign.
-struct Angle {
-    long double cos = 0, sin = 0;
-};
-
 std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index) {
     if (bytes == 4) {
         std::uint32_t bits;
@@ -105,6 +100,15 @@ std::size_t bytes_of(Type type) {
     return type == Type::f32 ? 4 : 2;
 }
 
+/// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin by what is
+/// then a tiny angle.
+CosSin exact_cos_sin(long double position, long double inv_freq) {
+    const long double angle = position * inv_freq;
+    const long double rest = std::fma(position, inv_freq, -angle);
+    const long double c = std::cos(angle), s = std::sin(angle);
+    return {c - rest * s, s + rest * c};
+}
+
 class Comparison {
    public:
     Comparison(const Tensor& in, const Tensor& out, const Operation& operation, const void* input, const void* output)
@@ -115,6 +119,7 @@ class Comparison {
             case Gain::omit: factor_ = 1; break;
             case Gain::divide_out: factor_ = 1 / static_cast<long double>(operation.attention_factor); break;
         }
+        verdict_.within.resize(operation.limits_u.size());
         std::vector<bool> paired(in.head_dim);
         for (const Pair& pair : pairs_) {
             paired[pair.in[0]] = paired[pair.in[1]] = true;
@@ -153,14 +158,9 @@ class Comparison {
    private:
     void turn_to(std::int64_t position) {
         for (std::size_t j = 0; j < angles_.size(); ++j) {
-            // 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin
-            // by what is then a tiny angle.
-            const long double inv_freq = operation_.inv_freq[j];
-            const long double angle = static_cast<long double>(position) * inv_freq;
-            const long double rest = std::fma(static_cast<long double>(position), inv_freq, -angle);
-            const long double c = std::cos(angle), s = std::sin(angle);
-            const long double cosine = factor_ * (c - rest * s), sine = factor_ * (s + rest * c);
-            angles_[j] = {cosine, operation_.inverse ? -sine : sine};
+            const CosSin turn =
+                operation_.cos_sin ? operation_.cos_sin(position, j) : exact_cos_sin(position, operation_.inv_freq[j]);
+            angles_[j] = {factor_ * turn.cos, factor_ * (operation_.inverse ? -turn.sin : turn.sin)};
         }
     }
 
@@ -182,7 +182,7 @@ class Comparison {
                 continue;
             }
             const long double x0 = input(pair.in[0]), x1 = input(pair.in[1]);
-            const Angle& a = angles_[j];
+            const CosSin& a = angles_[j];
             const double scale = unit * double(factor_) * double(std::fabs(x0) + std::fabs(x1));
             place.channel = pair.out[0];
             rotated(place, to + pair.out[0], x0 * a.cos - x1 * a.sin, scale);
@@ -203,10 +203,13 @@ class Comparison {
             if (!std::isnan(exact) || !got_nan) {
                 verdict_.nan_mismatch = true;
                 wrong(place, got, exact);
+                return;
             }
+            count_within(0, 0);
             return;
         }
         const double error = double(out_element_.distance(got, exact)) - operation_.absolute_allowance;
+        count_within(error, scale);
         // Divides only where a new maximum is in sight. The scale may be infinite with the input; 0 * infinity compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
         if (infinite || (error > 0 && error > verdict_.largest_error_u * scale)) {
@@ -231,6 +234,14 @@ class Comparison {
         if (!right) {
             verdict_.bits_changed = true;
             wrong(place, got, exact);
+            return;
+        }
+        count_within(0, 0);
+    }
+
+    void count_within(double error, double scale) {
+        for (std::size_t limit = 0; limit < verdict_.within.size(); ++limit) {
+            verdict_.within[limit] += error <= 0 || error <= operation_.limits_u[limit] * scale ? 1 : 0;
         }
     }
 
@@ -259,7 +270,7 @@ class Comparison {
     const std::vector<Pair> pairs_;
     std::vector<std::uint64_t> unpaired_;  // channels
     long double factor_ = 1;               // that cos and sin are multiplied by
-    std::vector<Angle> angles_;            // of the current token
+    std::vector<CosSin> angles_;           // of the current token, with factor and direction
     Verdict verdict_;
     std::string first_wrong_;
     Place worst_place_;
@@ -297,6 +308,16 @@ void check_windows(const Operation& operation, std::uint64_t head_dim) {
 }
 
 }  // namespace
+
+// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin by what is
+// then a tiny angle.
+CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
+    const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
+    const long double angle = p * f;
+    const long double rest = std::fma(p, f, -angle);
+    const long double c = std::cos(angle), s = std::sin(angle);
+    return {c - rest * s, s + rest * c};
+}
 
 void each_row(const Tensor& tensor, const std::function<void(std::uint64_t row, std::uint64_t first)>& visit) {
     for (std::uint64_t row = 0; row < tensor.batch * tensor.tokens * tensor.heads; ++row) {

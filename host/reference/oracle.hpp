@@ -47,6 +47,14 @@ struct Window {
 /// What becomes of the attention factor: cos and sin times it, without it, or divided by it.
 enum class Gain { apply, omit, divide_out };
 
+/// What turns one pair.
+struct CosSin {
+    long double cos = 1, sin = 0;
+};
+
+/// Of position * inv_freq, which is exact.
+CosSin exact_cos_sin(std::int64_t position, double inv_freq);
+
 /// The operation: the windows of every row are rotated, the rest passes through.
 struct Operation {
     bool interleaved = false;
@@ -61,6 +69,10 @@ struct Operation {
     double absolute_allowance = 0x1p-148;  // the contract's absolute term; 2^-123 + 2^-148 where the device flushes subnormals
     /// Positions with |position| below it are rotated. Other rows are not: their pairs are only written as interleaved_out says.
     std::uint64_t covered = std::numeric_limits<std::uint64_t>::max();
+    /// In place of exact_cos_sin(position, inv_freq[pair]): what other arithmetic makes of it, or a mistake. The factor and the
+    /// direction come on top.
+    std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
+    std::vector<double> limits_u = {};  // errors that Verdict::within counts elements against
 };
 
 /// What comparing an output with the definition found.
@@ -76,7 +88,8 @@ struct Verdict {
     /// nearest.
     bool bits_changed = false;
     std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot, other than -1, the cache does not have
-    std::string worst;               // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
+    std::vector<std::uint64_t> within;  // of `elements`, by limit: those that are no farther off; not rotated: that are right
+    std::string worst;                  // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
 };
 
 /// Compares `output` with the exact rotation of `input`, which are laid out as `out` and `in` say, elements of 4 or 2 bytes. Both

@@ -151,7 +151,7 @@ Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, An
         made->plan_ = plan.value;
         made->device_ = &device.impl();
         if (made.status = check_memory(device.impl(), plan.value); !made) return made;
-        if (source == AngleSource::direct_buffer) {
+        if (plan->source == AngleSource::direct_buffer || plan->source == AngleSource::computed) {
             auto buffer = Buffer::make(device, plan->bytes);
             made.status = buffer ? upload_buffer(device.impl(), rotation, plan.value, buffer->handle()) : buffer.status;
             made->buffer_ = std::move(buffer.value);

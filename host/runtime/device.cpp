@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Making and unmaking a device of our own.
+#include <cstring>
+
 #include "runtime/device_impl.hpp"
 #include "runtime/no_throw.hpp"
 #include "status.hpp"
@@ -36,7 +38,8 @@ bool same(const Width& a, const Width& b) {
 
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && same(a.q, b.q) && same(a.k, b.k) && a.angles == b.angles &&
-           a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k;
+           a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
+           a.conversion == b.conversion;
 }
 
 }  // namespace
@@ -84,11 +87,17 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     ref.physical = candidate.handle;
     ref.get_instance_proc_addr = instance->get_instance_proc_addr();
     std::vector<const char*> extensions;
-    if (options.push_descriptors) {
-        const Requirements& needs = candidate.requirements;
-        extensions.assign(needs.optional_extensions, needs.optional_extensions + needs.optional_extension_count);
-        ref.enabled = needs.enabled;
+    const Requirements& needs = candidate.requirements;
+    ref.enabled = needs.enabled;
+    if (!options.push_descriptors) ref.enabled &= ~std::uint32_t{push_descriptor};
+    for (std::uint32_t i = 0; i < needs.optional_extension_count; ++i) {
+        const char* name = needs.optional_extensions[i];
+        if (options.push_descriptors || std::strcmp(name, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) extensions.push_back(name);
     }
+    VkPhysicalDeviceShaderFloat16Int8Features half = {};
+    half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    half.shaderFloat16 = VK_TRUE;
+    if (needs.offers_shader_float16) ref.enabled |= shader_float16;
     if (options.validation) ref.enabled |= debug_utils;  // the instance has the extension then
     if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
@@ -100,6 +109,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     queue_info.pQueuePriorities = &priority;
     VkDeviceCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    if (needs.offers_shader_float16) info.pNext = &half;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue_info;
     info.enabledExtensionCount = std::uint32_t(extensions.size());

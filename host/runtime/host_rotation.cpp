@@ -124,6 +124,7 @@ struct HostRotation::Impl {
         info.angles = shape.angles;
         info.positions = shape.positions.empty() ? PositionSource::implicit : PositionSource::ids;
         info.mapping = shape.mapping;
+        info.conversion = shape.conversion;
         const Result<const Kernel*> made = device->kernel_for(info);
         if (!made) return made.status;
         kernel = made.value;
@@ -171,6 +172,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         Impl& impl = *made->impl_;
         impl.device = &device.impl();
         impl.shape = shape;
+        if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
         if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
         if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
         Status& status = made.status;
@@ -178,7 +180,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
         if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
         if (status = impl.make_ids(device); !status) return made;
-        auto table = AngleTable::make(device, rotation, shape.angles, table_length(shape));
+        auto table = AngleTable::make(device, rotation, impl.shape.angles, table_length(shape));
         status = table.status;
         impl.table = std::move(table.value);
         if (status) status = impl.make_arena();

@@ -43,16 +43,13 @@ CLI::Option* add_choice(CLI::App& command, const std::string& option, Target& ta
                         const std::string& help) {
     std::string words;
     for (const Choice<T>& choice : choices) {
-        words += choice.value ? (words.empty() ? "" : "|") + std::string(choice.word) : "";
+        words += (words.empty() ? "" : "|") + std::string(choice.word);
     }
     const auto parse = [option, &target, &choices, words](const std::string& text) {
         for (const Choice<T>& choice : choices) {
-            if (text == choice.word && choice.value) {
-                target = *choice.value;
-                return;
-            }
             if (text == choice.word) {
-                throw CLI::ValidationError(option, fmt::format("'{}' is not supported yet; it must be one of {}", text, words));
+                target = choice.value;
+                return;
             }
         }
         throw CLI::ValidationError(option, fmt::format("'{}' must be one of {}", text, words));

@@ -102,7 +102,10 @@ void add_operation(CLI::App& command, RotateOptions& options) {
     add_choice(command, "--dtype", options.dtype, elements, "What the tensors must be (as their files say; <u2 is bf16).");
     command.add_flag("--inverse", options.inverse, "Rotate back.");
     add_choice(command, "--gain", options.gain, gains, "What happens to the model's attention factor (apply).");
-    add_choice(command, "--angles", options.angles, angle_sources, "Where the shader takes cos and sin from (direct_texture).");
+    add_choice(command, "--angles", options.angles, angle_sources,
+               "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, computed).");
+    command.add_flag("--float32-angles", options.float32_angles,
+                     "Angles as float32 products, as Hugging Face transformers computes them; --angles must be direct.");
     add_choice(command, "--pairing", options.pairing, pairings, "Which channels form a pair, instead of the model's.");
     add_integer(command, "--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                 "Channels of a head, instead of the model's.");

@@ -21,7 +21,8 @@ struct RotateOptions {
     std::optional<std::int32_t> first_position;
     bool inverse = false;
     Gain gain = Gain::apply;
-    AngleSource angles = AngleSource::direct_texture;
+    AngleSource angles = AngleSource::by_default;
+    bool float32_angles = false;
     std::optional<Pairing> pairing;
     std::optional<std::uint32_t> head_dim, rotary_offset;
     std::string device;

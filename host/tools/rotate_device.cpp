@@ -30,20 +30,19 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     return shape;
 }
 
-/// Found here rather than by HostRotation::make, because the other source may help.
+/// Found here rather than by HostRotation::make, because another source may help.
 void check_table_fits(const RotateOptions& options, const RotateInputs& inputs, const VkPhysicalDeviceLimits& limits) {
     const auto plan =
         plan_angles(inputs.rotation, options.angles, largest_distance(inputs.positions) + 1, limits.maxImageDimension2D);
     std::string problem = static_cast<const char*>(plan.status.what);
-    if (plan && options.angles == AngleSource::direct_buffer && plan->bytes > limits.maxStorageBufferRange) {
+    if (plan && plan->source == AngleSource::direct_buffer && plan->bytes > limits.maxStorageBufferRange) {
         problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes, limits.maxStorageBufferRange);
     }
     if (!problem.empty()) {
-        const AngleSource other =
-            options.angles == AngleSource::direct_buffer ? AngleSource::direct_texture : AngleSource::direct_buffer;
-        fail(ExitCode::usage, "--angles: {} does not reach from position {} to {} ({} may): {}",
-             word_for(angle_sources, options.angles), inputs.positions.lowest, inputs.positions.highest,
-             word_for(angle_sources, other), problem);
+        const char* advice = options.float32_angles ? "" : "; without --angles there is one that does";
+        fail(ExitCode::usage, "--angles: {} does not reach from position {} to {}{}: {}",
+             options.angles == AngleSource::by_default ? "direct_texture" : word_for(angle_sources, options.angles),
+             inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }
 }
 

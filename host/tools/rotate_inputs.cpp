@@ -9,6 +9,7 @@ namespace {
 
 Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     rotation.pairing = options.pairing.value_or(rotation.pairing);
+    if (options.float32_angles) rotation.product = AngleProduct::float32;
     rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
     rotation.q_rotary_offset = options.rotary_offset.value_or(rotation.q_rotary_offset);
     rotation.k_rotary_offset = options.rotary_offset.value_or(rotation.k_rotary_offset);

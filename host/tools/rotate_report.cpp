@@ -68,7 +68,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs&
             {"layout", word_for(layouts, options.layout)},
             {"direction", options.inverse ? "inverse" : "forward"},
             {"angles",
-             {{"source", word_for(angle_sources, options.angles)},
+             {{"source", word_for(angle_sources, measured.angles.source)},
               {"positions", measured.angles.rows},
               {"bytes", measured.angles.bytes}}},
             {"positions", {{"lowest", inputs.positions.lowest}, {"highest", inputs.positions.highest}}},
@@ -163,7 +163,7 @@ std::string text_of(const RotateOptions& options, const RotateInputs& inputs, co
     text += row("tensors", fmt::format("{}; {}, layout {}", of_q_and_k(shape_of(inputs.q), shape_of(inputs.k)),
                                        word_for(elements, inputs.element), word_for(layouts, options.layout)));
     text += row("model", model_text(inputs.rotation));
-    text += row("angles", fmt::format("{}, {} positions, {}", word_for(angle_sources, options.angles), measured.angles.rows,
+    text += row("angles", fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source), measured.angles.rows,
                                       bytes_text(measured.angles.bytes)));
     text += row("positions",
                 fmt::format("{} to {}{}", inputs.positions.lowest, inputs.positions.highest, options.inverse ? ", inverse" : ""));

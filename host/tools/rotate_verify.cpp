@@ -2,6 +2,8 @@
 // The third step of vkrope rotate: every value against the definition of the operation.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "rotate.hpp"
 #include "terminal.hpp"
 
@@ -17,6 +19,12 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     // A device does not say whether it flushes subnormal numbers, so all get the allowance of one that does.
     operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+    if (options.float32_angles) {
+        operation.cos_sin = [inv_freq = inputs.rotation.inv_freq](std::int64_t position, std::size_t pair) {
+            const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq[pair]);
+            return reference::CosSin{std::cos(angle), std::sin(angle)};
+        };
+    }
     return operation;
 }
 
@@ -36,7 +44,8 @@ std::string breach(const char* name, const reference::Verdict& verdict, double b
 
 Verification verify(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured) {
     Verification verification;
-    verification.bound_u = inputs.rotation.attention_factor == 1.0 ? 2.5 : 3.0;  // the contract for direct tables
+    const double factor = inputs.rotation.attention_factor;
+    verification.bound_u = error_bound(measured.angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
     verification.asked_for = options.verify;
     if (!options.verify) {
         return verification;

@@ -2,17 +2,14 @@
 // The words of the command line and of the reports, and what they stand for.
 #pragma once
 
-#include <optional>
-
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::tools {
 
-/// No value: the word belongs to the contract, but this version does not do it yet.
 template <class T>
 struct Choice {
     const char* word;
-    std::optional<T> value;
+    T value;
 };
 
 enum class Gain { apply, omit, divide_out };
@@ -22,10 +19,10 @@ inline constexpr Choice<Layout> layouts[] = {
 inline constexpr Choice<Element> elements[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split}, {"interleaved", Pairing::interleaved}};
 inline constexpr Choice<Gain> gains[] = {{"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
-inline constexpr Choice<AngleSource> angle_sources[] = {{"direct_texture", AngleSource::direct_texture},
-                                                        {"direct_buffer", AngleSource::direct_buffer},
-                                                        {"factored_texture", std::nullopt},
-                                                        {"computed", std::nullopt}};
+inline constexpr Choice<AngleSource> angle_sources[] = {{"factored_texture", AngleSource::factored_texture},
+                                                        {"computed", AngleSource::computed},
+                                                        {"direct_texture", AngleSource::direct_texture},
+                                                        {"direct_buffer", AngleSource::direct_buffer}};
 
 /// The word for a value that is in the table.
 template <class T, std::size_t count>

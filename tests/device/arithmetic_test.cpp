@@ -28,6 +28,9 @@ Rotated check(Device& on, const Rotation& r, const HostShape& shape, Direction d
     return out;
 }
 
+constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
+                                   AngleSource::direct_buffer};
+
 }  // namespace
 
 TEST_CASE("pairings, element types, mappings and windows hold the contract") {
@@ -137,13 +140,17 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
     for (const Element element : elements) {
         HostShape shape{.batch = 3, .tokens = 6, .q_heads = 4, .k_heads = 2, .element = element};
         const Rotated expected = check(device(), r, shape);
-        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        HostShape direct = shape;
+        direct.angles = AngleSource::direct_buffer;
+        const Rotated direct_bits = check(device(), r, direct);
+        for (const AngleSource source : sources) {
             for (const bool push : {true, false}) {
                 HostShape same = shape;
                 same.angles = source;
                 const Rotated got = check(device(push), r, same);
-                CHECK(got.q == expected.q);
-                CHECK(got.k == expected.k);
+                if (source == AngleSource::computed) continue;  // has bits of its own
+                CHECK(got.q == (source == AngleSource::factored_texture ? expected : direct_bits).q);
+                CHECK(got.k == (source == AngleSource::factored_texture ? expected : direct_bits).k);
             }
         }
         for (const Layout layout : {Layout::bhsd, Layout::sbhd}) {
@@ -163,7 +170,7 @@ TEST_CASE("positions: implicit, negative, one row for all sequences, one row eac
     HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = Element::f32};
     for (const Mapping mapping : mappings) {
         shape.mapping = mapping;
-        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource source : sources) {
             shape.angles = source;
             for (const Direction direction : {Direction::forward, Direction::inverse}) {
                 shape.positions = {};
@@ -175,6 +182,14 @@ TEST_CASE("positions: implicit, negative, one row for all sequences, one row eac
                 check(device(), r, shape, direction);
                 shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
                 check(device(), r, shape, direction);
+                if (source == AngleSource::factored_texture || source == AngleSource::computed) {
+                    shape.positions = {2047, 2048, -2049, (1 << 22) - 1, 1 - (1 << 22), -131073, 4096, 3000001};
+                    check(device(), r, shape, direction);
+                }
+                if (source == AngleSource::computed) {
+                    shape.positions = {INT32_MAX, INT32_MIN, INT32_MIN + 1, 1 << 30, (1 << 24) + 1, -(1 << 29), 1 << 22, -5};
+                    check(device(), r, shape, direction);
+                }
             }
         }
     }
@@ -184,7 +199,11 @@ TEST_CASE("an attention factor multiplies once") {
     for (const double factor : {1.01, 1.1386294361119891, 0.5}) {
         const Rotation r = rotation(Pairing::half_split, 64, 64, 0, 0, factor);
         for (const Element element : elements) {
-            check(device(), r, {.tokens = 33, .q_heads = 2, .k_heads = 1, .element = element, .first_position = 1000});
+            for (const AngleSource source : sources) {
+                HostShape shape{.tokens = 33, .q_heads = 2, .k_heads = 1, .element = element, .first_position = 2030};
+                shape.angles = source;
+                check(device(), r, shape);
+            }
         }
     }
 }

@@ -41,7 +41,8 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, co
 TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     constexpr std::uint32_t tokens = 20;
     for (const bool push : {true, false}) {
-        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource source :
+             {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
             for (const Element element : {Element::f32, Element::f16}) {
                 for (const std::uint32_t k_offset : {0u, 4u}) {  // the same windows, and windows of their own
                     for (const std::uint32_t D : {32u, 9u}) {    // 9: rows of half words, next to each other
@@ -69,7 +70,7 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
 TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, and the call says so") {
     Device& on = device(true);
     const Rotation r = rotation(Pairing::half_split, 8, 8);
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
         const UniqueKernel kernel(
             must(create(weak(on), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source})));
@@ -86,7 +87,7 @@ TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, a
             return Status{};
         }));
         INFO(status.what);
-        if (source == AngleSource::direct_texture) {
+        if (source == AngleSource::factored_texture) {
             CHECK(status.code == Code::ok);
             std::uint32_t outside = 0;
             must(counter.download(&outside, 4));

@@ -152,7 +152,8 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
     CHECK(verdict.elements == B * S * heads * D);
     CHECK_FALSE(verdict.nan_mismatch);
     CHECK_FALSE(verdict.bits_changed);
-    CHECK(verdict.largest_error_u <= (rotation.attention_factor == 1.0 ? 2.5 : 3.0));
+    const AngleSource source = shape.angles == AngleSource::by_default ? default_angles(rotation.product, 1) : shape.angles;
+    CHECK(verdict.largest_error_u <= error_bound(source, rotation.attention_factor));
 }
 
 }  // namespace vkrope::test

@@ -83,7 +83,7 @@ TEST_CASE("ids of 64 bits: the same bits as of 32; outside int32 a token stays u
     for (const Element element : {Element::f32, Element::f16}) {
         const Rotating rotate(element, 1, 6, 7);
         AngleTable table =
-            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::direct_texture, 64));
+            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
         Buffer ids = upload(device(), bytes_of(narrow)), ids64 = upload(device(), bytes_of(wide));
         const KernelInfo info = info_for(element, PositionSource::ids);
         const Bytes expected = rotate(device(), info, table, {.ids = ids.whole()});
@@ -122,7 +122,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
     };
     // All of each with the first case; with the others, the ways in turn.
     std::vector<KernelInfo> ways;
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                 for (const Element element : {Element::f32, Element::bf16}) {
@@ -171,7 +171,7 @@ TEST_CASE("ids lie in any order; one row may serve all axes; one axis outside le
     constexpr std::uint32_t batch = 2, tokens = 4, axes = 3;
     const Rotating rotate(Element::f32, batch, tokens, 11);
     AngleTable table =
-        must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::direct_texture, 64));
+        must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
     KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
     const auto abs = random_positions<std::int32_t>(axes * batch * tokens, -63, 63, 3);
@@ -235,7 +235,7 @@ TEST_CASE("implicit positions: each sequence may start further on") {
     constexpr std::uint32_t batch = 3, tokens = 4;
     const Rotating rotate(Element::f16, batch, tokens, 13);
     AngleTable table =
-        must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::direct_texture, 64));
+        must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
     const Bytes after =
         rotate(device(), info_for(Element::f16, PositionSource::implicit), table, {.first = -5, .batch_stride = 20});
     std::vector<std::int32_t> positions;
@@ -345,7 +345,7 @@ TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits 
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         const std::uint32_t whole = 2 * cp_size * chunk, local = 2 * chunk, batch = 2;
         AngleTable table =
-            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::direct_texture, 64));
+            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
         const Rotating all(Element::f16, batch, whole, 19);
         const std::vector<std::int32_t> starts = {10, -4};
         Buffer offsets = upload(device(), bytes_of(starts));

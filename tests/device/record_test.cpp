@@ -15,7 +15,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const std::size_t elements = lead + std::size_t{tokens} * row + 5;
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
             const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
-            AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
+            AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
             const UniqueKernel kernel = make_kernel(
                 device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
             Buffer buffer = upload(device(), before);
@@ -58,7 +58,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
 TEST_CASE("a position outside the table leaves its rows unrotated, and counts once for each token") {
     constexpr std::uint32_t D = 16, tokens = 6;
     const std::int32_t ids[] = {1, 40, -40, 39, -39, 2147483647};  // the table ends before 40
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         for (const bool in_place : {false, true}) {
             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
@@ -112,7 +112,7 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
 TEST_CASE("an input of one type, an output of another") {
     constexpr std::uint32_t D = 32, tokens = 5, offset = 8;
     const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
-    AngleTable table = must(AngleTable::make(device(), r, AngleSource::direct_texture, tokens));
+    AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
         // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
         const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 16,
@@ -143,7 +143,7 @@ TEST_CASE("an arena serves as many calls as it was made for, then says so, and s
     constexpr std::uint32_t D = 8;
     Device& on = device(false);
     const Rotation r = rotation(Pairing::half_split, D, D);
-    AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 16));
+    AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
     const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
     const UniqueArena arena(must(create_arena(kernel.get(), 2)));
     const Bytes x = random_elements(Element::f32, 4 * D, 51);
@@ -178,7 +178,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     };
     Device on = must(Device::open(options));
     const Rotation r = rotation(Pairing::half_split, D, D);
-    AngleTable table = must(AngleTable::make(on, r, AngleSource::direct_texture, 16));
+    AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
     const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
     UniqueArena arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));

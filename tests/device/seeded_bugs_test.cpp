@@ -21,7 +21,7 @@ struct Seeded {
         };
         on = must(Device::open(options));
         const Rotation r = rotation(Pairing::half_split, head_dim, head_dim);
-        table = must(AngleTable::make(on, r, AngleSource::direct_texture, tokens));
+        table = must(AngleTable::make(on, r, AngleSource::factored_texture, tokens));
         q = must(Buffer::make(on, tokens * head_dim * 4));
     }
 

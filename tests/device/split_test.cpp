@@ -103,7 +103,8 @@ Tensor rows(VkDescriptorBufferInfo where, std::uint32_t heads, std::int64_t batc
 std::vector<Scenario> scenarios(Device& on) {
     std::vector<Scenario> all;
     constexpr std::uint32_t B = 2, S = 240, D = 64;
-    const auto add = [&](const char* name, Element in, Element out, AngleSource angles = AngleSource::direct_texture) -> Scenario& {
+    const auto add = [&](const char* name, Element in, Element out,
+                         AngleSource angles = AngleSource::factored_texture) -> Scenario& {
         Scenario& s = all.emplace_back();
         s.name = name;
         s.info = {.rotary_dim = D, .q = {in, out, D, 0}, .k = {in, out, D, 0}, .angles = angles};
@@ -218,7 +219,7 @@ TEST_CASE("a range of 64 KiB, 7 workgroups, and both: the bits of the unsplit ca
     for (const bool push : {true, false}) {  // with an arena: fewer of them, since compiling is slow
         Device& on = device(push);
         for (Scenario& s : scenarios(on)) {
-            if (!push && s.info.angles == AngleSource::direct_texture && !s.info.scatter_k) continue;
+            if (!push && s.info.angles == AngleSource::factored_texture && !s.info.scatter_k) continue;
             CAPTURE(s.name);
             std::uint64_t one = 0;
             const std::vector<Bytes> unsplit = result(on, s, {}, one);
@@ -392,7 +393,7 @@ void rotate_large(Device& on, const Large& large) {
         return;
     }
     const AngleTable table = must(
-        AngleTable::make(on, rotation(Pairing::half_split, Large::D, Large::D), AngleSource::direct_texture, Large::positions));
+        AngleTable::make(on, rotation(Pairing::half_split, Large::D, Large::D), AngleSource::factored_texture, Large::positions));
     std::vector<std::int32_t> positions(large.tokens);
     for (std::uint32_t t = 0; t < large.tokens; ++t) positions[t] = std::int32_t(t % Large::positions);
     Buffer ids = must(Buffer::make(on, positions.size() * 4));
@@ -475,7 +476,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     constexpr std::uint32_t D = 2, positions = 1000, piece = 100'000;
     Device& on = device();
     const AngleTable table =
-        must(AngleTable::make(on, rotation(Pairing::half_split, D, D), AngleSource::direct_texture, positions));
+        must(AngleTable::make(on, rotation(Pairing::half_split, D, D), AngleSource::factored_texture, positions));
     const UniqueKernel kernel =
         make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}, .positions = PositionSource::ids},
                     {.mapping = Mapping::gpu});

@@ -37,7 +37,8 @@ KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
                     .angles = choice.source,
                     .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
                     .mapping = choice.mapping,
-                    .scatter_k = numbers.scatter};
+                    .scatter_k = numbers.scatter,
+                    .conversion = choice.conversion};
     if (numbers.pairing_out != numbers.pairing || numbers.ids) info.pairing_out = numbers.pairing_out;  // else left out
     std::copy(w.windows.begin(), w.windows.end(), info.windows);
     return info;
@@ -143,8 +144,7 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
     const reference::Verdict verdict = reference::compare(in, out, operation_of(numbers, prepared, plan, key),
                                                           &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
     elements += verdict.elements;
-    const double source_bound = tuple.factor ? 3.0 : 2.5;
-    const double bound = source_bound + (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
+    const double bound = error_bound(plan.source, plan.attention_factor) + (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
     const char* wrong = verdict.nan_mismatch                  ? "NaN where the oracle has none, or the reverse"
                         : verdict.bits_changed                ? "a channel that is not rotated changed"
                         : !(verdict.largest_error_u <= bound) ? "too far from the exact value"
@@ -155,9 +155,11 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
                  std::to_string(bound) + " u): " + verdict.worst);
     }
 
-    // The bits of a row are those of the first call that rotated it the same way, whatever the layouts, the kernel and its device.
-    Canonical& canonical = canonical_[{index, key, std::uint32_t(tuple.direction), std::uint32_t(tuple.gain), tuple.factor,
-                                       prepared.flat && !numbers.ids}];
+    // The bits of a row are those of the first call that rotated it the same way, whatever the layouts, the kernel and its device, but
+    // for the angles' source.
+    const bool direct = plan.source == AngleSource::direct_texture || plan.source == AngleSource::direct_buffer;  // have the same
+    Canonical& canonical = canonical_[{index, key, direct ? 0 : std::uint32_t(plan.source), std::uint32_t(tuple.direction),
+                                       std::uint32_t(tuple.gain), tuple.factor, prepared.flat && !numbers.ids}];
     canonical.resize(out.batch * out.tokens * out.heads);
     bool same = true;
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {

@@ -12,6 +12,15 @@ const char* name(Pairing pairing) {
     return pairing == Pairing::half_split ? "half_split" : "interleaved";
 }
 
+const char* name(AngleSource source) {
+    switch (source) {
+        case AngleSource::factored_texture: return "factored_texture";
+        case AngleSource::computed: return "computed";
+        case AngleSource::direct_texture: return "direct_texture";
+        default: return "direct_buffer";
+    }
+}
+
 const char* name(Element element) {
     constexpr const char* names[] = {"f32", "f16", "bf16"};
     return names[std::size_t(element)];
@@ -128,10 +137,15 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
 
 std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers) {
     const bool push = index % 2 == 0;
-    std::vector<KernelChoice> kernels = {{AngleSource::direct_texture, Mapping::cpu, push, Limits::own},
-                                         {AngleSource::direct_buffer, Mapping::gpu, !push, Limits::own},
-                                         {AngleSource::direct_texture, Mapping::gpu, !push, Limits::own},
-                                         {AngleSource::direct_buffer, Mapping::cpu, push, Limits::own}};
+    constexpr AngleSource sources[][2] = {{AngleSource::factored_texture, AngleSource::direct_buffer},
+                                          {AngleSource::direct_texture, AngleSource::computed},
+                                          {AngleSource::factored_texture, AngleSource::computed},
+                                          {AngleSource::direct_texture, AngleSource::direct_buffer}};
+    const auto& [one, other] = sources[index / 2 % 4];
+    std::vector<KernelChoice> kernels = {{one, Mapping::cpu, push, Limits::own, Conversion::integer},
+                                         {other, Mapping::gpu, !push, Limits::own, Conversion::native},
+                                         {one, Mapping::gpu, !push, Limits::own, Conversion::native},
+                                         {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
     if (index % 3 == 0 && !numbers.scatter)
         kernels[0].limits = kernels[1].limits = Limits::four_buffers;  // which have no room for slots
     if (index % 3 == 1) kernels[2].limits = Limits::short_ranges;
@@ -195,7 +209,8 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
             {"types of K", same},
             {"direction", tuple.direction == Direction::forward ? "forward" : "inverse"},
             {"gain", std::string(gains[std::size_t(tuple.gain)]) + (tuple.factor ? ", factor not 1" : ", factor 1")},
-            {"source", kernel.source == AngleSource::direct_texture ? "direct_texture" : "direct_buffer"},
+            {"source", name(kernel.source)},
+            {"conversion", kernel.conversion == Conversion::native ? "native, where the device can" : "integer"},
             {"tensors", tuple.q && tuple.k ? "Q and K"
                         : tuple.q          ? "Q"
                                            : "K"},

@@ -56,13 +56,14 @@ enum class Limits { own, four_buffers, short_ranges };
 
 /// How a kernel comes to its bits; none of it may change any.
 struct KernelChoice {
-    AngleSource source = AngleSource::direct_texture;
+    AngleSource source = AngleSource::factored_texture;
     Mapping mapping = Mapping::cpu;
     bool push_descriptors = true;
     Limits limits = Limits::own;
+    Conversion conversion = Conversion::integer;  ///< native: where the device can
 };
 
-/// Four for each set of numbers: each source with each mapping.
+/// Four for each set of numbers: two sources, each with each mapping.
 std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers);
 
 /// One call.

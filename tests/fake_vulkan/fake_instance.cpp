@@ -39,6 +39,8 @@ bool has_layer(const std::string& name) {
 std::vector<VkExtensionProperties> device_extensions() {
     return extensions({{true, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME},
                        {fake().config.push_descriptors, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME},
+                       {fake().config.float_controls.has_value(), VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME},
+                       {fake().config.float16, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME},
                        {true, "VK_KHR_portability_subset"}});
 }
 
@@ -155,6 +157,21 @@ VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical, VkPhysical
             auto* driver = reinterpret_cast<VkPhysicalDeviceDriverProperties*>(next);
             std::snprintf(driver->driverName, sizeof driver->driverName, "fake driver");
         }
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && fake().config.float_controls) {
+            auto* controls = reinterpret_cast<VkPhysicalDeviceFloatControlsProperties*>(next);
+            void* const rest = controls->pNext;
+            *controls = *fake().config.float_controls;
+            controls->sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+            controls->pNext = rest;
+        }
+    }
+}
+
+VKAPI_ATTR void VKAPI_CALL get_features2(VkPhysicalDevice, VkPhysicalDeviceFeatures2* features) {
+    const Entered entered("vkGetPhysicalDeviceFeatures2");
+    for (auto* next = static_cast<VkBaseOutStructure*>(features->pNext); next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES)
+            reinterpret_cast<VkPhysicalDeviceShaderFloat16Int8Features*>(next)->shaderFloat16 = fake().config.float16;
     }
 }
 
@@ -243,6 +260,7 @@ EntryPoints instance_entry_points() {
             {"vkEnumerateDeviceExtensionProperties", entry_point(enumerate_device_extensions)},
             {"vkEnumeratePhysicalDevices", entry_point(enumerate_physical_devices)},
             {"vkGetDeviceProcAddr", entry_point(get_device_proc_addr)},
+            {"vkGetPhysicalDeviceFeatures2", entry_point(get_features2)},
             {"vkGetPhysicalDeviceMemoryProperties", entry_point(get_memory)},
             {"vkGetPhysicalDeviceMemoryProperties2", entry_point(get_memory2)},
             {"vkGetPhysicalDeviceProperties", entry_point(get_properties)},

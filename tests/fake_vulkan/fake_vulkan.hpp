@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ struct FakeConfig {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     std::uint32_t api_version = VK_API_VERSION_1_1;
-    bool push_descriptors = true;          ///< offers VK_KHR_push_descriptor
+    bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
+    bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 with shaderFloat16
+    /// What VK_KHR_shader_float_controls reports; nothing: it is not offered.
+    std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
     bool debug_utils = true;               ///< offers VK_EXT_debug_utils
     bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr knows its functions; else vkGetInstanceProcAddr alone does
     bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed

@@ -220,8 +220,7 @@ TEST_CASE("rows that end in the middle of a word need to know that the buffer ha
 
 TEST_CASE("what is not supported yet says so") {
     const auto create_says = [](auto change, const char* names) { breaks_create(change, names, Code::not_supported); };
-    create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::computed; }, "angles");
-    create_says([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::factored_texture; }, "angles");
+    create_says([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion");
 }
 
 TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {

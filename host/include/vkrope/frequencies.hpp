@@ -14,18 +14,20 @@ namespace vkrope {
 /// One model's RoPE, or that of one of its layer types.
 struct Rotation {
     Pairing pairing = Pairing::half_split;
-    std::uint32_t head_dim = 0;              ///< channels of one head row; of latent attention (MLA): those that turn
-    std::uint32_t rotary_dim = 0;            ///< channels that are rotated: even, 2 to head_dim
-    std::uint32_t q_rotary_offset = 0;       ///< first rotated channel of a query row
-    std::uint32_t k_rotary_offset = 0;       ///< first rotated channel of a key row
-    std::vector<double> inv_freq = {};       ///< [rotary_dim / 2] radians per position; of any origin
-    Sections sections = {};                  ///< which axis turns which pair; no axes: one position a token
-    double attention_factor = 1.0;           ///< multiplies cos and sin, once, in the angle table
-    double softmax_scale = 1.0;              ///< what the scaling asks of the caller's softmax; never applied here
-    std::uint64_t max_position = 0;          ///< positions that the model was made for; 0 is unknown
-    bool rotates = true;                     ///< false for a layer without RoPE
-    std::string rope_type = "default";       ///< the name that the model gives its scaling
-    std::vector<std::string> warnings = {};  ///< what was ignored or assumed while reading the model
+    std::uint32_t head_dim = 0;         ///< channels of one head row; of latent attention (MLA): those that turn
+    std::uint32_t rotary_dim = 0;       ///< channels that are rotated: even, 2 to head_dim
+    std::uint32_t q_rotary_offset = 0;  ///< first rotated channel of a query row
+    std::uint32_t k_rotary_offset = 0;  ///< first rotated channel of a key row
+    std::vector<double> inv_freq = {};  ///< [rotary_dim / 2] radians per position; of any origin
+    double base = 0;                    ///< unscaled, the frequencies would be base^(-2j / rotary_dim); 0: unknown, or not so
+    Sections sections = {};             ///< which axis turns which pair; no axes: one position a token
+    double attention_factor = 1.0;      ///< multiplies cos and sin, once, in the angle table
+    AngleProduct product = AngleProduct::exact;  ///< what the angle of a pair is; float32 is for direct tables
+    double softmax_scale = 1.0;                  ///< what the scaling asks of the caller's softmax; never applied here
+    std::uint64_t max_position = 0;              ///< positions that the model was made for; 0 is unknown
+    bool rotates = true;                         ///< false for a layer without RoPE
+    std::string rope_type = "default";           ///< the name that the model gives its scaling
+    std::vector<std::string> warnings = {};      ///< what was ignored or assumed while reading the model
 };
 
 /// inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j in [0, rotary_dim / 2).
@@ -182,14 +184,37 @@ struct GgmlScaling {
 /// attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) where ext_factor is not 0
 Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling, double& attention_factor);
 
-/// The largest `max_position` that any angle source covers: positions are int32.
+/// The largest `max_position` of a table: positions are int32. Computed angles cover -2^31 too.
 inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 
-/// Plans a table for every position with |position| < max_position.
+/// The largest `max_position` of a factored table: two digits of 11 bits.
+inline constexpr std::uint64_t max_factored_positions = std::uint64_t{1} << 22;
+
+/// What AngleSource::by_default is, on every device: direct_texture for a float32 product.
+constexpr AngleSource default_angles(AngleProduct product, std::uint64_t max_position) noexcept {
+    if (product == AngleProduct::float32) return AngleSource::direct_texture;
+    return max_position > max_factored_positions ? AngleSource::computed : AngleSource::factored_texture;
+}
+
+/// B of the bound that enum AngleSource states. shaders/README.md derives it.
 ///
-/// source          which kind of table
-/// max_position    1 to 2^31
+/// source            one that is made of a Rotation, not by_default
+/// attention_factor  that the rotation has
+/// With AngleProduct::float32 the exact value is that of the float32 angle; a factor other than 1 then costs 1.5 more. A gain other
+/// than apply adds 2 where the factor is not 1.
+constexpr double error_bound(AngleSource source, double attention_factor) noexcept {
+    return source == AngleSource::factored_texture ? 6 : source == AngleSource::computed ? 4.5 : attention_factor == 1 ? 2.5 : 3;
+}
+
+/// Plans a table for every position with |position| < max_position; the numbers of computed angles serve every int32, whatever
+/// max_position is.
+///
+/// source          which kind of table; by_default: the result's `source` says which it is
+/// max_position    1 to 2^31, of factored tables to 2^22, of computed angles to 2^31 + 1
 /// max_image_side  maxImageDimension2D of the device; ignored for buffers. A table that does not fit is limit_exceeded.
+///
+/// With 64 pairs: factored_texture 1.03 MiB to 131 072 and 2 MiB to 2^22, computed 544 bytes, direct tables 64 MiB to 131 072. The
+/// result's `bytes` says it; a table may be planned, filled and used anew whenever positions have grown.
 Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
                               std::uint32_t max_image_side);
 
@@ -202,14 +227,14 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
 /// The result's `bytes` is what cos and sin need each, in whole words.
 Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element);
 
-/// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded once from double.
-/// The fraction of a turn is formed in integers, so that a far position is as exact as a near one.
+/// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded once from double; of computed
+/// angles, the fractions of a turn. These are formed in integers, so that a far position is as exact as a near one.
 ///
 /// memory  plan.bytes bytes, aligned to 4; mapped device memory will do: it is written once, in order, never read
 /// bytes   size of `memory`, at least plan.bytes
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes);
 
-/// A table in lines: texel lines of a texture, positions of a buffer.
+/// A table in lines: texel lines of a texture, positions of a buffer; the numbers of computed angles are one line.
 struct AngleLines {
     std::uint32_t count = 0;
     std::size_t bytes = 0;  ///< of one line

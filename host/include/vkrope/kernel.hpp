@@ -15,6 +15,9 @@ namespace vkrope {
 enum Enabled : std::uint32_t {
     push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
     debug_utils = 2,      ///< VK_EXT_debug_utils of the instance: objects get names, each call a label
+    float_controls = 4,   ///< VK_KHR_shader_float_controls: pipelines declare the arithmetic that the error bounds assume
+    /// VkPhysicalDeviceShaderFloat16Int8Features::shaderFloat16: with float_controls, the device itself converts f16.
+    shader_float16 = 8,
 };
 
 /// What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo.
@@ -23,6 +26,9 @@ struct Requirements {
     const char* optional_extensions[4] = {};  ///< device extensions that this device offers and that the kernel makes use of
     std::uint32_t optional_extension_count = 0;
     std::uint32_t enabled = 0;  ///< DeviceRef::enabled, once all optional extensions are enabled
+    /// The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be enabled: then
+    /// DeviceRef::enabled may have Enabled::shader_float16 too.
+    bool offers_shader_float16 = false;
 };
 
 /// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks. Thread-safe.
@@ -60,12 +66,22 @@ enum class Mapping : std::uint32_t {
     cpu,            ///< few large ones: all heads of a token each
 };
 
+/// How f16 is converted to f32 and back. It never changes a bit of the result, but for the sign and payload of a NaN.
+enum class Conversion : std::uint32_t {
+    by_device = 0,  ///< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had
+    /// by the device, as SPIR-V defines it under RoundingModeRTE 16; needs Enabled::float_controls and shader_float16, and a device
+    /// that reports shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are left to integers
+    /// where it does not report shaderDenormPreserveFloat16.
+    native,
+    integer,  ///< by integer operations
+};
+
 /// What is fixed when a kernel is created; everything else is per call.
 struct KernelInfo {
     Pairing pairing = Pairing::half_split;
     std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
     Width q = {}, k = {};
-    AngleSource angles = AngleSource::direct_texture;
+    AngleSource angles = AngleSource::factored_texture;  ///< AnglePlan::source; by_default is factored_texture
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
     std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
@@ -75,6 +91,7 @@ struct KernelInfo {
     Window windows[max_windows] = {};
     Sections sections = {};        ///< with PositionSource::axis_ids
     Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
+    Conversion conversion = Conversion::by_device;
 };
 
 struct Kernel;
@@ -152,10 +169,12 @@ struct Positions {
 
 /// Where cos and sin are.
 struct Angles {
-    const AnglePlan* plan = nullptr;     ///< read during the call only; filled by fill_angles unless it is the caller's own
-    VkImageView view = VK_NULL_HANDLE;   ///< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands execute
-    VkDescriptorBufferInfo buffer = {};  ///< direct_buffer: (cos, sin) pairs; caller_buffer: cos. Offset is a multiple of 4
-    VkDescriptorBufferInfo sin = {};     ///< caller_buffer
+    const AnglePlan* plan = nullptr;    ///< read during the call only; filled by fill_angles unless it is the caller's own
+    VkImageView view = VK_NULL_HANDLE;  ///< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands execute
+    /// direct_buffer: (cos, sin) pairs; caller_buffer: cos. Offset is a multiple of 4. computed: a uniform buffer, whose offset is a
+    /// multiple of minUniformBufferOffsetAlignment.
+    VkDescriptorBufferInfo buffer = {};
+    VkDescriptorBufferInfo sin = {};  ///< caller_buffer
 };
 
 /// One rotation of Q, K or both. Input and output of a tensor are the same bytes (in place) or disjoint.
@@ -231,7 +250,7 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 ///   chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this rank; cu_seqlens those of the
 ///   whole, padded to multiples of 2 cp_size. As fused_rope of TransformerEngine does.
 ///
-/// A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range.
+/// A position outside int32 becomes -2^31, which no table covers but computed angles do, and counts in out_of_range.
 struct PositionCall {
     std::uint32_t batch = 1, tokens = 0;  ///< of `out`; 0 tokens records nothing
     std::int32_t first = 0;

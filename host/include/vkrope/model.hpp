@@ -3,7 +3,9 @@
 // Every function is thread-safe.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "vkrope/frequencies.hpp"
@@ -41,5 +43,33 @@ struct ModelQuery {
 /// json_text  the content of the file, UTF-8
 /// query      what it asks for and the model does not have is Code::invalid_argument
 Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query = {});
+
+/// Reads a part of a file: puts the bytes from `offset` on to `to` and returns how many they are; other than `bytes`, it has
+/// failed. No part is asked for that lies beyond the end of the file.
+using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t bytes)>;
+
+/// Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. No weights are read: the metadata, where the tensors
+/// lie, and of their data rope_freqs, rope_factors_long and rope_factors_short.
+///
+/// Pairing and layers follow from general.architecture, and the pairing is that of the file's own Q and K weights: a converter
+/// permutes Llama's, which are interleaved there and half_split in a config.json. An architecture that is unknown, or has no RoPE,
+/// is Code::not_supported and named; an unknown one is read where the query has a pairing. Big-endian files, version 1 and the
+/// parts of a split file are Code::not_supported, too.
+///
+/// Scalings: none, linear, yarn, longrope, divisors of each pair (Llama 3, Gemma 4), alpha (HunYuan). Rotation::rope_type is
+/// "default", "linear", "yarn", "longrope" or "rope_freqs". Tokens of M-RoPE have ggml's axes: 3, or 4 where pairs lie beyond their
+/// sections. Latent attention, layers without RoPE, warnings and errors are as from_hf_config's; there is no tower but "text".
+///
+/// Sizes in the file are not believed, and memory is bounded whatever it says: at most some 20 MiB.
+///
+/// file_bytes  size of the whole file; at most 2^62
+/// query       what it asks for and the model does not have is Code::invalid_argument
+Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read, const ModelQuery& query = {});
+
+/// The same of a file in memory. Its beginning will do, as far as it holds metadata, tensor infos and the data that is read.
+Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query = {});
+
+/// The same of a regular file on disk.
+Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query = {});
 
 }  // namespace vkrope

@@ -94,7 +94,7 @@ class Device {
     std::unique_ptr<Impl> impl_;
 };
 
-/// Device memory for a tensor, ids or a table: a storage buffer that can be copied from and to. Move-only.
+/// Device memory for a tensor, ids or a table: a storage and uniform buffer that can be copied from and to. Move-only.
 class Buffer {
    public:
     Buffer() noexcept = default;
@@ -158,10 +158,11 @@ struct HostShape {
     std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: the rotation's head_dim
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
-    std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
-    std::int32_t first_position = 0;           ///< implicit: position of token 0 of every sequence
-    AngleSource angles = AngleSource::direct_texture;
+    std::vector<std::int32_t> positions = {};      ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
+    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
+    AngleSource angles = AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
     Mapping mapping = Mapping::by_device;
+    Conversion conversion = Conversion::by_device;
     bool in_place = false;  ///< false: the device keeps input and output apart, so that run() can be repeated
 };
 

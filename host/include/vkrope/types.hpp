@@ -62,13 +62,25 @@ constexpr std::uint32_t element_bytes(Element element) noexcept {
     return element == Element::f32 ? 4 : 2;
 }
 
-/// Where the shader takes cos and sin from. The bits of the output depend on the source alone.
+/// Where the shader takes cos and sin from. The bits of the output depend on the source alone, on every device. With u = 2^-24 and
+/// a = attention factor, f32 output is within B u a (|x0| + |x1|) + 2^-148 of the exact value (2^-123 more where the device flushes
+/// subnormals), for factors of 2^-64 to 2^64; f16 and bf16 are the nearest to such a value.
 enum class AngleSource : std::uint32_t {
-    direct_texture = 0,    ///< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
-    direct_buffer = 1,     ///< one row a position in a storage buffer of float (cos, sin) pairs
-    factored_texture = 2,  ///< not supported yet: rows by 11-bit digit of the position, |position| < 2^22
-    computed = 3,          ///< not supported yet: no table, every int32 position
-    caller_buffer = 4,     ///< cos and sin from two storage buffers of the caller, of any values (ONNX): see plan_caller_angles
+    by_default = 0,        ///< factored_texture for a max_position up to 2^22, computed beyond: plan_angles says which
+    factored_texture = 1,  ///< B = 6: an RGBA32F texture with rows by the two 11-bit digits of |position| < 2^22
+    computed = 2,          ///< B = 4.5: no table but 8 bytes a pair; every int32 position
+    direct_texture = 3,    ///< B = 3, 2.5 where a = 1: one row a position in an RGBA32F texture, two (cos, sin) pairs a texel
+    direct_buffer = 4,     ///< the same B: one row a position in a storage buffer of float (cos, sin) pairs
+    caller_buffer = 5,     ///< cos and sin from two storage buffers of the caller, of any values (ONNX): see plan_caller_angles
+};
+
+/// What the angle of a pair is.
+enum class AngleProduct : std::uint32_t {
+    exact = 0,  ///< position times the double inv_freq, in real arithmetic
+    /// float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and those times float(attention_factor)
+    /// rounded to float: what Hugging Face transformers computes in float32. The angle is off by up to 2^-23 of itself (2^-24 where
+    /// inv_freq are floats, and 2^-24 more from position 2^24 on), which is 7.8e-3 rad for the fastest pair at position 131071.
+    float32 = 1,
 };
 
 /// Where the position of a token comes from.
@@ -109,14 +121,16 @@ enum class Gain : std::uint32_t {
 
 /// What an angle table needs: the caller makes the image or the buffer, fill_angles (frequencies.hpp) its content.
 struct AnglePlan {
-    AngleSource source = AngleSource::direct_texture;
+    AngleSource source = AngleSource::factored_texture;  ///< never by_default
     VkFormat format = VK_FORMAT_UNDEFINED;  ///< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory order is row major
     VkExtent2D extent = {0, 0};             ///< textures: texels
     VkFlags usage = 0;        ///< VkImageUsageFlags for a texture, VkBufferUsageFlags for a buffer, without transfer bits
     std::size_t bytes = 0;    ///< size of the content
     std::uint32_t pairs = 0;  ///< rotary_dim / 2
     std::uint32_t rows = 0;   ///< positions with |position| < rows are covered
-    /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
+    /// Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)). Direct: row r is position r.
+    /// Factored: rows 0 to ceil(rows / 2048) - 1 are positions in steps of 2048, with a factor of 1; those after them are the
+    /// positions below 2048, with the attention factor.
     std::uint32_t fold_log2 = 0;
     std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
     double attention_factor = 1;   ///< that the table contains; finite and above 0

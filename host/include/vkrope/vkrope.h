@@ -111,15 +111,30 @@ typedef enum vkrope_element {
     VKROPE_ELEMENT_MAX_ENUM = 0x7fffffff
 } vkrope_element;
 
-/** Where the shader takes cos and sin from. The bits of the output depend on the source alone. */
+/** Where the shader takes cos and sin from. The bits of the output depend on the source alone, on every device. With u = 2^-24 and
+ *  a = attention factor, f32 output is within B u a (|x0| + |x1|) + 2^-148 of the exact value (2^-123 more where the device flushes
+ *  subnormals), for factors of 2^-64 to 2^64; f16 and bf16 are the nearest to such a value. */
 typedef enum vkrope_angle_source {
-    VKROPE_ANGLES_DIRECT_TEXTURE = 0,   /**< one row a position in an RGBA32F texture, two (cos, sin) pairs a texel */
-    VKROPE_ANGLES_DIRECT_BUFFER = 1,    /**< one row a position in a storage buffer of float (cos, sin) pairs */
-    VKROPE_ANGLES_FACTORED_TEXTURE = 2, /**< not supported yet: rows by 11-bit digit of the position, |position| < 2^22 */
-    VKROPE_ANGLES_COMPUTED = 3,         /**< not supported yet: no table, every int32 position */
-    VKROPE_ANGLES_CALLER_BUFFER = 4,    /**< cos and sin from two storage buffers of the caller, of any values (ONNX) */
+    VKROPE_ANGLES_BY_DEFAULT =
+        0, /**< factored_texture for a max_position up to 2^22, computed beyond; of a kernel: factored_texture */
+    VKROPE_ANGLES_FACTORED_TEXTURE = 1, /**< B = 6: an RGBA32F texture with rows by the two 11-bit digits of |position| < 2^22 */
+    VKROPE_ANGLES_COMPUTED = 2,         /**< B = 4.5: no table but 8 bytes a pair; every int32 position */
+    VKROPE_ANGLES_DIRECT_TEXTURE =
+        3, /**< B = 3, 2.5 where a = 1: one row a position in an RGBA32F texture, two (cos, sin) pairs a texel */
+    VKROPE_ANGLES_DIRECT_BUFFER = 4, /**< the same B: one row a position in a storage buffer of float (cos, sin) pairs */
+    VKROPE_ANGLES_CALLER_BUFFER = 5, /**< cos and sin from two storage buffers of the caller, of any values (ONNX) */
     VKROPE_ANGLES_MAX_ENUM = 0x7fffffff
 } vkrope_angle_source;
+
+/** What the angle of a pair is. */
+typedef enum vkrope_angle_product {
+    VKROPE_ANGLE_PRODUCT_EXACT = 0, /**< position times the double inv_freq, in real arithmetic */
+    /** float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and those times float(attention_factor) rounded
+     *  to float: what Hugging Face transformers computes in float32. The angle is off by up to 2^-23 of itself (2^-24 where inv_freq are
+     *  floats, and 2^-24 more from position 2^24 on), which is 7.8e-3 rad for the fastest pair at position 131071. */
+    VKROPE_ANGLE_PRODUCT_FLOAT32 = 1,
+    VKROPE_ANGLE_PRODUCT_MAX_ENUM = 0x7fffffff
+} vkrope_angle_product;
 
 /** Where the position of a token comes from. */
 typedef enum vkrope_position_source {
@@ -229,6 +244,8 @@ typedef struct vkrope_rotation_info {
     const char* const* warnings;            /**< [warning_count] what was ignored or assumed while reading the model */
     size_t warning_count;                   /**< strings in warnings */
     const struct vkrope_sections* sections; /**< which axis turns which pair; null: one position a token */
+    vkrope_angle_product product;           /**< what the angle of a pair is; float32 is for direct tables */
+    uint32_t reserved;                      /**< 0 */
 } vkrope_rotation_info;
 
 /**
@@ -275,12 +292,12 @@ typedef struct vkrope_angle_plan {
  *
  * @param rotation        whose angles
  * @param source          which kind of table
- * @param max_position    1 to 2^31
+ * @param max_position    1 to 2^31, of factored tables to 2^22, of computed angles to 2^31 + 1; those serve every int32, whatever it is
  * @param max_image_side  maxImageDimension2D of the device, texels; ignored for buffers
  * @param plan            struct_size set; receives the rest
  * @param error           optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, also those of the rotation; VKROPE_ERROR_LIMIT_EXCEEDED
- *         for a table that does not fit; VKROPE_ERROR_NOT_SUPPORTED for a source that this version does not have
+ *         for a table that does not fit
  */
 VKROPE_API vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
                                             uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
@@ -373,12 +390,56 @@ typedef struct vkrope_model_query {
 VKROPE_API vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
                                                         vkrope_rotation** rotation, vkrope_error* error);
 
+/**
+ * Reads a part of a file: puts the bytes from `offset` on to `to`. No part is asked for that lies beyond the end of the file.
+ *
+ * @param user    as it was given
+ * @param offset  bytes from the beginning of the file
+ * @param to      receives the bytes
+ * @param bytes   how many
+ * @return how many it has put there; other than `bytes`, it has failed
+ */
+typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t bytes);
+
+/**
+ * Reads the RoPE of a GGUF file, and no weights; see model.hpp for what is read. What was assumed or ignored is in the warnings.
+ *
+ * @param file_bytes  size of the whole file; at most 2^62
+ * @param read        reads parts of it; must not throw. Called by this function only
+ * @param user        passed to `read`
+ * @param query       null: the model's only RoPE. What it asks for and the model does not have is VKROPE_ERROR_INVALID_ARGUMENT
+ * @param rotation    receives the rotation, to be destroyed by vkrope_rotation_destroy
+ * @param error       optional
+ * @return VKROPE_ERROR_NOT_SUPPORTED for an architecture without RoPE, or that this version does not know, and for version 1,
+ *         big-endian and split files; VKROPE_ERROR_INVALID_DATA for a file that is cut off or contradicts itself, and for a key that
+ *         is missing, of the wrong type or out of range
+ */
+VKROPE_API vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
+                                                   const vkrope_model_query* query, vkrope_rotation** rotation,
+                                                   vkrope_error* error);
+
+/**
+ * As vkrope_rotation_from_gguf, for a regular file on disk.
+ *
+ * @param path      where it is
+ * @param query     as above
+ * @param rotation  as above
+ * @param error     optional
+ * @return as above; VKROPE_ERROR_INVALID_DATA where the file cannot be opened
+ */
+VKROPE_API vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query,
+                                                        vkrope_rotation** rotation, vkrope_error* error);
+
 /* ---- tier "kernel": record into a command buffer of yours, on a device of yours ---- */
 
 /** Device functionality that the application enabled at vkCreateDevice: nothing is inferred from mere support. */
 typedef enum vkrope_enabled_bits {
     VKROPE_ENABLED_PUSH_DESCRIPTOR = 1, /**< VK_KHR_push_descriptor: vkrope_record then needs no arena */
     VKROPE_ENABLED_DEBUG_UTILS = 2,     /**< VK_EXT_debug_utils of the instance: objects get names, each call a label */
+    VKROPE_ENABLED_FLOAT_CONTROLS =
+        4, /**< VK_KHR_shader_float_controls: pipelines declare the arithmetic that the error bounds assume */
+    /** VkPhysicalDeviceShaderFloat16Int8Features::shaderFloat16: with float controls, the device itself converts f16. */
+    VKROPE_ENABLED_SHADER_FLOAT16 = 8,
     VKROPE_ENABLED_MAX_ENUM = 0x7fffffff
 } vkrope_enabled_bits;
 
@@ -390,6 +451,10 @@ typedef struct vkrope_requirements {
     uint32_t optional_extension_count; /**< how many of optional_extensions there are */
     /** Device extensions that this device offers and that the kernel makes use of; static strings. */
     const char* optional_extensions[4];
+    /** The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be enabled: then
+     *  vkrope_device_ref::enabled may have VKROPE_ENABLED_SHADER_FLOAT16 too. */
+    VkBool32 offers_shader_float16;
+    uint32_t reserved; /**< 0 */
 } vkrope_requirements;
 
 /**
@@ -456,6 +521,18 @@ typedef struct vkrope_sections {
     uint32_t reserved;               /**< 0 */
 } vkrope_sections;
 
+/** How f16 is converted to f32 and back. It never changes a bit of the result, but for the sign and payload of a NaN. */
+typedef enum vkrope_conversion {
+    VKROPE_CONVERSION_BY_DEVICE = 0, /**< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had */
+    /** by the device, as SPIR-V defines it under RoundingModeRTE 16; needs VKROPE_ENABLED_FLOAT_CONTROLS and
+     *  VKROPE_ENABLED_SHADER_FLOAT16, and a device that reports shaderRoundingModeRTEFloat16 and
+     *  shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are left to integers where it does not report
+     *  shaderDenormPreserveFloat16. */
+    VKROPE_CONVERSION_NATIVE = 1,
+    VKROPE_CONVERSION_INTEGER = 2, /**< by integer operations */
+    VKROPE_CONVERSION_MAX_ENUM = 0x7fffffff
+} vkrope_conversion;
+
 /** What is fixed when a kernel is created; everything else is per call. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;               /**< sizeof this struct */
@@ -473,7 +550,7 @@ typedef struct vkrope_kernel_info {
     vkrope_window windows[VKROPE_MAX_WINDOWS];
     const vkrope_sections* sections; /**< with VKROPE_POSITIONS_AXIS_IDS; else null */
     vkrope_element table;            /**< VKROPE_ANGLES_CALLER_BUFFER: what cos and sin are stored as */
-    uint32_t reserved;               /**< 0 */
+    vkrope_conversion conversion;    /**< how f16 is converted */
 } vkrope_kernel_info;
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record it, each into its own command buffer. */
@@ -690,7 +767,7 @@ VKROPE_API vkrope_result vkrope_position_arena_create(const vkrope_position_kern
  * cp_rank, one
  *   after the other; `tokens` counts those of this rank, cu_seqlens those of the whole, padded to multiples of 2 cp_size.
  *
- * A position outside int32 becomes -2^31, which no table covers, and counts in out_of_range. Whatever the numbers, nothing outside
+ * A position outside int32 becomes -2^31, which no table covers but computed angles do, and counts in out_of_range. Whatever the numbers, nothing outside
  * the buffers is touched.
  */
 typedef struct vkrope_position_call {
@@ -919,7 +996,7 @@ typedef struct vkrope_angle_table vkrope_angle_table;
  * @param device        whose memory
  * @param rotation      whose angles; not referred to afterwards
  * @param source        which kind of table
- * @param max_position  1 to 2^31: positions with |position| < max_position are covered
+ * @param max_position  as vkrope_plan_angles: positions with |position| < max_position are covered
  * @param table         receives the table, to be destroyed by vkrope_angle_table_destroy
  * @param error         optional
  * @return as vkrope_plan_angles
@@ -942,21 +1019,23 @@ VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
 
 /** What a vkrope_host_rotation works on. Q or K may be absent (0 heads). */
 typedef struct vkrope_host_shape {
-    size_t struct_size;         /**< sizeof this struct */
-    uint32_t batch;             /**< sequences; 0: 1 */
-    uint32_t tokens;            /**< tokens of each */
-    uint32_t q_heads;           /**< query heads; 0: no Q */
-    uint32_t k_heads;           /**< key heads; 0: no K */
-    uint32_t q_head_dim;        /**< 0: the rotation's head_dim */
-    uint32_t k_head_dim;        /**< 0: the rotation's head_dim */
-    vkrope_element element;     /**< of all tensors, in and out */
-    vkrope_layout layout;       /**< of all tensors */
-    const int32_t* positions;   /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
-    size_t position_count;      /**< numbers in positions */
-    int32_t first_position;     /**< implicit: position of token 0 of every sequence */
-    vkrope_angle_source angles; /**< which kind of table */
-    vkrope_mapping mapping;     /**< how the work is laid out */
-    VkBool32 in_place;          /**< false: the device keeps input and output apart, so that a run can be repeated */
+    size_t struct_size;           /**< sizeof this struct */
+    uint32_t batch;               /**< sequences; 0: 1 */
+    uint32_t tokens;              /**< tokens of each */
+    uint32_t q_heads;             /**< query heads; 0: no Q */
+    uint32_t k_heads;             /**< key heads; 0: no K */
+    uint32_t q_head_dim;          /**< 0: the rotation's head_dim */
+    uint32_t k_head_dim;          /**< 0: the rotation's head_dim */
+    vkrope_element element;       /**< of all tensors, in and out */
+    vkrope_layout layout;         /**< of all tensors */
+    const int32_t* positions;     /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
+    size_t position_count;        /**< numbers in positions */
+    int32_t first_position;       /**< implicit: position of token 0 of every sequence */
+    vkrope_angle_source angles;   /**< which kind of table */
+    vkrope_mapping mapping;       /**< how the work is laid out */
+    VkBool32 in_place;            /**< false: the device keeps input and output apart, so that a run can be repeated */
+    vkrope_conversion conversion; /**< how f16 is converted */
+    uint32_t reserved;            /**< 0 */
 } vkrope_host_shape;
 
 /** Rotates tensors that live in host memory: table and buffers for one rotation and one shape. */

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// vkrope_bounds_test [--all] [doctest's options]
+//
+// --all  every float, every turn, and searches that last minutes
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "shader.hpp"
+
+bool vkrope::bounds::all = false;
+
+int main(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--all") == 0) vkrope::bounds::all = true;
+    }
+    doctest::Context context(argc, argv);
+    return context.run();
+}

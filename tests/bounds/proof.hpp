@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Bounds that hold everywhere, by branch and bound: the largest value of an error estimate over a box of angles and factors.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <queue>
+
+#include "shader.hpp"
+
+namespace vkrope::bounds {
+
+struct Interval {
+    double low = 0, high = 0;
+};
+
+/// The largest rounding error, in units of u, of a result of at most this magnitude: half the spacing of f32 just below it.
+inline double half_ulp(double magnitude) {
+    if (magnitude <= 0) return 0;
+    int exponent = 0;
+    const double mantissa = std::frexp(magnitude, &exponent);  // [0.5, 1)
+    return std::ldexp(1.0, mantissa == 0.5 ? exponent - 2 : exponent - 1);
+}
+
+/// Of a result that errors before it may have lifted over a power of two.
+inline double half_ulp_near(double magnitude) {
+    return half_ulp(magnitude * (1 + 1e-6));
+}
+
+/// An upper bound of `estimate` over the box, at most `gap` above the largest value that it has at the centre of a part.
+/// `estimate` of a box must be at least its value at each point of it.
+template <std::size_t N, class Estimate>
+double supremum(const std::array<Interval, N>& whole, double gap, Estimate estimate) {
+    struct Part {
+        double upper = 0;
+        std::array<Interval, N> box = {};
+        bool operator<(const Part& other) const { return upper < other.upper; }
+    };
+    double attained = 0;
+    std::priority_queue<Part> parts;
+    const auto add = [&](const std::array<Interval, N>& box) {
+        std::array<Interval, N> centre;
+        for (std::size_t i = 0; i < N; ++i) {
+            const double middle = (box[i].low + box[i].high) / 2;
+            centre[i] = {middle, middle};
+        }
+        attained = std::fmax(attained, estimate(centre));
+        parts.push({estimate(box), box});
+    };
+    add(whole);
+    while (parts.top().upper > attained + gap) {
+        const Part part = parts.top();
+        parts.pop();
+        std::size_t widest = 0;
+        for (std::size_t i = 1; i < N; ++i) {
+            if (part.box[i].high - part.box[i].low > part.box[widest].high - part.box[widest].low) widest = i;
+        }
+        const double middle = (part.box[widest].low + part.box[widest].high) / 2;
+        std::array<Interval, N> half = part.box;
+        half[widest].high = middle;
+        add(half);
+        half[widest] = {middle, part.box[widest].high};
+        add(half);
+    }
+    return parts.top().upper;
+}
+
+// |cos| and |sin| from above, for angles in [0, pi / 2]; what double loses is added.
+inline double most_cos(Interval angle) {
+    return std::fmin(1.0, std::cos(angle.low) + 1e-15);
+}
+inline double most_sin(Interval angle) {
+    return std::fmin(1.0, std::sin(angle.high) + 1e-15);
+}
+
+}  // namespace vkrope::bounds
