@@ -341,6 +341,7 @@ class Import {
 
     void inv_freq() {
         const double base = rope_theta();
+        rotation_.base = base;
         std::vector<double>& frequencies = rotation_.inv_freq;
         frequencies.resize(rotation_.rotary_dim / 2);
         if (const Status status = default_inv_freq(base, rotation_.rotary_dim, frequencies.data()); !status) {

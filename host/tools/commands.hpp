@@ -16,7 +16,9 @@ struct Command {
 
 Command add_devices(CLI::App& vkrope);
 Command add_frequencies(CLI::App& vkrope);
+Command add_explain(CLI::App& vkrope);
 Command add_rotate(CLI::App& vkrope);
+Command add_check(CLI::App& vkrope);
 Command add_make_input(CLI::App& vkrope);
 
 }  // namespace vkrope::tools

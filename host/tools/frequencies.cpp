@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "model_file.hpp"
+#include "matrix.hpp"
+#include "model_part.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
 
 namespace vkrope::tools {
 namespace {
 
-enum class Tower { text, vision };
-constexpr Choice<Tower> towers[] = {{"text", Tower::text}, {"vision", Tower::vision}};
-
 struct FrequenciesOptions {
     ModelOptions model;
-    Tower tower = Tower::text;
+    std::optional<Pairing> pairing;
+    std::optional<PositionRange> matrix;
+    std::string out;
     bool json = false;
 };
 
@@ -77,10 +77,19 @@ std::string table_of(const Rotation& rotation) {
 }
 
 ExitCode print_frequencies(const FrequenciesOptions& options) {
-    ModelOptions model = options.model;
-    model.tower = word_for(towers, options.tower);
-    const Rotation rotation = load_model(model).rotation;
-    options.json ? write_json(json_of(rotation)) : write_output(table_of(rotation));
+    Rotation rotation = load_model(options.model).rotation;
+    rotation.pairing = options.pairing.value_or(rotation.pairing);
+    if (options.matrix) {
+        if (!rotation.rotates) {
+            fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");
+        }
+        write_matrix(rotation, *options.matrix, options.out, options.model.path);
+    }
+    if (options.json) {
+        write_json(json_of(rotation));
+    } else if (!options.matrix) {
+        write_output(table_of(rotation));
+    }
     return ExitCode::success;
 }
 
@@ -90,10 +99,19 @@ Command add_frequencies(CLI::App& vkrope) {
     CLI::App* command = vkrope.add_subcommand("frequencies", "Print the frequency of every channel pair of a model's RoPE.");
     const auto options = std::make_shared<FrequenciesOptions>();
     add_model_options(*command, options->model);
-    add_integer(*command, "--layer", options->model.layer, std::uint32_t{0}, std::uint32_t{65535},
-                "Which layer, where the model has layer types.")
-        ->excludes("--layer-type");
-    add_choice(*command, "--tower", options->tower, towers, "Which part of a model that has several.");
+    add_model_part(*command, options->model);
+    add_pairing(*command, options->pairing);
+    const auto set_range = [options](const std::string& text) { options->matrix = parse_range("--matrix", text); };
+    CLI::Option* matrix =
+        command
+            ->add_option_function<std::string>(
+                "--matrix", set_range,
+                "Write the rotary matrix of positions A to B - 1 to --out instead: float32 [B - A, rotary_dim], in each row the "
+                "sines of all pairs and then their cosines, times the attention factor. A may be negative.")
+            ->type_name("A:B");
+    CLI::Option* out = command->add_option("--out", options->out, "The .npy file of --matrix.")->type_name("FILE");
+    matrix->needs(out);
+    out->needs(matrix);
     command->add_flag("--json", options->json, "Write JSON.");
     return {.options = command, .run = [options] { return print_frequencies(*options); }};
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t max_model_bytes = std::size_t{64} << 20;  // a config.json has a few KiB
 
-std::string read_text(const std::string& path) {
+std::ifstream open_model(const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
@@ -28,6 +28,20 @@ std::string read_text(const std::string& path) {
     if (!file) {
         fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
     }
+    return file;
+}
+
+/// A GGUF file says so in its first bytes, whatever it is called.
+bool is_gguf(std::ifstream& file) {
+    char magic[4] = {};
+    file.read(magic, sizeof magic);
+    const bool found = file.gcount() == sizeof magic && std::memcmp(magic, "GGUF", sizeof magic) == 0;
+    file.clear();
+    file.seekg(0);
+    return found;
+}
+
+std::string read_text(std::ifstream& file, const std::string& path) {
     std::string text;
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
@@ -65,7 +79,9 @@ ModelQuery query_of(const ModelOptions& options) {
 }  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-    command.add_option("--model", options.path, "The model's config.json (Hugging Face).")->required()->type_name("FILE");
+    command.add_option("--model", options.path, "The model's config.json (Hugging Face), or a GGUF file.")
+        ->required()
+        ->type_name("FILE");
     add_integer(command, "--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
                 "Length of the sequence, for scalings that depend on it.");
     command.add_option("--layer-type", options.layer_type, "Which of the model's layer types, where it has several.")
@@ -73,10 +89,16 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 }
 
 Model load_model(const ModelOptions& options) {
-    const std::string text = read_text(options.path);
-    Model model = {.rotation = value_of(from_hf_config(text, query_of(options)), Subject::model_file,
-                                        fmt::format("--model: '{}': ", options.path)),
-                   .heads = head_counts(text)};
+    const std::string prefix = fmt::format("--model: '{}': ", options.path);
+    std::ifstream file = open_model(options.path);
+    Model model;
+    if (is_gguf(file)) {
+        model.rotation = value_of(from_gguf_file(options.path, query_of(options)), Subject::model_file, prefix);
+    } else {
+        const std::string text = read_text(file, options.path);
+        model.rotation = value_of(from_hf_config(text, query_of(options)), Subject::model_file, prefix);
+        model.heads = head_counts(text);
+    }
     for (const std::string& warning : model.rotation.warnings) {
         print_warning(fmt::format("{}: {}", options.path, warning));
     }

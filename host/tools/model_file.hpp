@@ -23,7 +23,7 @@ struct ModelOptions {
 /// --model, --seq-len and --layer-type.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
-/// How many heads the model says that it has; nothing where it says nothing.
+/// How many heads the model says that it has; nothing where it says nothing, and of a GGUF file, which is not asked.
 struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };

@@ -25,6 +25,7 @@ struct Case {
 
     Case() {
         options.verify = true;
+        measured.angles.source = AngleSource::direct_texture;  // whose bounds these are
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "gguf_builder.hpp"
 #include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
 
@@ -324,6 +326,43 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     query.tower = "vision";
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "vision_config"));
+}
+
+TEST_CASE("C: a GGUF file, through a function and from a disk") {
+    GgufBuilder file("qwen2vl");
+    file.u32("attention.key_length", 128).u32("rope.dimension_count", 128).f32("rope.freq_base", 1e6f);
+    const std::string bytes = file.i32_list("rope.dimension_sections", {16, 24, 24, 0}).file();
+    const vkrope_read_at read = [](void* user, std::uint64_t offset, void* to, std::size_t count) {
+        return static_cast<std::string*>(user)->copy(static_cast<char*>(to), count, std::size_t(offset));
+    };
+    std::string content = bytes;
+    vkrope_rotation* made = nullptr;
+    vkrope_error error;
+    REQUIRE(vkrope_rotation_from_gguf(content.size(), read, &content, nullptr, &made, &error) == VKROPE_SUCCESS);
+    const OwnedRotation rotation(made);
+    CHECK(info_of(rotation).pairing == VKROPE_PAIRING_HALF_SPLIT);
+    CHECK(info_of(rotation).inv_freq_count == 64);
+    REQUIRE(info_of(rotation).sections != nullptr);
+    CHECK(info_of(rotation).sections->pairs[1] == 24);
+
+    const std::string path = std::string(VKROPE_TEST_SCRATCH) + "/c.gguf";
+    std::ofstream(path, std::ios::binary) << bytes;
+    REQUIRE(vkrope_rotation_from_gguf_file(path.c_str(), nullptr, &made, &error) == VKROPE_SUCCESS);
+    CHECK(info_of(OwnedRotation(made)).inv_freq_count == 64);
+
+    auto query = sized<vkrope_model_query>();
+    query.tower = "vision";
+    CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "vision"));
+    CHECK(made == nullptr);
+    content.resize(20);  // shorter than it is said to be
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) == VKROPE_ERROR_INVALID_DATA);
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "read is null"));
+    CHECK(vkrope_rotation_from_gguf_file(nullptr, nullptr, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "path is null"));
+    CHECK(vkrope_rotation_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) == VKROPE_ERROR_INVALID_DATA);
+    CHECK(says(error, "does not exist"));
 }
 
 TEST_CASE("C: a rotation has its sections, and null without any") {

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+#include "model/gguf_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+// What a head may ask of memory and of time. Real files have less than 100 keys, and lists of a token each in the tokenizer's.
+constexpr std::uint64_t most_values = 16384;
+constexpr std::uint64_t most_name_bytes = 65535;            // the format's own limit
+constexpr std::uint64_t most_key_bytes_together = 1 << 20;  // they are kept, to find one that is given twice
+constexpr std::uint64_t longest_text = 256;
+constexpr std::uint64_t longest_list = 65536;  // one number a layer
+constexpr std::uint64_t most_list_numbers_together = 1 << 20;
+constexpr std::uint64_t most_dimensions = 4;
+constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head row
+constexpr std::uint32_t deepest_list = 8;
+constexpr std::uint32_t float32_tensor = 0;
+
+// The least that one of them takes.
+constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
+constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+
+struct TypeRow {
+    const char* name;
+    std::uint64_t bytes;  // 0: its length is in the file
+};
+constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},    {"uint16", 2},  {"int16", 2},  {"uint32", 4},
+                             {"int32", 4},  {"float32", 4}, {"boolean", 1}, {"string", 0}, {"array", 0},
+                             {"uint64", 8}, {"int64", 8},   {"float64", 8}};
+
+constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
+
+const TypeRow& row(GgufType type) noexcept {
+    return types[std::size_t(type)];
+}
+
+bool is_number(GgufType type) noexcept {
+    return row(type).bytes != 0;
+}
+
+std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = count; i-- > 0;) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
+
+/// Beyond 2^53 a whole number is rounded: no rule that reads one reaches so far.
+double number(GgufType type, std::uint64_t bits) noexcept {
+    switch (type) {
+        case GgufType::int8: return double(std::int8_t(bits));
+        case GgufType::int16: return double(std::int16_t(bits));
+        case GgufType::int32: return double(std::int32_t(bits));
+        case GgufType::int64: return double(std::int64_t(bits));
+        case GgufType::float32: return double(std::bit_cast<float>(std::uint32_t(bits)));
+        case GgufType::float64: return std::bit_cast<double>(bits);
+        default: return double(bits);
+    }
+}
+
+}  // namespace
+
+const char* name(GgufType type) noexcept {
+    return row(type).name;
+}
+
+/// Goes through a file from its first byte on, and takes nothing that lies beyond its last.
+class GgufCursor {
+   public:
+    GgufCursor(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_(file_bytes), read_(read) {}
+
+    std::uint64_t at() const noexcept { return at_; }
+    std::uint64_t left() const noexcept { return file_bytes_ - at_; }
+
+    /// Where a sentence that ends in "is cut off" begins.
+    void inside(std::string what) { what_ = std::move(what); }
+    const char* what() const noexcept { return what_.c_str(); }
+
+    void skip(std::uint64_t bytes) {
+        if (bytes > left()) {
+            fail(Code::invalid_data, "the file is cut off: %s needs %llu bytes at %llu, and the file has %llu", what(), ull{bytes},
+                 ull{at_}, ull{file_bytes_});
+        }
+        at_ += bytes;
+    }
+
+    /// As skip() of `count` times `bytes`, which may be more than 64 bits hold.
+    void skip(std::uint64_t count, std::uint64_t bytes) {
+        if (count > left() / bytes) {
+            fail(Code::invalid_data, "the file is cut off: %s has %llu elements, and the file has %llu bytes left", what(),
+                 ull{count}, ull{left()});
+        }
+        at_ += count * bytes;
+    }
+
+    std::uint64_t whole(std::size_t bytes) {
+        unsigned char little[8];
+        take(little, bytes);
+        return little_endian(little, bytes);
+    }
+    std::uint32_t u32() { return std::uint32_t(whole(4)); }
+    std::uint64_t u64() { return whole(8); }
+
+    std::string text(std::uint64_t bytes) {
+        skip(bytes);  // before memory is asked for
+        at_ -= bytes;
+        std::string content(std::size_t(bytes), '\0');
+        take(content.data(), content.size());
+        return content;
+    }
+
+    GgufType type() {
+        const std::uint32_t type = u32();
+        if (type >= std::size(types)) {
+            fail(Code::invalid_data, "%s has the type %u: must be 0 to 12", what(), type);
+        }
+        return GgufType(type);
+    }
+
+   private:
+    void take(void* to, std::size_t bytes) {
+        const std::uint64_t from = at_;
+        skip(bytes);
+        if (bytes > sizeof buffer_) {
+            read(from, to, bytes);
+            return;
+        }
+        // Through a buffer: a tokenizer has some 100 000 strings, whose lengths lie between them.
+        if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
+            buffered_ = 0;
+            const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, file_bytes_ - from));
+            read(from, buffer_, ahead);
+            buffered_at_ = from;
+            buffered_ = ahead;
+        }
+        std::memcpy(to, buffer_ + (from - buffered_at_), bytes);
+    }
+
+    void read(std::uint64_t from, void* to, std::size_t bytes) {
+        if (read_(from, to, bytes) != bytes) {
+            fail(Code::invalid_data, "the file cannot be read at byte %llu", ull{from});
+        }
+    }
+
+    const std::uint64_t file_bytes_;
+    const GgufRead& read_;
+    std::uint64_t at_ = 0;
+    std::string what_ = "its header";
+    std::uint64_t buffered_at_ = 0;
+    std::size_t buffered_ = 0;
+    unsigned char buffer_[16384];
+};
+
+namespace {
+
+/// The elements of a list, whose type and count have been read.
+void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, std::uint32_t depth = 1) {
+    if (is_number(type)) {
+        cursor.skip(count, row(type).bytes);
+        return;
+    }
+    if (depth > deepest_list) {
+        fail(Code::invalid_data, "%s is nested more than %u deep", cursor.what(), deepest_list);
+    }
+    // An element has a length of 8 bytes at least, so that the file ends before a count that lies keeps us busy.
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (type == GgufType::string) {
+            cursor.skip(cursor.u64());
+        } else {
+            const GgufType inner = cursor.type();
+            skip_elements(cursor, inner, cursor.u64(), depth + 1);
+        }
+    }
+}
+
+double read_number(GgufCursor& cursor, GgufType type) {
+    const std::uint64_t bits = cursor.whole(std::size_t(row(type).bytes));
+    if (type == GgufType::boolean && bits > 1) {
+        fail(Code::invalid_data, "%s is a boolean of %llu: must be 0 or 1", cursor.what(), ull{bits});
+    }
+    return number(type, bits);
+}
+
+/// `room`: how many numbers may be kept yet.
+GgufValue read_value(GgufCursor& cursor, std::uint64_t& room) {
+    GgufValue value;
+    value.type = cursor.type();
+    if (is_number(value.type)) {
+        value.numbers.push_back(read_number(cursor, value.type));
+        value.known = true;
+    } else if (value.type == GgufType::string) {
+        const std::uint64_t bytes = cursor.u64();
+        value.known = bytes <= longest_text;
+        value.known ? void(value.text = cursor.text(bytes)) : cursor.skip(bytes);
+    } else {
+        const GgufType type = cursor.type();
+        const std::uint64_t count = cursor.u64();
+        value.known = is_number(type) && count <= std::min(longest_list, room);
+        if (!value.known) {
+            skip_elements(cursor, type, count);
+            return value;
+        }
+        room -= count;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            value.numbers.push_back(read_number(cursor, type));
+        }
+    }
+    return value;
+}
+
+/// Of a key or a tensor.
+std::string read_name(GgufCursor& cursor) {
+    const std::uint64_t bytes = cursor.u64();
+    if (bytes > most_name_bytes) {
+        fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(), ull{bytes},
+             ull{most_name_bytes});
+    }
+    return cursor.text(bytes);
+}
+
+void check_version(GgufCursor& cursor) {
+    const std::uint32_t version = cursor.u32();
+    if (version != 0 && (version & 0xffff) == 0) {
+        fail(Code::not_supported, "the file is big-endian: only little-endian GGUF is read");
+    }
+    if (version == 1) {
+        fail(Code::not_supported, "the file is GGUF version 1: must be 2 or 3; convert it anew");
+    }
+    if (version != 2 && version != 3) {
+        fail(Code::not_supported, "the file is GGUF version %u: must be 2 or 3", version);
+    }
+}
+
+/// Fails where `count` of them, `least` bytes each, are more than the file can hold.
+void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count, std::uint64_t least) {
+    if (count > cursor.left() / least) {
+        fail(Code::invalid_data, "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
+             ull{cursor.left() + cursor.at()});
+    }
+}
+
+}  // namespace
+
+GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_(file_bytes), read_(read) {
+    GgufCursor cursor(file_bytes_, read_);
+    if (file_bytes < 4 || cursor.u32() != 0x46554747) {
+        fail(Code::invalid_data, "the file does not begin with GGUF: it is no GGUF file");
+    }
+    check_version(cursor);
+    const std::uint64_t tensors = cursor.u64();
+    const std::uint64_t values = cursor.u64();
+    if (values > most_values) {
+        fail(Code::invalid_data, "the file says that it has %llu keys: must be at most %llu", ull{values}, ull{most_values});
+    }
+    check_count(cursor, "keys", values, least_value_bytes);
+    read_values(cursor, values);
+    check_count(cursor, "tensors", tensors, least_tensor_bytes);
+    read_tensors(cursor, tensors);
+}
+
+void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
+    std::uint64_t room = most_list_numbers_together;
+    std::uint64_t key_bytes = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        cursor.inside("key " + std::to_string(i + 1));
+        const std::string key = read_name(cursor);
+        key_bytes += key.size();
+        if (key_bytes > most_key_bytes_together) {
+            fail(Code::invalid_data, "the keys have more than %llu bytes together", ull{most_key_bytes_together});
+        }
+        cursor.inside(shown_key(key));
+        if (values_.count(key) != 0) {
+            fail(Code::invalid_data, "the key %s is given twice", shown_key(key).c_str());
+        }
+        values_[key] = read_value(cursor, room);
+    }
+    if (const GgufValue* alignment = find("general.alignment")) {
+        const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
+        if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
+            fail(Code::invalid_data, "general.alignment is a %s of %.9g: must be a uint32, a power of two", name(alignment->type),
+                 alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
+        }
+        alignment_ = std::uint64_t(bytes);
+    }
+}
+
+void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+        cursor.inside("tensor " + std::to_string(i + 1));
+        const std::string title = read_name(cursor);
+        Tensor tensor;
+        tensor.dimensions = cursor.u32();
+        if (tensor.dimensions > most_dimensions) {
+            fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu", shown_key(title).c_str(),
+                 tensor.dimensions, ull{most_dimensions});
+        }
+        for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
+            const std::uint64_t extent = cursor.u64();
+            tensor.count = dimension == 0 ? extent : tensor.count;
+        }
+        tensor.element = cursor.u32();
+        tensor.offset = cursor.u64();
+        if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) == std::end(frequency_tensors)) {
+            continue;
+        }
+        if (!tensors_.emplace(title, tensor).second) {
+            fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
+        }
+    }
+    data_ = (cursor.at() + alignment_ - 1) / alignment_ * alignment_;
+}
+
+const GgufValue* GgufFile::find(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+}
+
+std::vector<double> GgufFile::factors(const std::string& title) const {
+    const auto found = tensors_.find(title);
+    if (found == tensors_.end()) {
+        return {};
+    }
+    const Tensor& tensor = found->second;
+    if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 || tensor.count > longest_factors) {
+        fail(Code::invalid_data,
+             "the tensor %s has %u dimensions, %llu elements and the type %u: must have 1, 1 to %llu and 0, float32", title.c_str(),
+             tensor.dimensions, ull{tensor.count}, tensor.element, ull{longest_factors});
+    }
+    if (tensor.offset % alignment_ != 0) {
+        fail(Code::invalid_data, "the tensor %s is at %llu of the data: must be a multiple of general.alignment, %llu",
+             title.c_str(), ull{tensor.offset}, ull{alignment_});
+    }
+    const std::uint64_t bytes = 4 * tensor.count;
+    if (data_ > file_bytes_ || tensor.offset > file_bytes_ - data_ || bytes > file_bytes_ - data_ - tensor.offset) {
+        fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes", title.c_str(), ull{file_bytes_});
+    }
+    std::vector<unsigned char> raw(std::size_t{bytes});
+    if (read_(data_ + tensor.offset, raw.data(), raw.size()) != raw.size()) {
+        fail(Code::invalid_data, "the tensor %s cannot be read", title.c_str());
+    }
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < raw.size(); i += 4) {
+        numbers.push_back(number(GgufType::float32, little_endian(&raw[i], 4)));
+    }
+    return numbers;
+}
+
+}  // namespace vkrope

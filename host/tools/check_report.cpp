@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The last step of vkrope check: how far off an output is, and what explains it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "check.hpp"
+#include "terminal.hpp"
+#include "words.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+const char* word_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass: return "pass";
+        case Outcome::close: return "close";
+        case Outcome::mistake: return "mistake";
+        case Outcome::unexplained: break;
+    }
+    return "unexplained";
+}
+
+// As JSON.
+
+/// JSON has no infinity.
+nlohmann::ordered_json number(double value) {
+    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json matches_json(const Judgement& judgement) {
+    nlohmann::ordered_json matches = nlohmann::ordered_json::array();
+    for (const Match& match : judgement.matches) {
+        matches.push_back({{"mistake", match.mistake},
+                           {"meaning", match.meaning},
+                           {"max_error_u", number(match.max_error_u)},
+                           {"share_within", match.share_within},
+                           {"explains", match.explains}});
+    }
+    return matches;
+}
+
+nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
+    if (!judged) {
+        return nullptr;
+    }
+    const Judgement& judgement = judged->judgement;
+    return {{"verdict", word_of(judgement.outcome)},
+            {"max_error_u", number(judgement.max_error_u)},
+            {"share_within", judgement.share_within},
+            {"dtype", word_for(elements, judged->actual.element)},
+            {"elements", judgement.elements},
+            {"sampled", judgement.sampled},
+            {"breach", judgement.breach},
+            {"matches", matches_json(judgement)}};
+}
+
+nlohmann::ordered_json json_of(const CheckResult& result) {
+    const Judged& worst = deciding(result);
+    return {{"verdict", word_of(worst.judgement.outcome)},
+            {"max_error_u", number(worst.judgement.max_error_u)},
+            {"bound_u", result.limits.bound_u},
+            {"tolerance", result.limits.tolerance},
+            {"tensor", &worst == (result.q ? &*result.q : nullptr) ? "q" : "k"},
+            {"matches", matches_json(worst.judgement)},
+            {"q", tensor_json(result.q)},
+            {"k", tensor_json(result.k)}};
+}
+
+// As text.
+
+std::string error_text(double max_error_u) {
+    return std::isfinite(max_error_u) ? fmt::format("{:.4g} u", max_error_u) : "not a number";
+}
+
+std::string percent(double share) {
+    // Rounded down: 100 % is said of all elements only.
+    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
+}
+
+std::string match_line(const Match& match) {
+    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", match.mistake, error_text(match.max_error_u), percent(match.share_within),
+                       match.meaning);
+}
+
+/// What was found, in a sentence.
+std::string finding(const Judgement& judgement, const Limits& limits) {
+    switch (judgement.outcome) {
+        case Outcome::pass: return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
+        case Outcome::close:
+            return fmt::format("the right operation, but not exact: correct to {:.2g} of |x0| + |x1|, {} where {} u are allowed",
+                               judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
+        case Outcome::mistake: {
+            const Match& match = judgement.matches.front();
+            return fmt::format("{}: {} ({})", match.mistake, match.meaning,
+                               match.explains ? "exactly" : fmt::format("to {:.2g} of |x0| + |x1|", match.max_error_u * 0x1p-24));
+        }
+        case Outcome::unexplained: break;
+    }
+    return fmt::format("wrong, and no mistake that is known explains it; {} of the values are right",
+                       percent(judgement.share_within));
+}
+
+std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
+    const Outcome outcome = judged.judgement.outcome;
+    const char* colour = outcome == Outcome::pass ? "32" : outcome == Outcome::close ? "33" : "31";
+    const std::string word =
+        colour_allowed(stdout) ? fmt::format("\033[{}m{}\033[0m", colour, word_of(outcome)) : std::string(word_of(outcome));
+    return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
+}
+
+/// What these files could not have shown: mistakes that would have passed as well.
+std::string blind_spots(const Judgement& judgement) {
+    std::string names;
+    for (const Match& match : judgement.matches) {
+        if (match.explains && !match.precision) {
+            names += (names.empty() ? "" : ", ") + match.mistake;
+        }
+    }
+    return names.empty() ? "" : fmt::format("   these files would not show: {}\n", names);
+}
+
+std::string text_of(const char* name, const std::optional<Judged>& judged, const Limits& limits) {
+    if (!judged) {
+        return "";
+    }
+    const Judgement& judgement = judged->judgement;
+    std::string text = verdict_line(name, *judged, limits);
+    if (judgement.outcome == Outcome::pass) {
+        return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) + blind_spots(judgement);
+    }
+    text += fmt::format("   error {}, {} of {} values within {} u\n", error_text(judgement.max_error_u),
+                        percent(judgement.share_within), judgement.elements, limits.bound_u);
+    text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first", "largest error", "within");
+    for (const Match& match : judgement.matches) {
+        text += match_line(match);
+    }
+    if (judgement.sampled < judgement.elements) {
+        text += fmt::format(
+            "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on all where they fit\n",
+            judgement.sampled, judgement.elements);
+    }
+    return text;
+}
+
+}  // namespace
+
+void report(const CheckOptions& options, const CheckResult& result) {
+    if (options.json) {
+        write_json(json_of(result));
+        return;
+    }
+    write_output(text_of("Q", result.q, result.limits) + text_of("K", result.k, result.limits) +
+                 "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit outputs after rounding to nearest even\n");
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// vkrope explain: what a model's RoPE means. The numbers, and the command.
+#include "explain.hpp"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <utility>
+
+#include "commands.hpp"
+#include "model_part.hpp"
+#include "options.hpp"
+#include "output_file.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr double turn = 2 * std::numbers::pi;
+constexpr double assumed_length = 4096;
+
+struct ExplainOptions {
+    ModelOptions model;
+    std::optional<Pairing> pairing;
+    std::optional<std::string> svg;  // a path
+    bool all = false, json = false;
+};
+
+std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+        sum += sections.pairs[axis];
+    }
+    if (sum == 0) {
+        return 0;
+    }
+    const std::uint32_t m = pair % sum;
+    if (sections.order == SectionOrder::interleaved) {
+        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
+    }
+    std::uint32_t axis = 0;
+    for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) {
+        ++axis;
+    }
+    return axis;
+}
+
+ExitCode print_explanation(const ExplainOptions& options) {
+    Rotation rotation = load_model(options.model).rotation;
+    rotation.pairing = options.pairing.value_or(rotation.pairing);
+    const Explanation explanation = explain(std::move(rotation));
+    if (options.svg) {
+        if (!explanation.rotation.rotates) {
+            fail(ExitCode::usage, "--svg: this layer has no rotary position embedding, so there is nothing to draw");
+        }
+        const std::string picture = svg_of(explanation);
+        std::vector<OutputFile> files;
+        files.emplace_back("--svg", *options.svg, picture.size());
+        std::error_code not_there_yet;
+        if (std::filesystem::equivalent(options.model.path, files.front().target(), not_there_yet)) {
+            fail(ExitCode::usage, "--svg: '{}' is the file of --model; an output must be another file", *options.svg);
+        }
+        files.front().write(picture);
+        OutputFile::publish(files);
+    }
+    options.json ? write_json(json_of(explanation)) : write_output(text_of(explanation, options.all));
+    return ExitCode::success;
+}
+
+}  // namespace
+
+Explanation explain(Rotation rotation) {
+    Explanation explanation;
+    explanation.knows_length = rotation.max_position > 0;
+    explanation.length = explanation.knows_length ? double(rotation.max_position) : assumed_length;
+    const auto count = static_cast<std::uint32_t>(rotation.inv_freq.size());
+    std::vector<double> unscaled(count);
+    explanation.knows_unscaled =
+        count > 0 && rotation.base > 0 && bool(default_inv_freq(rotation.base, rotation.rotary_dim, unscaled.data()));
+    const bool half_split = rotation.pairing == Pairing::half_split;
+    for (std::uint32_t j = 0; j < count; ++j) {
+        ExplainedPair pair;
+        pair.first = half_split ? j : 2 * j;
+        pair.second = half_split ? j + count : 2 * j + 1;
+        pair.axis = axis_of(rotation.sections, j);
+        pair.inv_freq = rotation.inv_freq[j];
+        pair.unscaled = explanation.knows_unscaled ? unscaled[j] : 0;
+        pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity() : turn / pair.inv_freq;
+        // Formulas that only pass a frequency on may round it anew, which is no scaling.
+        const double slower =
+            pair.inv_freq == 0 ? std::numeric_limits<double>::infinity() : std::fabs(pair.unscaled / pair.inv_freq);
+        pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;
+        pair.turns = std::fabs(pair.inv_freq) * explanation.length / turn;
+        explanation.pairs.push_back(pair);
+    }
+    explanation.rotation = std::move(rotation);
+    return explanation;
+}
+
+double decay_bound(const std::vector<double>& inv_freq, double distance) {
+    std::complex<double> sum = 0;
+    double total = 0;
+    for (const double frequency : inv_freq) {
+        sum += std::polar(1.0, distance * frequency);
+        total += std::abs(sum);
+    }
+    return inv_freq.empty() ? 0 : total / double(inv_freq.size());
+}
+
+Command add_explain(CLI::App& vkrope) {
+    CLI::App* command = vkrope.add_subcommand("explain", "Say what a model's RoPE means: wavelengths, scaling, pairs, factors.");
+    const auto options = std::make_shared<ExplainOptions>();
+    add_model_options(*command, options->model);
+    add_model_part(*command, options->model);
+    add_pairing(*command, options->pairing);
+    command->add_option("--svg", options->svg, "Draw it as well: wavelengths, clock hands, decay with distance.")
+        ->type_name("FILE");
+    command->add_flag("--all", options->all, "A line for every pair, where there are more than 64.");
+    command->add_flag("--json", options->json, "Write JSON.");
+    return {.options = command, .run = [options] { return print_explanation(*options); }};
+}
+
+}  // namespace vkrope::tools

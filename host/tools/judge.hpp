@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Whether another engine's rotation is right and, where it is not, which known mistake explains it: every mistake is the definition
+// of the operation with something changed, and the output is compared with each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/oracle.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope::tools {
+
+/// Another RoPE that the model has: of its other layers, or at another length.
+struct OtherRotation {
+    std::string mistake;  // as Match::mistake
+    std::string meaning;
+    Rotation rotation;
+};
+
+/// One tensor, what an engine made of it, and what it should have made.
+struct Evidence {
+    reference::Tensor in, out;
+    const void* input = nullptr;
+    const void* output = nullptr;
+    reference::Operation operation;  // the right one; one window
+    // What only mistakes need to know.
+    double base = 0;                    // as Rotation::base
+    double softmax_scale = 1;           // as Rotation::softmax_scale
+    std::uint64_t other_offset = 0;     // where the window of the other tensor, K or Q, begins
+    std::vector<OtherRotation> others;  // of the same head_dim
+};
+
+/// How an output compares with one known mistake.
+struct Match {
+    std::string mistake;      // "swapped_pairing"
+    std::string meaning;      // "half_split where interleaved is right, or the reverse"
+    double max_error_u = 0;   // infinite where an output is NaN and should not be, or the reverse
+    double share_within = 0;  // of the elements: those within the bound
+    double share_close = 0;   // within the tolerance
+    bool explains = false;    // all of them are within the bound
+    bool nearly = false;      // all of them are within the tolerance
+    bool precision = false;   // it is no other operation, but the right one in other arithmetic
+};
+
+enum class Outcome {
+    pass,         // within the bound
+    close,        // the right operation, within the tolerance
+    mistake,      // the first match explains it, within the bound or within the tolerance
+    unexplained,  // neither
+};
+
+struct Limits {
+    double bound_u = 6;          // the widest that the contract promises of any source of angles
+    double tolerance = 1e-2;     // of |x0| + |x1|, times the attention factor: what computing in 16 bits throughout may cost
+    bool accepts_close = false;  // the tolerance was asked for: other arithmetic is no mistake then, as far as it is close
+    std::uint64_t sampled_elements = std::uint64_t{1} << 20;  // of a tensor, that mistakes are tried on
+};
+
+struct Judgement {
+    Outcome outcome = Outcome::unexplained;
+    double max_error_u = 0;      // of the right operation
+    double share_within = 0;     // likewise
+    std::uint64_t elements = 0;  // compared with the right operation: all
+    std::uint64_t sampled = 0;   // compared with each mistake at least; one that explains them was compared with all
+    std::string breach;          // what was wrong, with where; empty: nothing
+    std::vector<Match> matches;  // best first
+};
+
+/// progress  called with the fraction done, 0 to 1
+Judgement judge(const Evidence& evidence, const Limits& limits, const std::function<void(double)>& progress = {});
+
+}  // namespace vkrope::tools

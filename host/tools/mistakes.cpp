@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+#include "mistakes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace vkrope::tools {
+namespace {
+
+using reference::CosSin;
+using reference::Gain;
+using reference::Operation;
+using reference::Tensor;
+using reference::Type;
+using Attempt = std::optional<Trial>;
+
+Trial right(const Evidence& evidence) {
+    return {.in = evidence.in, .out = evidence.out, .operation = evidence.operation};
+}
+
+/// The right operation with one change.
+template <class Change>
+Attempt with(const Evidence& evidence, const Change& change) {
+    Trial trial = right(evidence);
+    change(trial.operation);
+    return trial;
+}
+
+Attempt if_any(bool applicable, Attempt attempt) {
+    return applicable ? std::move(attempt) : std::nullopt;
+}
+
+std::vector<double> powers(double base, std::uint32_t rotary_dim) {
+    std::vector<double> inv_freq(rotary_dim / 2);
+    return base > 0 && default_inv_freq(base, rotary_dim, inv_freq.data()) ? inv_freq : std::vector<double>();
+}
+
+std::uint32_t rotary_dim(const Evidence& evidence) {
+    return static_cast<std::uint32_t>(2 * evidence.operation.inv_freq.size());
+}
+
+bool differ(const std::vector<double>& a, const std::vector<double>& b) {
+    const auto far = [](double x, double y) { return std::fabs(x - y) > 1e-12 * std::fabs(y); };
+    return a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin(), [&](double x, double y) { return !far(x, y); });
+}
+
+/// Other frequencies, as many as the window holds from where it begins.
+Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& inv_freq) {
+    const bool fits = evidence.operation.rotary_offset + 2 * inv_freq.size() <= evidence.in.head_dim;
+    return if_any(!inv_freq.empty() && fits && differ(inv_freq, evidence.operation.inv_freq),
+                  with(evidence, [&](Operation& operation) { operation.inv_freq = inv_freq; }));
+}
+
+Attempt with_positions(const Evidence& evidence,
+                       const std::function<std::int64_t(std::uint64_t token, std::int64_t position)>& change) {
+    Attempt attempt = right(evidence);
+    std::vector<std::int64_t>& positions = attempt->operation.positions;
+    for (std::uint64_t token = 0; token < positions.size(); ++token) {
+        positions[token] = change(token, positions[token]);
+    }
+    return if_any(positions != evidence.operation.positions, attempt);
+}
+
+Attempt with_offset(const Evidence& evidence, std::uint64_t offset) {
+    const Operation& operation = evidence.operation;
+    const bool fits = offset + 2 * operation.inv_freq.size() <= evidence.in.head_dim;
+    return if_any(fits && offset != operation.rotary_offset,
+                  with(evidence, [offset](Operation& changed) { changed.rotary_offset = offset; }));
+}
+
+// The pairs.
+
+Attempt swapped_pairing(const Evidence& evidence) {
+    return if_any(evidence.operation.inv_freq.size() > 1,
+                  with(evidence, [](Operation& operation) { operation.interleaved = !operation.interleaved; }));
+}
+
+Attempt reordered_pairs(const Evidence& evidence) {
+    return if_any(evidence.operation.inv_freq.size() > 1,
+                  with(evidence, [](Operation& operation) { operation.interleaved_out = !operation.interleaved; }));
+}
+
+// The turn.
+
+Attempt inverse_direction(const Evidence& evidence) {
+    return with(evidence, [](Operation& operation) { operation.inverse = !operation.inverse; });
+}
+
+Attempt rotated_twice(const Evidence& evidence) {
+    return with(evidence, [](Operation& operation) {
+        for (std::int64_t& position : operation.positions) {
+            position *= 2;
+        }
+        operation.attention_factor *= operation.attention_factor;
+    });
+}
+
+Attempt cos_and_sin_exchanged(const Evidence& evidence) {
+    return with(evidence, [&evidence](Operation& operation) {
+        operation.cos_sin = [inv_freq = evidence.operation.inv_freq](std::int64_t position, std::size_t pair) {
+            const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
+            return CosSin{turn.sin, turn.cos};
+        };
+    });
+}
+
+// The attention factor.
+
+bool has_factor(const Evidence& evidence, Gain gain) {
+    return evidence.operation.attention_factor != 1 && evidence.operation.gain == gain;
+}
+
+Attempt attention_factor_missing(const Evidence& evidence) {
+    return if_any(has_factor(evidence, Gain::apply), with(evidence, [](Operation& operation) { operation.gain = Gain::omit; }));
+}
+
+Attempt attention_factor_applied(const Evidence& evidence) {
+    return if_any(has_factor(evidence, Gain::omit) || has_factor(evidence, Gain::divide_out),
+                  with(evidence, [](Operation& operation) { operation.gain = Gain::apply; }));
+}
+
+Attempt attention_factor_twice(const Evidence& evidence) {
+    return if_any(has_factor(evidence, Gain::apply),
+                  with(evidence, [](Operation& operation) { operation.attention_factor *= operation.attention_factor; }));
+}
+
+Attempt attention_factor_divided(const Evidence& evidence) {
+    return if_any(has_factor(evidence, Gain::apply),
+                  with(evidence, [](Operation& operation) { operation.gain = Gain::divide_out; }));
+}
+
+Attempt softmax_scale_applied(const Evidence& evidence) {
+    return if_any(evidence.softmax_scale != 1,
+                  with(evidence, [&evidence](Operation& operation) { operation.attention_factor *= evidence.softmax_scale; }));
+}
+
+// The frequencies.
+
+Attempt frequencies_unscaled(const Evidence& evidence) {
+    return if_any(evidence.operation.attention_factor != 1,
+                  with_frequencies(evidence, powers(evidence.base, rotary_dim(evidence))));
+}
+
+Attempt unscaled(const Evidence& evidence, double base) {
+    Attempt attempt = with_frequencies(evidence, powers(base, rotary_dim(evidence)));
+    if (attempt) {
+        attempt->operation.attention_factor = 1;
+    }
+    return attempt;
+}
+
+Attempt scaling_ignored(const Evidence& evidence) {
+    return unscaled(evidence, evidence.base);
+}
+
+Attempt base_10000(const Evidence& evidence) {
+    return if_any(evidence.base != 10000, unscaled(evidence, 10000));
+}
+
+bool is_partial(const Evidence& evidence) {
+    return rotary_dim(evidence) < evidence.in.head_dim;
+}
+
+Attempt whole_head(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    attempt->operation.rotary_offset = 0;
+    attempt->operation.inv_freq = powers(evidence.base, static_cast<std::uint32_t>(evidence.in.head_dim));
+    return if_any(is_partial(evidence) && !attempt->operation.inv_freq.empty(), attempt);
+}
+
+Attempt exponent_of_head_dim(const Evidence& evidence) {
+    std::vector<double> inv_freq = powers(evidence.base, static_cast<std::uint32_t>(evidence.in.head_dim));
+    inv_freq.resize(std::min(inv_freq.size(), evidence.operation.inv_freq.size()));
+    return if_any(is_partial(evidence), with_frequencies(evidence, inv_freq));
+}
+
+Attempt inclusive_spacing(const Evidence& evidence) {
+    std::vector<double> inv_freq(evidence.operation.inv_freq.size());
+    const bool known = evidence.base > 0 && inclusive_inv_freq(evidence.base, rotary_dim(evidence), inv_freq.data());
+    return if_any(known, with_frequencies(evidence, inv_freq));
+}
+
+// The positions.
+
+Attempt position_plus_one(const Evidence& evidence) {
+    return with_positions(evidence, [](std::uint64_t, std::int64_t position) { return position + 1; });
+}
+
+Attempt position_minus_one(const Evidence& evidence) {
+    return with_positions(evidence, [](std::uint64_t, std::int64_t position) { return position - 1; });
+}
+
+Attempt positions_zero(const Evidence& evidence) {
+    return with_positions(evidence, [](std::uint64_t, std::int64_t) { return 0; });
+}
+
+Attempt not_rotated(const Evidence& evidence) {
+    Attempt attempt = positions_zero(evidence);
+    if (attempt) {
+        attempt->operation.gain = Gain::omit;
+    }
+    return if_any(evidence.operation.attention_factor != 1, attempt);
+}
+
+Attempt positions_from_zero(const Evidence& evidence) {
+    return with_positions(
+        evidence, [&evidence](std::uint64_t token, std::int64_t) { return static_cast<std::int64_t>(token % evidence.in.tokens); });
+}
+
+Attempt positions_of_first_sequence(const Evidence& evidence) {
+    return with_positions(evidence, [&evidence](std::uint64_t token, std::int64_t) {
+        return evidence.operation.positions[token % evidence.in.tokens];
+    });
+}
+
+// The window.
+
+Attempt window_of_the_other_tensor(const Evidence& evidence) {
+    return with_offset(evidence, evidence.other_offset);
+}
+
+Attempt window_at_start(const Evidence& evidence) {
+    return if_any(evidence.other_offset != 0, with_offset(evidence, 0));
+}
+
+Attempt window_at_end(const Evidence& evidence) {
+    const std::uint64_t width = 2 * evidence.operation.inv_freq.size();
+    return width > evidence.in.head_dim || evidence.in.head_dim - width == evidence.other_offset
+               ? std::nullopt
+               : with_offset(evidence, evidence.in.head_dim - width);
+}
+
+// The layout.
+
+void exchange_tokens_and_heads(Tensor& tensor) {
+    std::swap(tensor.tokens, tensor.heads);
+    std::swap(tensor.token_stride, tensor.head_stride);
+}
+
+void exchange_tokens_and_batch(Tensor& tensor) {
+    std::swap(tensor.tokens, tensor.batch);
+    std::swap(tensor.token_stride, tensor.batch_stride);
+}
+
+/// Positions of more tokens than there are go on as the last one does.
+std::int64_t continued(const Evidence& evidence, std::uint64_t batch, std::uint64_t token) {
+    const std::uint64_t last = evidence.in.tokens - 1;
+    const std::int64_t position = evidence.operation.positions[batch * evidence.in.tokens + std::min(token, last)];
+    return token <= last ? position : position + static_cast<std::int64_t>(token - last);
+}
+
+Attempt positions_along_heads(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    exchange_tokens_and_heads(attempt->in);
+    exchange_tokens_and_heads(attempt->out);
+    attempt->operation.positions.clear();
+    for (std::uint64_t row = 0; row < evidence.in.batch * evidence.in.heads; ++row) {
+        attempt->operation.positions.push_back(continued(evidence, row / evidence.in.heads, row % evidence.in.heads));
+    }
+    return if_any(evidence.in.heads > 1, attempt);
+}
+
+Attempt positions_along_batch(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    exchange_tokens_and_batch(attempt->in);
+    exchange_tokens_and_batch(attempt->out);
+    attempt->operation.positions.clear();
+    for (std::uint64_t row = 0; row < evidence.in.batch * evidence.in.tokens; ++row) {
+        attempt->operation.positions.push_back(continued(evidence, 0, row % evidence.in.batch));
+    }
+    return if_any(evidence.in.batch > 1, attempt);
+}
+
+/// Puts rows where they would be if two axes that are neighbours in memory had changed places there, but not in the shape. False:
+/// they are no neighbours.
+bool exchange_in_memory(std::uint64_t& a_stride, std::uint64_t a, std::uint64_t& b_stride, std::uint64_t b) {
+    if (a_stride < b_stride) {
+        return exchange_in_memory(b_stride, b, a_stride, a);
+    }
+    if (a < 2 || b < 2 || a_stride != b_stride * b) {
+        return false;
+    }
+    a_stride = b_stride;
+    b_stride *= a;
+    return true;
+}
+
+Attempt tokens_and_heads_exchanged(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    Tensor& out = attempt->out;
+    const bool neighbours = exchange_in_memory(out.token_stride, out.tokens, out.head_stride, out.heads);
+    return if_any(neighbours, attempt);
+}
+
+Attempt tokens_and_sequences_exchanged(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    Tensor& out = attempt->out;
+    const bool neighbours = exchange_in_memory(out.token_stride, out.tokens, out.batch_stride, out.batch);
+    return if_any(neighbours, attempt);
+}
+
+// The arithmetic.
+
+Attempt float32_angles(const Evidence& evidence) {
+    return with(evidence, [&evidence](Operation& operation) {
+        operation.cos_sin = [inv_freq = evidence.operation.inv_freq](std::int64_t position, std::size_t pair) {
+            const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq[pair]);
+            return CosSin{std::cos(angle), std::sin(angle)};
+        };
+    });
+}
+
+Attempt float32_angles_by_running_product(const Evidence& evidence) {
+    constexpr std::size_t most_pairs = 512;  // each pair of each token repeats the product up to it
+    const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
+    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
+    if (unscaled.empty() || unscaled.size() > most_pairs) {
+        return std::nullopt;
+    }
+    std::vector<float> scaling;
+    for (std::size_t j = 0; j < unscaled.size(); ++j) {
+        scaling.push_back(static_cast<float>(inv_freq[j] / unscaled[j]));
+    }
+    const float step = std::pow(static_cast<float>(evidence.base), -2.0f / static_cast<float>(rotary_dim(evidence)));
+    return with(evidence, [&](Operation& operation) {
+        operation.cos_sin = [scaling, step](std::int64_t position, std::size_t pair) {
+            auto angle = static_cast<float>(position);
+            for (std::size_t j = 0; j < pair; ++j) {
+                angle *= step;
+            }
+            const long double scaled = angle * scaling[pair];
+            return CosSin{std::cos(scaled), std::sin(scaled)};
+        };
+    });
+}
+
+Attempt tables_in_16_bits(const Evidence& evidence) {
+    const Type type = evidence.out.type == Type::f32 ? evidence.in.type : evidence.out.type;
+    return if_any(type != Type::f32, with(evidence, [&](Operation& operation) {
+                      const long double factor = operation.gain == Gain::apply ? operation.attention_factor : 1;
+                      operation.cos_sin = [inv_freq = operation.inv_freq, type, factor](std::int64_t position, std::size_t pair) {
+                          const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
+                          const auto rounded = [&](long double value) {
+                              return reference::widen(type, reference::narrow(type, factor * value)) / factor;
+                          };
+                          return CosSin{rounded(turn.cos), rounded(turn.sin)};
+                      };
+                  }));
+}
+
+Attempt subnormals_flushed(const Evidence& evidence) {
+    return with(evidence, [](Operation& operation) { operation.absolute_allowance = 0x1p-123 + 0x1p-148; });
+}
+
+struct Row {
+    const char* name;
+    Attempt (*attempt)(const Evidence&);
+    const char* meaning;
+    bool precision = false;
+};
+
+// Where several explain an output equally well, the first of them is named first.
+constexpr Row rows[] = {
+    {"swapped_pairing", swapped_pairing, "half_split instead of interleaved, or the reverse"},
+    {"reordered_pairs", reordered_pairs, "right, but written in the order of the other pairing"},
+    {"attention_factor_missing", attention_factor_missing, "cos and sin lack the attention factor"},
+    {"attention_factor_twice", attention_factor_twice, "the attention factor was applied twice"},
+    {"attention_factor_divided", attention_factor_divided, "divided by the attention factor"},
+    {"attention_factor_applied", attention_factor_applied, "the attention factor was to be left out"},
+    {"softmax_scale_applied", softmax_scale_applied, "multiplied by what belongs to the softmax scale"},
+    {"scaling_ignored", scaling_ignored, "unscaled frequencies, no attention factor"},
+    {"frequencies_unscaled", frequencies_unscaled, "unscaled frequencies, with the attention factor"},
+    {"position_plus_one", position_plus_one, "every position is one too large"},
+    {"position_minus_one", position_minus_one, "every position is one too small"},
+    {"inverse_direction", inverse_direction, "turned the wrong way: sin has the wrong sign"},
+    {"not_rotated", not_rotated, "the output is the input"},
+    {"positions_zero", positions_zero, "rotated as at position 0: not at all"},
+    {"positions_from_zero", positions_from_zero, "positions were counted from 0 in each sequence"},
+    {"positions_of_first_sequence", positions_of_first_sequence, "every sequence has the positions of the first one"},
+    {"rotated_twice", rotated_twice, "rotated a second time"},
+    {"cos_and_sin_exchanged", cos_and_sin_exchanged, "sin stands where cos belongs, and the reverse"},
+    {"window_of_the_other_tensor", window_of_the_other_tensor, "K's window was rotated in Q, or Q's in K"},
+    {"window_at_start", window_at_start, "the window was taken at the start of a row"},
+    {"window_at_end", window_at_end, "the window was taken at the end of a row"},
+    {"whole_head", whole_head, "all of head_dim was rotated, with frequencies for it"},
+    {"exponent_of_head_dim", exponent_of_head_dim, "exponents divide by head_dim, not by rotary_dim"},
+    {"base_10000", base_10000, "unscaled frequencies of base 10000, no attention factor"},
+    {"inclusive_spacing", inclusive_spacing, "exponents reach 1: j / (n - 1), not j / n"},
+    {"positions_along_heads", positions_along_heads, "heads were taken for tokens: axes in another order"},
+    {"positions_along_batch", positions_along_batch, "sequences were taken for tokens: axes in another order"},
+    {"tokens_and_heads_exchanged", tokens_and_heads_exchanged, "tokens and heads were reshaped, not transposed"},
+    {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, "tokens and sequences were reshaped, not transposed"},
+    {"float32_angles", float32_angles, "angles are float32 products of position and frequency", true},
+    {"float32_angles_by_running_product", float32_angles_by_running_product,
+     "float32 angles, each pair's a multiple of the last one's", true},
+    {"tables_in_16_bits", tables_in_16_bits, "cos and sin were rounded to 16 bits", true},
+    {"subnormals_flushed", subnormals_flushed, "right, but for subnormal numbers that became 0", true},
+};
+
+Mistake other_rotation(const Evidence& evidence, const OtherRotation& other) {
+    Trial trial = right(evidence);
+    trial.operation.inv_freq = other.rotation.inv_freq;
+    trial.operation.attention_factor = other.rotation.attention_factor;
+    return {other.mistake, other.meaning, std::move(trial)};
+}
+
+}  // namespace
+
+std::vector<Mistake> mistakes_of(const Evidence& evidence) {
+    std::vector<Mistake> mistakes;
+    if (evidence.operation.inv_freq.empty() || evidence.operation.positions.empty() || evidence.in.heads == 0) {
+        return mistakes;
+    }
+    for (const Row& row : rows) {
+        if (Attempt attempt = row.attempt(evidence)) {
+            mistakes.push_back({row.name, row.meaning, std::move(*attempt), row.precision});
+        }
+    }
+    for (const OtherRotation& other : evidence.others) {
+        const bool fits = evidence.operation.rotary_offset + 2 * other.rotation.inv_freq.size() <= evidence.in.head_dim;
+        const bool another = differ(other.rotation.inv_freq, evidence.operation.inv_freq) ||
+                             other.rotation.attention_factor != evidence.operation.attention_factor;
+        if (other.rotation.rotates && fits && another) {
+            mistakes.push_back(other_rotation(evidence, other));
+        }
+    }
+    return mistakes;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+// `vkrope check` must tell right from wrong, and name the mistake that an engine made. The engine of these tests is a loop of its
+// own, in double: it makes each mistake, and every tensor says what it should have been.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "judge.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+using namespace vkrope;
+using namespace vkrope::tools;
+
+namespace {
+
+constexpr std::uint64_t batch = 2, tokens = 9, heads = 3, head_dim = 24, rotary_dim = 8, pairs = rotary_dim / 2;
+constexpr std::uint64_t q_offset = 4, k_offset = 10;
+constexpr std::size_t count = batch * tokens * heads * head_dim;
+
+std::size_t place(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t channel) {
+    return ((b * tokens + t) * heads + h) * head_dim + channel;
+}
+
+/// What an engine does to every row. By default the right thing.
+struct Engine {
+    bool interleaved = false, interleaved_out = false;
+    double direction = 1, factor = 1.25;
+    std::uint64_t offset = q_offset;
+    std::vector<double> inv_freq = {0.9, 0.25, 0.03, 0.0007};
+    std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position = [](auto b, auto t, auto) {
+        return 5.0 + 7 * double(b) + double(t);
+    };
+    std::function<double(double place, double frequency)> angle = [](double place, double frequency) { return place * frequency; };
+    std::function<double(double)> cos = [](double turned) { return std::cos(turned); };
+    std::function<double(double)> sin = [](double turned) { return std::sin(turned); };
+    std::function<double(double)> rounded = [](double value) { return value; };  // after every operation
+    bool rotates = true;
+
+    std::vector<float> run(const std::vector<float>& in) const {
+        std::vector<float> out = in;
+        for (std::uint64_t row = 0; rotates && row < batch * tokens * heads; ++row) {
+            const std::uint64_t b = row / heads / tokens, t = row / heads % tokens, h = row % heads;
+            for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+                const auto at = [&](bool neighbours, std::size_t member) {
+                    return place(b, t, h, offset + (neighbours ? 2 * j + member : j + member * inv_freq.size()));
+                };
+                const double turned = angle(position(b, t, h), inv_freq[j]);
+                const double c = rounded(factor * cos(turned)), s = rounded(factor * direction * sin(turned));
+                const double x0 = in[at(interleaved, 0)], x1 = in[at(interleaved, 1)];
+                out[at(interleaved_out, 0)] = float(rounded(rounded(x0 * c) - rounded(x1 * s)));
+                out[at(interleaved_out, 1)] = float(rounded(rounded(x0 * s) + rounded(x1 * c)));
+            }
+        }
+        return out;
+    }
+};
+
+std::vector<float> some_numbers() {
+    std::vector<float> numbers;
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+        state = state * 1664525 + 1013904223;
+        numbers.push_back(float(std::int32_t(state)) * 0x1p-30f);  // within 2
+    }
+    return numbers;
+}
+
+/// What the engine was to do to Q, and the model behind it.
+struct Case {
+    std::vector<float> in = some_numbers(), out;
+    Evidence evidence;
+    Limits limits;
+
+    explicit Case(const Engine& engine) : out(engine.run(in)) {
+        evidence.in = {.type = reference::Type::f32,
+                       .batch = batch,
+                       .tokens = tokens,
+                       .heads = heads,
+                       .head_dim = head_dim,
+                       .batch_stride = tokens * heads * head_dim,
+                       .token_stride = heads * head_dim,
+                       .head_stride = head_dim};
+        evidence.out = evidence.in;
+        const Engine right;
+        evidence.operation.inv_freq = right.inv_freq;
+        evidence.operation.attention_factor = right.factor;
+        evidence.operation.rotary_offset = q_offset;
+        for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+            evidence.operation.positions.push_back(std::int64_t(right.position(row / tokens, row % tokens, 0)));
+        }
+        evidence.base = 500;
+        evidence.softmax_scale = 1.7;
+        evidence.other_offset = k_offset;
+    }
+
+    Judgement judged() {
+        evidence.input = in.data();
+        evidence.output = out.data();
+        return judge(evidence, limits);
+    }
+};
+
+std::vector<double> powers(double base, double exponent_step, std::size_t number = pairs) {
+    std::vector<double> inv_freq;
+    for (std::size_t j = 0; j < number; ++j) {
+        inv_freq.push_back(std::pow(base, -exponent_step * double(j)));
+    }
+    return inv_freq;
+}
+
+template <class Change>
+Engine changed(const Change& change) {
+    Engine engine;
+    change(engine);
+    return engine;
+}
+
+double to_bf16(double value) {
+    return reference::widen(reference::Type::bf16, reference::narrow(reference::Type::bf16, value));
+}
+
+void check_named(const char* name, Case made) {
+    CAPTURE(name);
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::mistake);
+    REQUIRE(!judgement.matches.empty());
+    CHECK(judgement.matches.front().mistake == name);
+    CHECK(judgement.matches.front().explains);
+    CHECK(judgement.matches.front().share_within == 1);
+    CHECK(judgement.max_error_u > made.limits.bound_u);
+    CHECK(judgement.share_within < 1);
+    CHECK(judgement.breach != "");
+    // No other mistake is as good as the one that was made: the data tell them apart.
+    CHECK((judgement.matches.size() > 1 && !judgement.matches[1].explains));
+}
+
+}  // namespace
+
+TEST_CASE("a right output passes, and no mistake explains it") {
+    const Judgement judgement = Case(Engine()).judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.max_error_u <= 1.0);  // rounded once
+    CHECK(judgement.share_within == 1);
+    CHECK(judgement.elements == count);
+    CHECK(judgement.sampled == count);
+    CHECK(judgement.breach == "");
+    for (const Match& match : judgement.matches) {
+        CAPTURE(match.mistake);
+        CHECK(match.explains == (match.mistake == "subnormals_flushed"));
+    }
+}
+
+TEST_CASE("the bound is that of the widest source of angles, and no wider") {
+    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these are right, 6.2 are not.
+    for (const double error : {5.9, 6.2}) {
+        Case made{Engine()};
+        const std::size_t at = place(1, 4, 2, q_offset + 1), other = place(1, 4, 2, q_offset + 1 + pairs);
+        made.in[at] = 1.0f;
+        made.in[other] = 3.0f;
+        made.out = Engine().run(made.in);
+        const double exact = 1.25 * (std::cos(16 * 0.25) - 3 * std::sin(16 * 0.25));
+        made.out[at] = float(exact + error * 0x1p-24 * 1.25 * 4);
+        const double stored = std::fabs(double(made.out[at]) - exact) / (0x1p-24 * 1.25 * 4);
+        const Judgement judgement = made.judged();
+        CHECK(judgement.max_error_u == doctest::Approx(stored).epsilon(1e-6));
+        CHECK((judgement.outcome == Outcome::pass) == (stored <= 6));
+        CHECK(judgement.outcome == (error < 6 ? Outcome::pass : Outcome::close));
+    }
+}
+
+TEST_CASE("each mistake is named") {
+    const std::vector<double> scaled = Engine().inv_freq;
+    check_named("swapped_pairing", Case(changed([](Engine& e) { e.interleaved = e.interleaved_out = true; })));
+    check_named("reordered_pairs", Case(changed([](Engine& e) { e.interleaved_out = true; })));
+    check_named("attention_factor_missing", Case(changed([](Engine& e) { e.factor = 1; })));
+    check_named("attention_factor_twice", Case(changed([](Engine& e) { e.factor *= e.factor; })));
+    check_named("attention_factor_divided", Case(changed([](Engine& e) { e.factor = 1 / e.factor; })));
+    check_named("softmax_scale_applied", Case(changed([](Engine& e) { e.factor *= 1.7; })));
+    check_named("scaling_ignored", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; })));
+    check_named("frequencies_unscaled", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25); })));
+    check_named(
+        "position_plus_one",
+        Case(changed([](Engine& e) { e.position = [](auto b, auto t, auto) { return 6.0 + 7 * double(b) + double(t); }; })));
+    check_named(
+        "position_minus_one",
+        Case(changed([](Engine& e) { e.position = [](auto b, auto t, auto) { return 4.0 + 7 * double(b) + double(t); }; })));
+    check_named("inverse_direction", Case(changed([](Engine& e) { e.direction = -1; })));
+    check_named("not_rotated", Case(changed([](Engine& e) { e.rotates = false; })));
+    check_named("positions_zero", Case(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; })));
+    check_named("positions_from_zero", Case(changed([](Engine& e) { e.position = [](auto, auto t, auto) { return double(t); }; })));
+    check_named("positions_of_first_sequence",
+                Case(changed([](Engine& e) { e.position = [](auto, auto t, auto) { return 5.0 + double(t); }; })));
+    check_named("rotated_twice", Case(changed([](Engine& e) {
+                    e.angle = [](double position, double inv_freq) { return 2 * position * inv_freq; };
+                    e.factor *= e.factor;
+                })));
+    check_named("cos_and_sin_exchanged", Case(changed([](Engine& e) { std::swap(e.cos, e.sin); })));
+    check_named("window_of_the_other_tensor", Case(changed([](Engine& e) { e.offset = k_offset; })));
+    check_named("window_at_start", Case(changed([](Engine& e) { e.offset = 0; })));
+    check_named("window_at_end", Case(changed([](Engine& e) { e.offset = head_dim - rotary_dim; })));
+    check_named("whole_head", Case(changed([](Engine& e) {
+                    e.offset = 0;
+                    e.inv_freq = powers(500, 2.0 / head_dim, head_dim / 2);
+                })));
+    check_named("exponent_of_head_dim", Case(changed([](Engine& e) { e.inv_freq = powers(500, 2.0 / head_dim); })));
+    check_named("base_10000", Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25), e.factor = 1; })));
+    check_named("inclusive_spacing", Case(changed([](Engine& e) { e.inv_freq = powers(500, 1.0 / 3); })));
+    check_named(
+        "positions_along_heads",
+        Case(changed([](Engine& e) { e.position = [](auto b, auto, auto h) { return 5.0 + 7 * double(b) + double(h); }; })));
+    check_named("positions_along_batch",
+                Case(changed([](Engine& e) { e.position = [](auto b, auto, auto) { return 5.0 + double(b); }; })));
+}
+
+TEST_CASE("an attention factor that was to be left out") {
+    Case made{Engine()};
+    made.evidence.operation.gain = reference::Gain::omit;
+    check_named("attention_factor_applied", made);
+}
+
+TEST_CASE("an output that was reshaped and not transposed") {
+    Case heads_first{Engine()}, tokens_first{Engine()};
+    const std::vector<float> right = heads_first.out;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t channel = i % head_dim, row = i / head_dim;
+        const std::size_t h = row % heads, t = row / heads % tokens, b = row / heads / tokens;
+        heads_first.out[((b * heads + h) * tokens + t) * head_dim + channel] = right[i];
+        tokens_first.out[((t * batch + b) * heads + h) * head_dim + channel] = right[i];
+    }
+    check_named("tokens_and_heads_exchanged", heads_first);
+    check_named("tokens_and_sequences_exchanged", tokens_first);
+}
+
+TEST_CASE("angles in float32") {
+    const auto far = [](Engine& e) { e.position = [](auto b, auto t, auto) { return 100000.0 + 31 * double(b) + double(t); }; };
+    const auto place_far = [&](Case& made) {
+        for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+            made.evidence.operation.positions[row] = std::int64_t(100000 + 31 * (row / tokens) + row % tokens);
+        }
+    };
+    Case product(changed([&](Engine& e) {
+        far(e);
+        e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+    }));
+    place_far(product);
+    check_named("float32_angles", product);
+    Case running(changed([&](Engine& e) {
+        far(e);
+        e.inv_freq = {0, 1, 2, 3};  // the number of the pair
+        e.angle = [](double position, double pair) -> double {
+            const float step = std::pow(500.0f, -2.0f / 8.0f);
+            auto angle = float(position);
+            for (int j = 0; j < int(pair); ++j) {
+                angle *= step;
+            }
+            return angle * float(Engine().inv_freq[std::size_t(pair)] / powers(500, 0.25)[std::size_t(pair)]);
+        };
+    }));
+    place_far(running);
+    check_named("float32_angles_by_running_product", running);
+}
+
+TEST_CASE("whoever asks for a tolerance gets other arithmetic accepted within it, and no other operation") {
+    Case rough(changed(
+        [](Engine& e) { e.angle = [](double place, double frequency) -> double { return float(place) * float(frequency); }; }));
+    // At positions this small the product is wrong by a few u: more than this bound, which is narrower for that reason.
+    rough.limits.bound_u = 1.5;
+    CHECK(rough.judged().outcome == Outcome::mistake);
+    CHECK(rough.judged().matches.front().mistake == "float32_angles");
+    rough.limits.accepts_close = true;
+    CHECK(rough.judged().outcome == Outcome::close);
+    rough.limits.tolerance = 1e-8;
+    CHECK(rough.judged().outcome == Outcome::mistake);
+    Case wrong(changed([](Engine& e) { e.factor *= 1.001; }));
+    wrong.evidence.softmax_scale = 1.001;
+    wrong.limits.accepts_close = true;
+    CHECK(wrong.judged().outcome == Outcome::mistake);
+}
+
+TEST_CASE("other RoPEs of the model") {
+    Case made(changed([](Engine& e) {
+        e.inv_freq = {0.8, 0.2, 0.02, 0.001};
+        e.factor = 1.5;
+    }));
+    Rotation other;
+    other.inv_freq = {0.8, 0.2, 0.02, 0.001};
+    other.attention_factor = 1.5;
+    made.evidence.others = {{"other_layer_type", "those of the sliding layers", other}};
+    check_named("other_layer_type", made);
+}
+
+TEST_CASE("cos and sin of 16 bits, in an output of 16 bits") {
+    // The products are exact; only the table and the result are rounded.
+    const Engine right;
+    Case made{right};
+    std::vector<std::uint16_t> stored;
+    Engine rough = right;
+    rough.cos = [](double angle) { return to_bf16(1.25 * std::cos(angle)) / 1.25; };
+    rough.sin = [](double angle) { return to_bf16(1.25 * std::sin(angle)) / 1.25; };
+    for (const float value : rough.run(made.in)) {
+        stored.push_back(std::uint16_t(reference::narrow(reference::Type::bf16, value)));
+    }
+    made.evidence.out.type = reference::Type::bf16;
+    made.evidence.input = made.in.data();
+    made.evidence.output = stored.data();
+    const Judgement judgement = judge(made.evidence, made.limits);
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches.front().mistake == "tables_in_16_bits");
+    CHECK(judgement.matches.front().precision);
+}
+
+TEST_CASE("an engine that computes in 16 bits throughout is close, and no more than that") {
+    Case made(changed([](Engine& e) { e.rounded = to_bf16; }));
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::close);
+    CHECK(judgement.max_error_u * 0x1p-24 > 1e-3);
+    CHECK(judgement.max_error_u * 0x1p-24 < 1e-2);
+    made.limits.tolerance = 1e-3;
+    CHECK(made.judged().outcome == Outcome::unexplained);
+    // The same engine with a mistake is not close, but the mistake is found through the noise.
+    const Judgement mistaken = Case(changed([](Engine& e) {
+                                   e.rounded = to_bf16;
+                                   e.interleaved = e.interleaved_out = true;
+                               })).judged();
+    CHECK(mistaken.outcome == Outcome::mistake);
+    CHECK(mistaken.matches.front().mistake == "swapped_pairing");
+    CHECK(!mistaken.matches.front().explains);
+    CHECK(mistaken.matches.front().nearly);
+}
+
+TEST_CASE("what no mistake explains is said to be unexplained") {
+    Case one_value{Engine()}, noise{Engine()}, not_a_number{Engine()}, infinite{Engine()}, outside{Engine()};
+    const std::size_t inside = place(0, 3, 1, q_offset);
+    one_value.out[inside] += 1;
+    for (float& value : noise.out) {
+        value = 0.3f - value;
+    }
+    not_a_number.out[inside] = std::numeric_limits<float>::quiet_NaN();
+    infinite.out[inside] = std::numeric_limits<float>::infinity();
+    outside.out[place(0, 3, 1, 0)] += 1;
+    for (Case* made : {&one_value, &noise, &not_a_number, &infinite, &outside}) {
+        const Judgement judgement = made->judged();
+        CHECK(judgement.outcome == Outcome::unexplained);
+        CHECK(judgement.breach != "");
+        CHECK(!judgement.matches.front().explains);
+    }
+    CHECK(outside.judged().breach.find("outside the rotated window") != std::string::npos);
+    CHECK(std::isinf(not_a_number.judged().max_error_u));
+}
+
+TEST_CASE("mistakes are tried on a sample, and accused after all has been compared") {
+    Case made(changed([](Engine& e) { e.direction = -1; }));
+    made.limits.sampled_elements = 8 * head_dim;
+    Judgement judgement = made.judged();
+    CHECK(judgement.sampled <= 8 * head_dim);
+    CHECK(judgement.sampled > 0);
+    CHECK(judgement.elements == count);
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches.front().mistake == "inverse_direction");
+    CHECK(judgement.matches.front().share_within == 1);
+    // The last token of the last head is in every sample; one that is not: the first.
+    const std::size_t unseen = place(0, 0, 1, q_offset);
+    made.out[unseen] += 1;
+    judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.matches.front().mistake == "inverse_direction");
+    CHECK(judgement.matches.front().share_within < 1);
+    CHECK(judgement.matches.front().share_within > 0.99);
+    // And what is wrong only outside the sample is wrong all the same.
+    Case right{Engine()};
+    right.limits.sampled_elements = 8 * head_dim;
+    CHECK(right.judged().outcome == Outcome::pass);
+    right.out[unseen] += 1;
+    CHECK(right.judged().outcome == Outcome::unexplained);
+}
+
+TEST_CASE("data that cannot show a mistake do not hide that") {
+    // At position 0 both pairings leave everything in place.
+    Case made(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; }));
+    made.evidence.operation.positions.assign(batch * tokens, 0);
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.matches.front().explains);
+    for (const Match& match : judgement.matches) {
+        if (match.mistake == "swapped_pairing" || match.mistake == "inverse_direction") {
+            CHECK(match.explains);
+        }
+        CHECK(match.mistake != "positions_zero");  // which would be right
+    }
+}
+
+TEST_CASE("an empty tensor is right") {
+    Case made{Engine()};
+    made.evidence.in.tokens = made.evidence.out.tokens = 0;
+    made.evidence.operation.positions.clear();
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.elements == 0);
+    CHECK(judgement.matches.empty());
+}
