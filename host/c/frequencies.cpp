@@ -66,6 +66,7 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.attention_factor = or_one(info.attention_factor);
     rotation.softmax_scale = or_one(info.softmax_scale);
     rotation.max_position = info.max_position;
+    rotation.longest_seq_len = info.longest_seq_len;
     rotation.product = AngleProduct(info.product);
     rotation.rotates = !info.unrotated;
     if (info.rope_type) rotation.rope_type = info.rope_type;
@@ -86,6 +87,7 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.attention_factor = rotation.of.attention_factor;
     info.softmax_scale = rotation.of.softmax_scale;
     info.max_position = rotation.of.max_position;
+    info.longest_seq_len = rotation.of.longest_seq_len;
     info.product = vkrope_angle_product(rotation.of.product);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();

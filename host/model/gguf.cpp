@@ -412,7 +412,10 @@ class GgufImport {
         if (query_.seq_len == 0) {
             warn("longrope depends on the length, which is unknown: the short list assumed");
         }
-        return double(query_.seq_len) > original_length() ? far : near;
+        const double original = original_length();
+        if (double(query_.seq_len) > original) return far;
+        rotation_.longest_seq_len = std::uint64_t(original);
+        return near;
     }
 
     double original_length() {

@@ -216,9 +216,12 @@ class Parameters {
         }
         const Field original = find(own_, {"original_max_position_embeddings"});
         warn_without_length("dynamic scaling depends on the length, which is unknown: no longer than trained assumed");
-        check(scale_dynamic_ntk(rotation_.inv_freq, {number("factor"), original ? positive_number(original) : max_position()},
-                                input_.seq_len));
+        const DynamicNtkScaling scaling = {number("factor"), original ? positive_number(original) : max_position()};
+        check(scale_dynamic_ntk(rotation_.inv_freq, scaling, input_.seq_len));
+        rotation_.longest_seq_len = std::max(input_.seq_len, length(scaling.max_position_embeddings));
     }
+
+    static std::uint64_t length(double number) { return static_cast<std::uint64_t>(std::min(number, 0x1p53)); }
 
     void warn_without_length(const char* warning) {
         if (input_.seq_len == 0) {
@@ -288,6 +291,8 @@ class Parameters {
         scaling.factor = needed || find(own_, {"factor"}) ? factor_beyond(scaling.original_max_position_embeddings) : 1;
         warn_without_length("longrope depends on the length, which is unknown: the short list assumed");
         check(scale_longrope(rotation_.inv_freq, scaling, input_.seq_len, rotation_.attention_factor));
+        const std::uint64_t original = length(scaling.original_max_position_embeddings);
+        if (input_.seq_len <= original) rotation_.longest_seq_len = original;
     }
 
     void proportional() {

@@ -25,6 +25,9 @@ struct Rotation {
     AngleProduct product = AngleProduct::exact;  ///< what the angle of a pair is; float32 is for direct tables
     double softmax_scale = 1.0;                  ///< what the scaling asks of the caller's softmax; never applied here
     std::uint64_t max_position = 0;              ///< positions that the model was made for; 0 is unknown
+    /// Scalings that depend on the length: the longest sequence that these frequencies serve. A longer one is due frequencies and a
+    /// table of its own; what was made before stays valid. 0: they serve any length, from the one that they were made for.
+    std::uint64_t longest_seq_len = 0;
     bool rotates = true;                         ///< false for a layer without RoPE
     std::string rope_type = "default";           ///< the name that the model gives its scaling
     std::vector<std::string> warnings = {};      ///< what was ignored or assumed while reading the model

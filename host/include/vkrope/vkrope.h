@@ -244,7 +244,10 @@ typedef struct vkrope_rotation_info {
     const char* const* warnings;            /**< [warning_count] what was ignored or assumed while reading the model */
     size_t warning_count;                   /**< strings in warnings */
     const struct vkrope_sections* sections; /**< which axis turns which pair; null: one position a token */
-    vkrope_angle_product product;           /**< what the angle of a pair is; float32 is for direct tables */
+    /** Scalings that depend on the length: the longest sequence that these frequencies serve. A longer one is due frequencies and a table
+     *  of its own; what was made before stays valid. 0: they serve any length, from the one that they were made for. */
+    uint64_t longest_seq_len;
+    vkrope_angle_product product; /**< what the angle of a pair is; float32 is for direct tables */
     uint32_t reserved;                      /**< 0 */
 } vkrope_rotation_info;
 
