@@ -80,6 +80,7 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     shape.angles = AngleSource(c.angles);
     shape.mapping = Mapping(c.mapping);
     shape.conversion = Conversion(c.conversion);
+    shape.axes = c.axes;
     shape.in_place = c.in_place;
     return {};
 }

@@ -36,7 +36,7 @@ VKROPE_ENDS_WITH(vkrope_position_call, out_of_range);
 VKROPE_ENDS_WITH(vkrope_boundary, in_place_access);
 VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
 VKROPE_ENDS_WITH(vkrope_device_info, limits);
-VKROPE_ENDS_WITH(vkrope_host_shape, reserved);
+VKROPE_ENDS_WITH(vkrope_host_shape, axes);
 #undef VKROPE_ENDS_WITH
 
 // The size that the struct at `pointer` says it has.

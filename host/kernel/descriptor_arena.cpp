@@ -44,6 +44,8 @@ Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorS
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkAllocateDescriptorSets");
 }
 
+}  // namespace
+
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls) {
     if (!program) return {error(Code::invalid_argument, "kernel is null"), nullptr};
     if (calls == 0 || calls > most_calls)
@@ -69,6 +71,8 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
     }
     return {status, arena};
 }
+
+namespace {
 
 // One write for each binding of the module.
 struct Writes {

@@ -46,6 +46,9 @@ struct Descriptors {
     VkImageView view = VK_NULL_HANDLE;
 };
 
+/// create_arena() for any program.
+Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls);
+
 /// Whether an arena is at hand where one is needed, of this program, with so many sets left.
 Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Making and unmaking a device of our own.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/device_impl.hpp"
 #include "runtime/no_throw.hpp"
@@ -36,10 +38,16 @@ bool same(const Width& a, const Width& b) {
     return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
 }
 
+bool same(const Sections& a, const Sections& b) {
+    return a.order == b.order && a.axes == b.axes && a.leftover_axis == b.leftover_axis &&
+           std::equal(std::begin(a.pairs), std::end(a.pairs), std::begin(b.pairs));
+}
+
+// Of what this tier makes: windows and tables of the caller's are not among it.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && same(a.q, b.q) && same(a.k, b.k) && a.angles == b.angles &&
            a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
-           a.conversion == b.conversion;
+           a.conversion == b.conversion && same(a.sections, b.sections);
 }
 
 }  // namespace

@@ -37,6 +37,11 @@ Status check(const HostShape& shape) {
         return error(Code::invalid_argument, "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
     }
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
+    if (shape.axes != 0) {
+        if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
+        return error(Code::invalid_argument, "positions has %zu: with %u axes it must have one for each of the %zu tokens on each",
+                     ids, shape.axes, std::size_t{shape.batch} * tokens);
+    }
     if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
         return error(Code::invalid_argument,
                      "positions has %zu: it must have one for each of the %zu tokens, or for each of the %zu of all sequences", ids,
@@ -123,6 +128,14 @@ struct HostRotation::Impl {
         info.k = width(shape.k_heads, shape.k_head_dim, rotation.k_rotary_offset);
         info.angles = shape.angles;
         info.positions = shape.positions.empty() ? PositionSource::implicit : PositionSource::ids;
+        if (shape.axes != 0) {
+            info.positions = PositionSource::axis_ids;
+            info.sections = rotation.sections;
+            if (shape.axes != rotation.sections.axes) {
+                return error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes,
+                             rotation.sections.axes);
+            }
+        }
         info.mapping = shape.mapping;
         info.conversion = shape.conversion;
         const Result<const Kernel*> made = device->kernel_for(info);
@@ -152,6 +165,7 @@ struct HostRotation::Impl {
         if (!shape.positions.empty()) {
             c.positions.ids = ids.whole();
             c.positions.batch_stride = shape.positions.size() == shape.tokens ? 0 : shape.tokens;
+            c.positions.axis_stride = shape.axes == 0 ? 0 : std::int64_t{shape.batch} * shape.tokens;
         }
         c.angles = table.angles();
         c.direction = direction;

@@ -19,6 +19,7 @@ Command add_frequencies(CLI::App& vkrope);
 Command add_explain(CLI::App& vkrope);
 Command add_rotate(CLI::App& vkrope);
 Command add_check(CLI::App& vkrope);
+Command add_accuracy(CLI::App& vkrope);
 Command add_make_input(CLI::App& vkrope);
 
 }  // namespace vkrope::tools

@@ -29,25 +29,6 @@ struct ExplainOptions {
     bool all = false, json = false;
 };
 
-std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) {
-    std::uint32_t sum = 0;
-    for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
-        sum += sections.pairs[axis];
-    }
-    if (sum == 0) {
-        return 0;
-    }
-    const std::uint32_t m = pair % sum;
-    if (sections.order == SectionOrder::interleaved) {
-        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
-    }
-    std::uint32_t axis = 0;
-    for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) {
-        ++axis;
-    }
-    return axis;
-}
-
 ExitCode print_explanation(const ExplainOptions& options) {
     Rotation rotation = load_model(options.model).rotation;
     rotation.pairing = options.pairing.value_or(rotation.pairing);

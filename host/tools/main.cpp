@@ -25,8 +25,8 @@ ExitCode run(int argc, char** argv) {
     app.footer(exit_codes);
     app.set_version_flag("--version", std::string("vkrope " VKROPE_VERSION));
     app.require_subcommand(1);
-    const Command commands[] = {add_devices(app), add_frequencies(app), add_explain(app),
-                                add_rotate(app),  add_check(app),       add_make_input(app)};
+    const Command commands[] = {add_devices(app), add_frequencies(app), add_explain(app),   add_rotate(app),
+                                add_check(app),   add_accuracy(app),    add_make_input(app)};
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

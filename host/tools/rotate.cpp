@@ -88,9 +88,10 @@ void add_files(CLI::App& command, RotateOptions& options) {
     command.add_option("--k", options.k, "The key tensor, .npy.")->type_name("FILE");
     command.add_option("--out-q", options.out_q, "Where the rotated query tensor goes.")->type_name("FILE");
     command.add_option("--out-k", options.out_k, "Where the rotated key tensor goes.")->type_name("FILE");
-    CLI::Option* positions =
-        command.add_option("--positions", options.positions, "Positions, .npy: int32 or int64, [tokens] or [batch, tokens].")
-            ->type_name("FILE");
+    CLI::Option* positions = command
+                                 .add_option("--positions", options.positions,
+                                             "Positions, .npy: int32 or int64, [tokens], [batch, tokens] or [axes, batch, tokens].")
+                                 ->type_name("FILE");
     add_integer(command, "--first-position", options.first_position, INT32_MIN, INT32_MAX,
                 "Position of the first token of every sequence (0).")
         ->excludes(positions);

@@ -25,6 +25,7 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     shape.element = inputs.element;
     shape.layout = options.layout;
     shape.positions = inputs.positions.ids;
+    shape.axes = inputs.positions.axes;
     shape.first_position = inputs.positions.first;
     shape.angles = options.angles;
     return shape;

@@ -9,7 +9,13 @@ namespace {
 
 Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     rotation.pairing = options.pairing.value_or(rotation.pairing);
-    if (options.float32_angles) rotation.product = AngleProduct::float32;
+    if (options.float32_angles) {
+        if (options.angles == AngleSource::factored_texture || options.angles == AngleSource::computed) {
+            fail(ExitCode::usage, "--float32-angles: --angles is {}; it must be direct_texture or direct_buffer",
+                 word_for(angle_sources, options.angles));
+        }
+        rotation.product = AngleProduct::float32;
+    }
     rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
     rotation.q_rotary_offset = options.rotary_offset.value_or(rotation.q_rotary_offset);
     rotation.k_rotary_offset = options.rotary_offset.value_or(rotation.k_rotary_offset);
@@ -81,8 +87,9 @@ RotateInputs read_inputs(const RotateOptions& options) {
     inputs.element = tensor.element;
     inputs.batch = static_cast<std::uint32_t>(tensor.view.batch);
     inputs.tokens = static_cast<std::uint32_t>(tensor.view.tokens);
-    inputs.positions = options.positions.empty() ? consecutive_positions(options.first_position.value_or(0), inputs.tokens)
-                                                 : read_positions(options.positions, inputs.batch, inputs.tokens);
+    inputs.positions = options.positions.empty()
+                           ? consecutive_positions(options.first_position.value_or(0), inputs.tokens)
+                           : read_positions(options.positions, inputs.batch, inputs.tokens, inputs.rotation.sections.axes);
     return inputs;
 }
 

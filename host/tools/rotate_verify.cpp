@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "rotate.hpp"
 #include "terminal.hpp"
@@ -16,13 +17,26 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     operation.inverse = options.inverse;
     operation.inv_freq = inputs.rotation.inv_freq;
     operation.attention_factor = inputs.rotation.attention_factor;
-    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     // A device does not say whether it flushes subnormal numbers, so all get the allowance of one that does.
     operation.absolute_allowance = 0x1p-123 + 0x1p-148;
-    if (options.float32_angles) {
-        operation.cos_sin = [inv_freq = inputs.rotation.inv_freq](std::int64_t position, std::size_t pair) {
-            const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq[pair]);
-            return reference::CosSin{std::cos(angle), std::sin(angle)};
+    const auto cos_sin = [exact = !options.float32_angles](std::int64_t position, double inv_freq) {
+        if (exact) {
+            return reference::exact_cos_sin(position, inv_freq);
+        }
+        const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+        return reference::CosSin{std::cos(angle), std::sin(angle)};
+    };
+    const std::vector<double>& inv_freq = inputs.rotation.inv_freq;
+    if (inputs.positions.axes == 0) {
+        operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+        operation.cos_sin = [=, &inv_freq](std::int64_t position, std::size_t pair) { return cos_sin(position, inv_freq[pair]); };
+    } else {
+        // The oracle's positions only number the tokens: which axis counts depends on the pair.
+        operation.positions.resize(std::size_t{inputs.batch} * inputs.tokens);
+        std::iota(operation.positions.begin(), operation.positions.end(), 0);
+        operation.cos_sin = [=, &inputs, tokens = operation.positions.size()](std::int64_t token, std::size_t pair) {
+            const std::uint32_t axis = axis_of(inputs.rotation.sections, static_cast<std::uint32_t>(pair));
+            return cos_sin(inputs.positions.ids[axis * tokens + static_cast<std::size_t>(token)], inputs.rotation.inv_freq[pair]);
         };
     }
     return operation;

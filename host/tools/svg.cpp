@@ -110,8 +110,14 @@ std::vector<double> log_ticks(const Axis& axis) {
     return ticks;
 }
 
-std::vector<double> ticks_of(const Axis& axis) {
-    return axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis);
+std::vector<Tick> ticks_of(const Axis& axis) {
+    std::vector<Tick> ticks = axis.ticks;
+    if (ticks.empty()) {
+        for (const double value : axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis)) {
+            ticks.push_back({value, number_text(value)});
+        }
+    }
+    return ticks;
 }
 
 /// The part of a plot between its axes.
@@ -126,21 +132,35 @@ struct Field {
 void draw_axes(Drawing& drawing, const Field& field) {
     const Box& box = field.box;
     const double bottom = box.y + box.height;
-    for (const double tick : ticks_of(field.plot.x)) {
-        const double x = field.x(tick);
+    for (const Tick& tick : ticks_of(field.plot.x)) {
+        const double x = field.x(tick.value);
         drawing.line({x, box.y}, {x, bottom}, "grid");
         drawing.line({x, bottom}, {x, bottom + tick_length}, "axis");
-        drawing.text({x, bottom + 16}, number_text(tick), "tick", Anchor::middle);
+        drawing.text({x, bottom + 16}, tick.label, "tick", Anchor::middle);
     }
-    for (const double tick : ticks_of(field.plot.y)) {
-        const double y = field.y(tick);
+    for (const Tick& tick : ticks_of(field.plot.y)) {
+        const double y = field.y(tick.value);
         drawing.line({box.x, y}, {box.x + box.width, y}, "grid");
         drawing.line({box.x - tick_length, y}, {box.x, y}, "axis");
-        drawing.text({box.x - 7, y + 4}, number_text(tick), "tick", Anchor::end);
+        drawing.text({box.x - 7, y + 4}, tick.label, "tick", Anchor::end);
     }
     drawing.polyline({{box.x, box.y}, {box.x, bottom}, {box.x + box.width, bottom}}, "axis");
     drawing.text({box.x + box.width / 2, bottom + 33}, field.plot.x.label, "quiet", Anchor::middle);
     drawing.upright_text({box.x - 40, box.y + box.height / 2}, field.plot.y.label, "quiet");
+}
+
+void draw_bounds(Drawing& drawing, const Field& field) {
+    const double right = field.box.x + field.box.width;
+    for (const Bound& bound : field.plot.bounds) {
+        if (!shows(field.plot.y, bound.y)) {
+            continue;
+        }
+        const double y = field.y(bound.y);
+        drawing.line({field.box.x, y}, {right, y}, "bound");
+        if (bound.series) {
+            drawing.text({right, y - 5}, bound.label, fmt::format("d{}", *bound.series % looks), Anchor::end);
+        }
+    }
 }
 
 void draw_series(Drawing& drawing, const Field& field, const Series& series, std::size_t look) {
@@ -169,7 +189,7 @@ std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
     std::size_t lines = 0;
     double x = box.x + box.width;  // a first entry then starts a line
     const auto entry = [&](const std::string& label, const std::string& look) {
-        const double width = 36 + character * double(label.size()) + 12;
+        const double width = 36 + character * double(label.size()) + 20;
         if (x + width > box.x + box.width) {
             ++lines;
             x = box.x;
@@ -183,7 +203,9 @@ std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
         entry(plot.series[s].label, fmt::format("s{}", s % looks));
     }
     for (const Bound& bound : plot.bounds) {
-        entry(bound.label, "bound");
+        if (!bound.series) {
+            entry(bound.label, "bound");
+        }
     }
     return lines;
 }
@@ -257,11 +279,7 @@ void draw(Drawing& drawing, const Plot& plot, const Box& box) {
     const double head = title_height + legend_line * double(draw_legend(drawing, plot, box)) + 8;
     const Field field = {{box.x + 54, box.y + head, box.width - 54 - 12, box.height - head - 38}, plot};
     draw_axes(drawing, field);
-    for (const Bound& bound : plot.bounds) {
-        if (shows(plot.y, bound.y)) {
-            drawing.line({field.box.x, field.y(bound.y)}, {field.box.x + field.box.width, field.y(bound.y)}, "bound");
-        }
-    }
+    draw_bounds(drawing, field);
     for (std::size_t s = 0; s < plot.series.size(); ++s) {
         draw_series(drawing, field, plot.series[s], s % looks);
     }

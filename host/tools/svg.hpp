@@ -3,6 +3,8 @@
 // The same input gives the same bytes.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,10 +44,16 @@ class Drawing {
 
 enum class Scale { linear, logarithmic };
 
+struct Tick {
+    double value = 0;
+    std::string label;
+};
+
 struct Axis {
     std::string label;
     Scale scale = Scale::linear;
-    double low = 0, high = 1;  // low below high; above 0 where logarithmic
+    double low = 0, high = 1;      // low below high; above 0 where logarithmic
+    std::vector<Tick> ticks = {};  // none: round numbers
 };
 
 /// An axis that all values fit on; those that it cannot show (not finite; not above 0 where logarithmic) do not count.
@@ -61,6 +69,8 @@ struct Series {
 struct Bound {
     std::string label;
     double y = 0;
+    /// That it holds for: the label then stands on the line, in the colour of this series, and not in the legend.
+    std::optional<std::size_t> series = {};
 };
 
 struct Plot {

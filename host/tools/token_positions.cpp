@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "token_positions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -21,15 +23,19 @@ npy::Array read_array(const std::string& path) {
     }
 }
 
-void check_header(const npy::Header& header, const std::string& path, std::uint64_t batch, std::uint64_t tokens) {
+/// Whether there is one a token on each of `axes` axes, rather than one in all.
+bool check_header(const npy::Header& header, const std::string& path, std::uint64_t batch, std::uint64_t tokens,
+                  std::uint32_t axes) {
     if (header.type != npy::Type::i4 && header.type != npy::Type::i8) {
         fail(ExitCode::bad_file, "--positions: '{}' has type {}; it must be <i4 or <i8", path, npy::name(header.type));
     }
     std::vector<std::uint64_t> shape = header.shape;
+    bool several = false;
     if (shape.size() == 3) {
-        if (shape.front() != 1) {
-            fail(ExitCode::bad_file, "--positions: '{}' has shape {}, {} position axes; the model has one position axis", path,
-                 npy::shape_text(shape), shape.front());
+        several = axes != 0 && shape.front() == axes;
+        if (shape.front() != 1 && !several) {
+            fail(ExitCode::bad_file, "--positions: '{}' has shape {}, {} position axes; the model has {}", path,
+                 npy::shape_text(shape), shape.front(), axes == 0 ? "one position axis" : fmt::format("{}", axes));
         }
         shape.erase(shape.begin());
     }
@@ -39,6 +45,7 @@ void check_header(const npy::Header& header, const std::string& path, std::uint6
         fail(ExitCode::bad_file, "--positions: '{}' has shape {}; the tensors need ({},) or ({}, {})", path,
              npy::shape_text(header.shape), tokens, batch, tokens);
     }
+    return several;
 }
 
 std::int64_t element(const npy::Array& array, std::size_t index) {
@@ -67,10 +74,10 @@ TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens) {
     return {.ids = {}, .first = first, .lowest = first, .highest = last};
 }
 
-TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens) {
+TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens, std::uint32_t axes) {
     const npy::Array array = read_array(path);
-    check_header(array.header, path, batch, tokens);
     TokenPositions positions;
+    positions.axes = check_header(array.header, path, batch, tokens, axes) ? axes : 0;
     const std::size_t count = array.data.size() / npy::item_bytes(array.header.type);
     positions.ids.reserve(count);
     for (std::size_t index = 0; index < count; ++index) {

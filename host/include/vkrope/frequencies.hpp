@@ -28,9 +28,9 @@ struct Rotation {
     /// Scalings that depend on the length: the longest sequence that these frequencies serve. A longer one is due frequencies and a
     /// table of its own; what was made before stays valid. 0: they serve any length, from the one that they were made for.
     std::uint64_t longest_seq_len = 0;
-    bool rotates = true;                         ///< false for a layer without RoPE
-    std::string rope_type = "default";           ///< the name that the model gives its scaling
-    std::vector<std::string> warnings = {};      ///< what was ignored or assumed while reading the model
+    bool rotates = true;                     ///< false for a layer without RoPE
+    std::string rope_type = "default";       ///< the name that the model gives its scaling
+    std::vector<std::string> warnings = {};  ///< what was ignored or assumed while reading the model
 };
 
 /// inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j in [0, rotary_dim / 2).
@@ -56,6 +56,18 @@ struct ProportionalScaling {
     double partial_rotary_factor = 1;  ///< above 0, at most 1
 };
 Status proportional_inv_freq(double base, std::uint32_t head_dim, const ProportionalScaling& scaling, double* inv_freq);
+
+/// The axis that turns a pair, by its number in the angle table; 0 without sections.
+constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) noexcept {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t pairs : sections.pairs) sum += pairs;
+    if (sum == 0) return 0;
+    const std::uint32_t m = pair % sum;
+    if (sections.order == SectionOrder::interleaved) return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
+    std::uint32_t axis = 0;
+    for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) ++axis;
+    return axis;
+}
 
 // The scalings. Each takes the frequencies of default_inv_freq, of which it changes all or, on error, none.
 

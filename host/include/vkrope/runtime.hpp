@@ -158,8 +158,9 @@ struct HostShape {
     std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: the rotation's head_dim
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
-    std::vector<std::int32_t> positions = {};      ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
-    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
+    std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
+    std::uint32_t axes = 0;                    ///< positions are [axes, batch, tokens], for the rotation's sections; 0: one axis
+    std::int32_t first_position = 0;           ///< implicit: position of token 0 of every sequence
     AngleSource angles = AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
     Mapping mapping = Mapping::by_device;
     Conversion conversion = Conversion::by_device;

@@ -248,7 +248,7 @@ typedef struct vkrope_rotation_info {
      *  of its own; what was made before stays valid. 0: they serve any length, from the one that they were made for. */
     uint64_t longest_seq_len;
     vkrope_angle_product product; /**< what the angle of a pair is; float32 is for direct tables */
-    uint32_t reserved;                      /**< 0 */
+    uint32_t reserved;            /**< 0 */
 } vkrope_rotation_info;
 
 /**
@@ -1038,7 +1038,7 @@ typedef struct vkrope_host_shape {
     vkrope_mapping mapping;       /**< how the work is laid out */
     VkBool32 in_place;            /**< false: the device keeps input and output apart, so that a run can be repeated */
     vkrope_conversion conversion; /**< how f16 is converted */
-    uint32_t reserved;            /**< 0 */
+    uint32_t axes;                /**< positions are [axes, batch, tokens], for the rotation's sections; 0: one axis */
 } vkrope_host_shape;
 
 /** Rotates tensors that live in host memory: table and buffers for one rotation and one shape. */
