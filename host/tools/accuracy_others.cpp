@@ -26,7 +26,8 @@ FloatAngles product_with(std::string name, std::string label, std::vector<float>
     return {std::move(name), std::move(label), fill};
 }
 
-/// ggml_rope_cache_init of ggml's ggml-cpu/ops.cpp; what scaling does to a pair is its freq_factor.
+/// The rope shaders of ggml's Vulkan backend: position * pow(theta_scale, pair), with a pow that rounds correctly, as a driver's need
+/// not. What scaling does to a pair is its freq_factor.
 FloatAngles ggml_angles(const Rotation& rotation, std::vector<double> freq_factors) {
     const auto pairs = static_cast<double>(rotation.inv_freq.size());
     const auto theta_scale = static_cast<float>(std::pow(rotation.base, -1 / pairs));
@@ -34,13 +35,12 @@ FloatAngles ggml_angles(const Rotation& rotation, std::vector<double> freq_facto
         freq_factors[j] /= rotation.inv_freq[j];
     }
     const auto fill = [theta_scale, freq_factors](std::int32_t position, std::vector<float>& angles) {
-        auto theta = static_cast<float>(position);
         for (std::size_t j = 0; j < angles.size(); ++j) {
-            angles[j] = theta / static_cast<float>(freq_factors[j]);
-            theta = times(theta, theta_scale);
+            const auto power = static_cast<float>(std::pow(double(theta_scale), double(j)));
+            angles[j] = times(static_cast<float>(position), power) / static_cast<float>(freq_factors[j]);
         }
     };
-    return {"ggml_float32", "float32, pair by pair (ggml)", fill};
+    return {"ggml_pow", "float32 with pow (ggml)", fill};
 }
 
 }  // namespace
