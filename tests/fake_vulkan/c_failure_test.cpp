@@ -99,7 +99,7 @@ Status create_rotation(void*) {
 
 struct Planned {
     OwnedRotation rotation;
-    std::array<float, 16 * 8> memory = {};
+    std::array<float, 17 * 8> memory = {};
 };
 
 std::shared_ptr<void> prepare_plan() {
@@ -121,7 +121,8 @@ Status plan_and_fill(void* prepared) {
 // ---- kernel ----
 
 struct Prepared {
-    explicit Prepared(const FakeConfig& config) : host(config, true) {
+    explicit Prepared(const FakeConfig& config, vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT)
+        : host(config, true), angles(source) {
         ref.instance = host.ref.instance;
         ref.physical = host.ref.physical;
         ref.device = host.ref.device;
@@ -131,19 +132,22 @@ struct Prepared {
         ref.allocator = host.ref.allocator;
     }
     KernelHost host;
+    vkrope_angle_source angles;
     vkrope_device_ref ref = sized<vkrope_device_ref>();
     OwnedKernel kernel;  // before its arena: destroyed after it
     OwnedArena arena;
 };
 
 // As kernel_info().
-Status make_kernel(const Prepared& prepared, OwnedKernel& kernel) {
+Status make_kernel(const Prepared& prepared, OwnedKernel& kernel, vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE) {
     auto width = sized<vkrope_width>();
     width.in = width.out = VKROPE_ELEMENT_F16;
     width.head_dim = 128;
     auto info = sized<vkrope_kernel_info>();
     info.rotary_dim = 128;
     info.q = info.k = &width;
+    info.angles = prepared.angles;
+    info.conversion = conversion;
     return make(kernel, [&](auto** made, auto* error) { return vkrope_kernel_create(&prepared.ref, &info, made, error); });
 }
 
@@ -153,7 +157,8 @@ Status make_arena(const Prepared& prepared, OwnedArena& arena) {
 
 // As kernel_call().
 Status record_call(Prepared& prepared) {
-    const Call same = kernel_call(prepared.host);
+    const bool by_default = prepared.angles == VKROPE_ANGLES_BY_DEFAULT;
+    const Call same = kernel_call(prepared.host, 7, by_default ? AngleSource::factored_texture : AngleSource(prepared.angles));
     const auto tensor = [](const Tensor& of) {
         auto c = sized<vkrope_tensor>();
         c.where = of.where;
@@ -162,7 +167,7 @@ Status record_call(Prepared& prepared) {
     };
     const vkrope_tensor q_in = tensor(same.q_in), q_out = tensor(same.q_out), k_in = tensor(same.k_in), k_out = tensor(same.k_out);
     auto plan = sized<vkrope_angle_plan>();
-    plan.source = VKROPE_ANGLES_DIRECT_TEXTURE;
+    plan.source = vkrope_angle_source(same.angles.plan->source);
     plan.format = same.angles.plan->format;
     plan.extent = same.angles.plan->extent;
     plan.pairs = same.angles.plan->pairs;
@@ -173,6 +178,7 @@ Status record_call(Prepared& prepared) {
     auto angles = sized<vkrope_angles>();
     angles.plan = &plan;
     angles.view = same.angles.view;
+    angles.buffer = same.angles.buffer;
     auto call = sized<vkrope_call>();
     call.tokens = same.tokens;
     call.q_in = &q_in;
@@ -186,8 +192,8 @@ Status record_call(Prepared& prepared) {
     });
 }
 
-std::shared_ptr<Prepared> prepare_record(const FakeConfig& config) {
-    auto made = std::make_shared<Prepared>(config);
+std::shared_ptr<Prepared> prepare_record(const FakeConfig& config, vkrope_angle_source angles = VKROPE_ANGLES_BY_DEFAULT) {
+    auto made = std::make_shared<Prepared>(config, angles);
     REQUIRE(make_kernel(*made, made->kernel));
     if (!config.push_descriptors) REQUIRE(make_arena(*made, made->arena));
     return made;
@@ -353,6 +359,25 @@ std::vector<Scenario> kernel_scenarios() {
          .act = record_one,
          .calls = 0,
          .allocations = 0},
+        {.name = "create and destroy a kernel, computed angles, from C",
+         .prepare = [] { return std::make_shared<Prepared>(FakeConfig{}, VKROPE_ANGLES_COMPUTED); },
+         .act = create_kernel},
+        {.name = "record, push descriptors, computed angles, from C",
+         .prepare = [] { return prepare_record({}, VKROPE_ANGLES_COMPUTED); },
+         .act = record_one,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "record, push descriptors, direct angles, from C",
+         .prepare = [] { return prepare_record({}, VKROPE_ANGLES_DIRECT_TEXTURE); },
+         .act = record_one,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "record, arena, lean, computed angles, from C",
+         .config = lean,
+         .prepare = [lean] { return prepare_record(lean, VKROPE_ANGLES_COMPUTED); },
+         .act = record_one,
+         .calls = 0,
+         .allocations = 0},
     };
 }
 
@@ -368,6 +393,16 @@ std::vector<Scenario> plan_scenarios() {
         {.name = "plan and fill a buffer, from C",
          .prepare = prepare_plan,
          .act = plan_and_fill<VKROPE_ANGLES_DIRECT_BUFFER>,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "plan and fill a factored texture, from C",
+         .prepare = prepare_plan,
+         .act = plan_and_fill<VKROPE_ANGLES_FACTORED_TEXTURE>,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "plan and fill the numbers of computed angles, from C",
+         .prepare = prepare_plan,
+         .act = plan_and_fill<VKROPE_ANGLES_COMPUTED>,
          .calls = 0,
          .allocations = 0},
     };
@@ -388,6 +423,14 @@ std::vector<Scenario> runtime_scenarios() {
         {.name = "angle buffer, from C",
          .prepare = prepare_device,
          .act = make_table<VKROPE_ANGLES_DIRECT_BUFFER>,
+         .keeps_nothing = false},
+        {.name = "angle texture, factored, from C",
+         .prepare = prepare_device,
+         .act = make_table<VKROPE_ANGLES_FACTORED_TEXTURE>,
+         .keeps_nothing = false},
+        {.name = "numbers of computed angles, from C",
+         .prepare = prepare_device,
+         .act = make_table<VKROPE_ANGLES_COMPUTED>,
          .keeps_nothing = false},
         {.name = "submit, from C", .prepare = prepare_device, .act = submit_nothing, .keeps_nothing = false},
         {.name = "rotation, from C", .prepare = prepare_device, .act = rotate, .keeps_nothing = false},
@@ -411,6 +454,30 @@ TEST_CASE("C: every host allocation fails") {
     fail_every_allocation(plan_scenarios());
     fail_every_allocation(kernel_scenarios());
     fail_every_allocation(runtime_scenarios());
+}
+
+TEST_CASE("C: requirements and conversion are those of C++") {
+    for (const bool feature : {true, false}) {
+        const auto prepared =
+            std::make_shared<Prepared>(FakeConfig{.float16_feature = feature, .float_controls = all_float_controls()});
+        const vkrope_device_ref& ref = prepared->ref;
+        auto needs = sized<vkrope_requirements>();
+        REQUIRE(vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr, &needs, nullptr) == VKROPE_SUCCESS);
+        const auto same = requirements(ref.instance, ref.physical, ref.get_instance_proc_addr);
+        CHECK(needs.optional_extension_count == 3);
+        CHECK(needs.optional_extension_count == same->optional_extension_count);
+        CHECK(needs.enabled == same->enabled);
+        CHECK((needs.enabled & VKROPE_ENABLED_FLOAT_CONTROLS) != 0);
+        CHECK(needs.offers_shader_float16 == VkBool32(feature));
+        OwnedKernel kernel;
+        const Status native = make_kernel(*prepared, kernel, VKROPE_CONVERSION_NATIVE);
+        CHECK(native.code == (feature ? Code::ok : Code::not_supported));
+        CHECK(make_kernel(*prepared, kernel, VKROPE_CONVERSION_INTEGER));
+        const Status none = make_kernel(*prepared, kernel, vkrope_conversion(3));
+        CHECK(none.code == Code::invalid_argument);
+        CHECK(std::string(none.what).find("conversion is 3") != std::string::npos);
+        check_no_faults();
+    }
 }
 
 TEST_CASE("C: a record makes the calls that it makes from C++, and allocates nothing") {

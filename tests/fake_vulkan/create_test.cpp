@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // requirements(), create() and arenas: which objects are made, with what, and that all of them go.
-#include <cstring>
-
 #include "kernel_host.hpp"
 
 namespace vkrope::test {
@@ -29,16 +27,30 @@ std::size_t storage_buffers_of_layout() {
 }  // namespace
 
 TEST_CASE("requirements: what the device offers") {
-    for (const bool offered : {true, false}) {
-        KernelHost host({.push_descriptors = offered});
+    for (std::uint32_t offered = 0; offered < 8; ++offered) {
+        FakeConfig config{.push_descriptors = (offered & 1) != 0, .float16 = (offered & 4) != 0};
+        if (offered & 2) config.float_controls.emplace();
+        KernelHost host(config);
         const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
         REQUIRE(needs);
         CHECK(needs->api_version == VK_API_VERSION_1_1);
-        CHECK(needs->optional_extension_count == (offered ? 1 : 0));
-        CHECK((needs->enabled & push_descriptor) == (offered ? 1u : 0u));
-        if (offered) CHECK(std::strcmp(needs->optional_extensions[0], VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) == 0);
+        std::vector<std::string> expected;
+        if (offered & 1) expected.emplace_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+        if (offered & 2) expected.emplace_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+        if (offered & 4) expected.emplace_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+        const char* const* first = needs->optional_extensions;
+        CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
+        // shaderFloat16 is not an extension but a feature: who enables it, says so.
+        CHECK(needs->enabled == ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
+        CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
         check_no_faults();
     }
+    // The extension may be there without the feature.
+    KernelHost int8_alone({.float16_feature = false});
+    const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical, fake_get_instance_proc_addr);
+    REQUIRE(needs);
+    CHECK(needs->optional_extension_count == 2);
+    CHECK_FALSE(needs->offers_shader_float16);
     KernelHost old({.api_version = VK_API_VERSION_1_0});
     CHECK(requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code == Code::not_supported);
 }
@@ -47,7 +59,8 @@ TEST_CASE(
     "create: at most six pipelines, from the caller's cache, with the caller's allocator, and modules without constants to set") {
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
         for (const auto type : {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
-            for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+            for (const AngleSource angles : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+                                             AngleSource::direct_texture, AngleSource::direct_buffer}) {
                 for (const std::uint32_t k_dim : {0u, 128u, 130u}) {
                     CAPTURE(storage_buffers);
                     CAPTURE(k_dim);
@@ -74,7 +87,7 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    const std::size_t wide = angles == AngleSource::direct_texture ? 7 : 8;
+                    const std::size_t wide = angles == AngleSource::direct_buffer ? 8 : 7;
                     if (storage_buffers >= wide)
                         CHECK(storage_buffers_of_layout() == wide);
                     else
@@ -148,9 +161,10 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
 }
 
 TEST_CASE("an entry point that is missing is named, and nothing is created") {
-    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetDeviceProcAddr", "vkEnumerateDeviceExtensionProperties",
-                                "vkCreateShaderModule", "vkCmdDispatch", "vkDestroyPipeline", "vkCmdPushDescriptorSetKHR",
-                                "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
+    for (const char* missing :
+         {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2", "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
+          "vkEnumerateDeviceExtensionProperties", "vkCreateShaderModule", "vkCmdDispatch", "vkDestroyPipeline",
+          "vkCmdPushDescriptorSetKHR", "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
         KernelHost host;
         fake().config.missing = {missing};
         const std::size_t alive = fake().alive().size();
@@ -159,6 +173,18 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         CHECK(std::string(kernel.status.what).find(missing) != std::string::npos);
         CHECK(kernel.value == nullptr);
         CHECK(fake().alive().size() == alive);
+        check_no_faults();
+    }
+}
+
+TEST_CASE("requirements: an entry point that is missing is named") {
+    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2", "vkGetPhysicalDeviceFeatures2",
+                                "vkEnumerateDeviceExtensionProperties"}) {
+        KernelHost host;
+        fake().config.missing = {missing};
+        const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+        CHECK(needs.status.code == Code::invalid_argument);
+        CHECK(std::string(needs.status.what).find(missing) != std::string::npos);
         check_no_faults();
     }
 }

@@ -125,10 +125,14 @@ void check_descriptor(const Descriptor& descriptor, std::set<std::uint64_t>& use
     uses.insert(number_of(descriptor.buffer.buffer));
     const std::string binding = "vkCmdDispatch: binding " + std::to_string(descriptor.binding);
     const auto& [handle, offset, range] = descriptor.buffer;
-    if (offset % config.offset_alignment != 0) fake().fault(binding + ": its offset is not aligned");
-    if (range == 0 || range > config.storage_range) fake().fault(binding + ": its range is 0 or above the limit");
+    const bool uniform = descriptor.type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+    const VkBufferUsageFlags usage = uniform ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT : VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    const VkDeviceSize alignment = uniform ? config.uniform_alignment : config.offset_alignment;
+    const std::uint32_t most = uniform ? config.uniform_range : config.storage_range;
+    if (offset % alignment != 0) fake().fault(binding + ": its offset is not aligned");
+    if (range == 0 || range > most) fake().fault(binding + ": its range is 0 or above the limit");
     if (offset + range > buffer->bytes) fake().fault(binding + ": it ends behind its buffer");
-    if (!(buffer->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)) fake().fault(binding + ": no storage buffer");
+    if (!(buffer->usage & usage)) fake().fault(binding + ": the buffer was not made for it");
 }
 
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, std::uint32_t y, std::uint32_t z) {

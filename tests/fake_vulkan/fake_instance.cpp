@@ -54,6 +54,10 @@ bool offers(const std::vector<VkExtensionProperties>& offered, const std::vector
     });
 }
 
+bool contains(const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL enumerate_instance_extensions(const char* layer, std::uint32_t* count,
                                                              VkExtensionProperties* items) {
     const Unobserved unobserved;
@@ -140,6 +144,8 @@ VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice, VkPhysicalDeviceProp
     limits.maxPerStageDescriptorStorageBuffers = config.storage_buffers;
     limits.maxStorageBufferRange = config.storage_range;
     limits.minStorageBufferOffsetAlignment = config.offset_alignment;
+    limits.maxUniformBufferRange = config.uniform_range;
+    limits.minUniformBufferOffsetAlignment = config.uniform_alignment;
     limits.maxPushConstantsSize = 128;
     std::memcpy(limits.maxComputeWorkGroupCount, config.workgroup_count, sizeof config.workgroup_count);
     limits.maxComputeWorkGroupInvocations = 128;
@@ -171,7 +177,8 @@ VKAPI_ATTR void VKAPI_CALL get_features2(VkPhysicalDevice, VkPhysicalDeviceFeatu
     const Entered entered("vkGetPhysicalDeviceFeatures2");
     for (auto* next = static_cast<VkBaseOutStructure*>(features->pNext); next; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES)
-            reinterpret_cast<VkPhysicalDeviceShaderFloat16Int8Features*>(next)->shaderFloat16 = fake().config.float16;
+            reinterpret_cast<VkPhysicalDeviceShaderFloat16Int8Features*>(next)->shaderFloat16 =
+                fake().config.float16 && fake().config.float16_feature;
     }
 }
 
@@ -207,8 +214,16 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const Vk
     Object object;
     object.extensions = names(info->ppEnabledExtensionNames, info->enabledExtensionCount);
     if (!offers(device_extensions(), object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
-    if (std::find(object.extensions.begin(), object.extensions.end(), "VK_KHR_portability_subset") == object.extensions.end()) {
+    if (!contains(object.extensions, "VK_KHR_portability_subset")) {
         fake().fault("vkCreateDevice: VK_KHR_portability_subset is offered and not enabled");
+    }
+    for (const auto* next = static_cast<const VkBaseInStructure*>(info->pNext); next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES)
+            object.float16 = reinterpret_cast<const VkPhysicalDeviceShaderFloat16Int8Features*>(next)->shaderFloat16;
+    }
+    if (object.float16 && !fake().config.float16_feature) return VK_ERROR_FEATURE_NOT_PRESENT;
+    if (object.float16 && !contains(object.extensions, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) {
+        fake().fault("vkCreateDevice: shaderFloat16 without VK_KHR_shader_float16_int8");
     }
     const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_DEVICE, fake().only(VK_OBJECT_TYPE_INSTANCE), allocator, object);
     *device = reinterpret_cast<VkDevice>(std::uintptr_t(handle));

@@ -8,12 +8,46 @@ namespace vkrope::test {
 
 namespace {
 
+// What a module declares must have been enabled, and be something that the device reports.
+void check_capability(std::uint32_t capability) {
+    constexpr std::uint32_t float16 = 9, denorm_preserve = 4464, rounding_mode_rtz = 4468;
+    if (capability == float16 && !fake().float16_enabled()) fake().fault("vkCreateShaderModule: shaderFloat16 is not enabled");
+    if (capability >= denorm_preserve && capability <= rounding_mode_rtz &&
+        !fake().enabled(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
+        fake().fault("vkCreateShaderModule: VK_KHR_shader_float_controls is not enabled");
+    }
+}
+
+void check_mode(std::uint32_t mode, std::uint32_t width) {
+    constexpr std::uint32_t denorm_preserve = 4459, keep_zero_inf_nan = 4461, rounding_mode_rte = 4462;
+    const VkPhysicalDeviceFloatControlsProperties reports =
+        fake().config.float_controls.value_or(VkPhysicalDeviceFloatControlsProperties{});
+    const bool half = width == 16;
+    const VkBool32 has =
+        mode == denorm_preserve ? (half ? reports.shaderDenormPreserveFloat16 : reports.shaderDenormPreserveFloat32)
+        : mode == keep_zero_inf_nan
+            ? (half ? reports.shaderSignedZeroInfNanPreserveFloat16 : reports.shaderSignedZeroInfNanPreserveFloat32)
+        : mode == rounding_mode_rte ? (half ? reports.shaderRoundingModeRTEFloat16 : reports.shaderRoundingModeRTEFloat32)
+                                    : VK_TRUE;  // no float control
+    if (!has) fake().fault("vkCreateShaderModule: a float mode that is not offered");
+}
+
+void check_words(const std::vector<std::uint32_t>& words) {
+    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17;
+    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
+        const std::uint32_t op = words[at] & 0xffff;
+        if (op == op_capability) check_capability(words[at + 1]);
+        if (op == op_execution_mode && words[at] >> 16 == 4) check_mode(words[at + 2], words[at + 3]);
+    }
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device, const VkShaderModuleCreateInfo* info,
                                                     const VkAllocationCallbacks* allocator, VkShaderModule* module) {
     return create_child("vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
         Object object;
         object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
         if (info->codeSize % sizeof *info->pCode != 0) fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
+        check_words(object.words);
         fake().keep_shader(object.words);
         return object;
     });
@@ -161,7 +195,9 @@ VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice device, std::uint32_t count, con
 
 Descriptor descriptor_of(const VkWriteDescriptorSet& write) {
     Descriptor descriptor{.binding = write.dstBinding, .type = write.descriptorType};
-    if (write.pBufferInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) descriptor.buffer = *write.pBufferInfo;
+    const bool buffer =
+        write.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || write.descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+    if (write.pBufferInfo && buffer) descriptor.buffer = *write.pBufferInfo;
     if (write.pImageInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE) descriptor.image = *write.pImageInfo;
     return descriptor;
 }

@@ -189,4 +189,8 @@ bool Fake::enabled(const char* extension) const {
     });
 }
 
+bool Fake::float16_enabled() const {
+    return std::any_of(objects_.begin(), objects_.end(), [](const auto& entry) { return entry.second.float16; });
+}
+
 }  // namespace vkrope::test

@@ -25,11 +25,14 @@ struct FakeConfig {
     std::uint32_t storage_buffers = 16;  ///< maxPerStageDescriptorStorageBuffers
     VkDeviceSize offset_alignment = 16;  ///< minStorageBufferOffsetAlignment
     std::uint32_t storage_range = 1u << 27;
+    VkDeviceSize uniform_alignment = 256;    ///< minUniformBufferOffsetAlignment
+    std::uint32_t uniform_range = 1u << 14;  ///< maxUniformBufferRange
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     std::uint32_t api_version = VK_API_VERSION_1_1;
     bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
-    bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 with shaderFloat16
+    bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 ...
+    bool float16_feature = true;   ///< ... with shaderFloat16
     /// What VK_KHR_shader_float_controls reports; nothing: it is not offered.
     std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
     bool debug_utils = true;               ///< offers VK_EXT_debug_utils
@@ -102,6 +105,7 @@ struct Object {
     std::map<std::uint32_t, Descriptor> descriptors = {};     // sets
     std::vector<std::uint32_t> words = {};                    // shader modules
     std::vector<std::string> extensions = {};                 // instances, devices
+    bool float16 = false;                                     // devices: the feature shaderFloat16
     std::uint64_t cache = 0;                                  // pipelines
     bool signaled = false;                                    // fences
     CommandState state = CommandState::initial;               // command buffers
@@ -163,6 +167,7 @@ class Fake {
     void finish();  ///< the queue is idle: nothing is pending
     void keep_shader(const std::vector<std::uint32_t>& words) { shaders_.push_back(words); }
     bool enabled(const char* extension) const;    ///< by any instance or device that is alive
+    bool float16_enabled() const;                 ///< likewise
     std::uint64_t only(VkObjectType type) const;  ///< the one object of that type, else 0
 
    private:

@@ -133,13 +133,18 @@ Scenario ask_requirements() {
 }
 
 const std::vector<Scenario>& scenarios() {
-    constexpr AngleSource texture = AngleSource::direct_texture, buffer = AngleSource::direct_buffer;
+    constexpr AngleSource texture = AngleSource::direct_texture, buffer = AngleSource::direct_buffer,
+                          factored = AngleSource::factored_texture, computed = AngleSource::computed;
+    const FakeConfig native{.float_controls = all_float_controls()};
     const FakeConfig lean{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
     static const std::vector<Scenario> all = {
         ask_requirements(),
         create_and_destroy("create and destroy a kernel, push descriptors", {}, texture),
         create_and_destroy("create and destroy a kernel, angles from a buffer", {}, buffer),
         create_and_destroy("create and destroy a kernel, lean, no labels", lean, texture),
+        create_and_destroy("create and destroy a kernel, factored angles, native conversion", native, factored),
+        create_and_destroy("create and destroy a kernel, computed angles, native conversion", native, computed),
+        create_and_destroy("create and destroy a kernel, computed angles, lean", lean, computed),
         arena(),
         create_and_destroy_positions(),
         record_ids("record positions, push descriptors, labels", {}),
@@ -148,6 +153,10 @@ const std::vector<Scenario>& scenarios() {
         record_a_call("record, push descriptors, no labels", {.debug_utils = false}, buffer),
         record_a_call("record, arena, labels", {.push_descriptors = false}, texture),
         record_a_call("record, arena, lean, no labels", lean, buffer),
+        record_a_call("record, push descriptors, factored angles", {}, factored),
+        record_a_call("record, push descriptors, computed angles", {}, computed),
+        record_a_call("record, arena, lean, factored angles", lean, factored),
+        record_a_call("record, arena, lean, computed angles", lean, computed),
     };
     return all;
 }

@@ -48,10 +48,17 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
     VKROPE_FAKE(vkCreateInstance, VK_NULL_HANDLE)(&instance_info, nullptr, &ref.instance);
     std::uint32_t one = 1;
     VKROPE_FAKE(vkEnumeratePhysicalDevices, ref.instance)(ref.instance, &one, &ref.physical);
-    const char* const extensions[] = {"VK_KHR_portability_subset", VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
+    std::vector<const char*> extensions = {"VK_KHR_portability_subset"};
+    if (config.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+    if (config.float_controls) extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+    if (config.float16) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+    VkPhysicalDeviceShaderFloat16Int8Features half = {};
+    half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    half.shaderFloat16 = config.float16 && config.float16_feature;
     VkDeviceCreateInfo device_info = {};
-    device_info.enabledExtensionCount = config.push_descriptors ? 2 : 1;
-    device_info.ppEnabledExtensionNames = extensions;
+    device_info.pNext = &half;
+    device_info.enabledExtensionCount = std::uint32_t(extensions.size());
+    device_info.ppEnabledExtensionNames = extensions.data();
     VKROPE_FAKE(vkCreateDevice, ref.instance)(ref.physical, &device_info, nullptr, &ref.device);
     add(ref.instance, VK_OBJECT_TYPE_INSTANCE);
     add(ref.device, VK_OBJECT_TYPE_DEVICE);
@@ -69,7 +76,7 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
 
     VkBufferCreateInfo buffer_info = {};
     buffer_info.size = buffer_bytes;
-    buffer_info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    buffer_info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
     for (VkBuffer* buffer : {&q, &k, &q_out, &k_out, &words}) {
         VKROPE_FAKE(vkCreateBuffer, ref.instance)(ref.device, &buffer_info, nullptr, buffer);
         add(*buffer, VK_OBJECT_TYPE_BUFFER);
@@ -84,7 +91,8 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
 
     ref.get_instance_proc_addr = fake_get_instance_proc_addr;
     ref.enabled =
-        (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) | (config.debug_utils ? std::uint32_t{debug_utils} : 0);
+        (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) | (config.debug_utils ? std::uint32_t{debug_utils} : 0) |
+        (config.float_controls ? std::uint32_t{float_controls} : 0) | (half.shaderFloat16 ? std::uint32_t{shader_float16} : 0);
     if (with_allocator) ref.allocator = &allocator.callbacks;
     fake().forget_calls();
 }
@@ -92,6 +100,17 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
 KernelHost::~KernelHost() {
     for (auto made = made_.rbegin(); made != made_.rend(); ++made)
         fake().destroy(made->first, made->second, nullptr, "~KernelHost");
+}
+
+VkPhysicalDeviceFloatControlsProperties all_float_controls() {
+    VkPhysicalDeviceFloatControlsProperties all = {};
+    all.denormBehaviorIndependence = all.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    for (VkBool32* mode : {&all.shaderRoundingModeRTEFloat16, &all.shaderRoundingModeRTEFloat32, &all.shaderDenormPreserveFloat16,
+                           &all.shaderDenormPreserveFloat32, &all.shaderSignedZeroInfNanPreserveFloat16,
+                           &all.shaderSignedZeroInfNanPreserveFloat32}) {
+        *mode = VK_TRUE;
+    }
+    return all;
 }
 
 KernelInfo kernel_info(AngleSource angles) {
@@ -108,8 +127,22 @@ const AnglePlan& angle_plan(AngleSource angles) {
                                       .rows = 4096,
                                       .fold_log2 = 12,
                                       .row_texels = 32};
+    static const AnglePlan factored = {.source = AngleSource::factored_texture,
+                                       .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                       .extent = {32, 2050},
+                                       .bytes = 2050 * 32 * 16,
+                                       .pairs = 64,
+                                       .rows = 4096,
+                                       .fold_log2 = 12,
+                                       .row_texels = 32};
+    static const AnglePlan computed = {.source = AngleSource::computed, .bytes = 544, .pairs = 64, .rows = 0x80000001};
     static const AnglePlan buffer = {.source = AngleSource::direct_buffer, .bytes = 512 * 64 * 8, .pairs = 64, .rows = 512};
-    return angles == AngleSource::direct_texture ? texture : buffer;
+    switch (angles) {
+        case AngleSource::factored_texture: return factored;
+        case AngleSource::computed: return computed;
+        case AngleSource::direct_texture: return texture;
+        default: return buffer;
+    }
 }
 
 Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angles) {
@@ -122,7 +155,7 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
     call.k_in = tensor(host.k, 2);
     call.k_out = tensor(host.k_out, 2);
     call.angles.plan = &angle_plan(angles);
-    if (angles == AngleSource::direct_texture) {
+    if (angles == AngleSource::direct_texture || angles == AngleSource::factored_texture) {
         call.angles.view = host.view;
     } else {
         call.angles.buffer = {host.words, 4096, angle_plan(angles).bytes};

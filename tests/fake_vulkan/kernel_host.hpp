@@ -39,10 +39,13 @@ class KernelHost {
     std::vector<std::pair<VkObjectType, std::uint64_t>> made_;
 };
 
+/// All that a device can be made to report: every mode, both widths independent of each other.
+VkPhysicalDeviceFloatControlsProperties all_float_controls();
+
 /// f16 Q and K of 128 channels, all of them rotated; texture, implicit positions.
 KernelInfo kernel_info(AngleSource angles = AngleSource::direct_texture);
 
-/// A table for kernel_info(): 64 pairs, 4096 rows.
+/// A table for kernel_info(): 64 pairs; textures for 4096 positions, direct buffers for 512.
 const AnglePlan& angle_plan(AngleSource angles = AngleSource::direct_texture);
 
 /// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in buffers of their own, from offset 0.

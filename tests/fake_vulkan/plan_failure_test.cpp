@@ -15,7 +15,7 @@ namespace {
 // What the frequencies tier writes to is the caller's.
 struct Prepared {
     Rotation rotation{.head_dim = 128, .rotary_dim = 128, .inv_freq = std::vector<double>(64)};
-    std::vector<float> memory = std::vector<float>(16 * 128);
+    std::vector<float> memory = std::vector<float>(17 * 128);
 };
 
 template <AngleSource source>
@@ -40,6 +40,16 @@ std::vector<Scenario> scenarios() {
         {.name = "plan and fill a buffer",
          .prepare = prepare,
          .act = plan_and_fill<AngleSource::direct_buffer>,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "plan and fill a factored texture",
+         .prepare = prepare,
+         .act = plan_and_fill<AngleSource::factored_texture>,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "plan and fill the numbers of computed angles",
+         .prepare = prepare,
+         .act = plan_and_fill<AngleSource::computed>,
          .calls = 0,
          .allocations = 0},
     };

@@ -71,7 +71,8 @@ TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a 
         const auto labelled = [&](const Names& names) {
             return labels ? Names{"vkCmdBeginDebugUtilsLabelEXT"} + names + Names{"vkCmdEndDebugUtilsLabelEXT"} : names;
         };
-        for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource angles :
+             {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
             for (const bool lean : {false, true}) {
                 for (const bool push_descriptors : {true, false}) {
                     CAPTURE(lean);
@@ -214,6 +215,56 @@ TEST_CASE("record: a binding that the call leaves unused gets a buffer that the 
     CHECK(push.offsets == 0);
     CHECK(push.table_stride == 128);
     CHECK(push.table_rows == 512);
+}
+
+TEST_CASE("record: a factored table is bound and described as a direct one is") {
+    for (const std::uint32_t storage_buffers : {4u, 16u}) {
+        Recorder recorder({.storage_buffers = storage_buffers, .debug_utils = false}, kernel_info(AngleSource::factored_texture));
+        Call call = kernel_call(recorder.host, 7, AngleSource::factored_texture);
+        call.out_of_range = {recorder.host.words, 0, 4};
+        CHECK(recorder(call));
+        for (const Command& dispatch : dispatches(recorder.host)) {
+            CHECK(dispatch.descriptors.at(shader::binding_texture).image.imageView == recorder.host.view);
+            CHECK(pushed(dispatch).table_rows == 4096);
+            CHECK(pushed(dispatch).table_stride == 12);
+            CHECK(pushed(dispatch).table_texels == 32);
+        }
+        CHECK(dispatches(recorder.host).size() == (storage_buffers == 4 ? 2 : 1));
+    }
+}
+
+TEST_CASE("record: the numbers of computed angles are a uniform buffer, at an offset at which the device binds one") {
+    for (const std::uint32_t storage_buffers : {4u, 16u}) {
+        for (const bool push_descriptors : {true, false}) {
+            Recorder recorder({.storage_buffers = storage_buffers,
+                               .uniform_alignment = 64,
+                               .push_descriptors = push_descriptors,
+                               .debug_utils = false},
+                              kernel_info(AngleSource::computed));
+            Call call = kernel_call(recorder.host, 7, AngleSource::computed);
+            call.angles.buffer = {recorder.host.words, 4096 + 64, 600};
+            call.out_of_range = {recorder.host.words, 0, 4};
+            CHECK(recorder(call));
+            CHECK(dispatches(recorder.host).size() == (storage_buffers == 4 ? 2 : 1));
+            for (const Command& dispatch : dispatches(recorder.host)) {
+                check_bound(dispatch, shader::binding_uniforms, recorder.host.words, 4096 + 64, 544);
+                CHECK(dispatch.descriptors.at(shader::binding_uniforms).type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
+                CHECK(pushed(dispatch).table_rows == 0x80000001);  // -2^31 too
+                CHECK((pushed(dispatch).offsets >> 24) == 0);
+            }
+            const auto refused = [&](VkDeviceSize offset, VkDeviceSize range, const char* text) {
+                call.angles.buffer.offset = offset;
+                call.angles.buffer.range = range;
+                const Status status = recorder(call);
+                INFO(status.what);
+                CHECK(status.code == Code::invalid_argument);
+                CHECK(std::string(status.what).find(text) == 0);
+                CHECK(fake().calls().empty());
+            };
+            refused(4096 + 16, 600, "angles.buffer.offset is 4112: for computed angles it must be a multiple of 64");
+            refused(4096, 540, "angles.buffer.range is 540");
+        }
+    }
 }
 
 TEST_CASE("record: a lean dispatch sees one tensor, as first; the counter goes with the first dispatch") {

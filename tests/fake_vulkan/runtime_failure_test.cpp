@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 
+#include "kernel_host.hpp"
 #include "tolerances.hpp"
 #include "vkrope/runtime.hpp"
 
@@ -59,8 +60,8 @@ Status make_table(void* device) {
 }
 
 // Everything that a program without a device of its own does.
-Status rotate(void* device) {
-    auto made = HostRotation::make(*static_cast<Device*>(device), rotation(), shape());
+Status rotate(void* device, const HostShape& what) {
+    auto made = HostRotation::make(*static_cast<Device*>(device), rotation(), what);
     if (!made) return made.status;
     std::array<std::byte, 3 * 2 * 8 * 4> q = {};
     std::array<std::byte, 3 * 8 * 4> k = {};
@@ -73,7 +74,25 @@ Status rotate(void* device) {
     return made->download(q.data(), k.data());
 }
 
+Status rotate_by_default(void* device) {
+    return rotate(device, shape());
+}
+
+const HostShape& computed_shape() {
+    static const HostShape the_shape = [] {
+        HostShape s = shape();
+        s.angles = AngleSource::computed;
+        return s;
+    }();
+    return the_shape;
+}
+
+Status rotate_computed(void* device) {
+    return rotate(device, computed_shape());
+}
+
 std::vector<Scenario> scenarios() {
+    const FakeConfig controls{.float_controls = all_float_controls()};
     const FakeConfig without_push{.push_descriptors = false, .timestamps = false};
     return {
         // std::stable_sort asks for a buffer, and does without one.
@@ -83,16 +102,31 @@ std::vector<Scenario> scenarios() {
         {.name = "buffer", .prepare = open_device, .act = use_buffer, .keeps_nothing = false},
         {.name = "angle texture", .prepare = open_device, .act = make_table<AngleSource::direct_texture>, .keeps_nothing = false},
         {.name = "angle buffer", .prepare = open_device, .act = make_table<AngleSource::direct_buffer>, .keeps_nothing = false},
-        {.name = "rotation", .prepare = open_device, .act = rotate, .keeps_nothing = false},
+        {.name = "angle texture, factored",
+         .prepare = open_device,
+         .act = make_table<AngleSource::factored_texture>,
+         .keeps_nothing = false},
+        {.name = "numbers of computed angles",
+         .prepare = open_device,
+         .act = make_table<AngleSource::computed>,
+         .keeps_nothing = false},
+        {.name = "rotation", .prepare = open_device, .act = rotate_by_default, .keeps_nothing = false},
+        {.name = "rotation, computed angles", .prepare = open_device, .act = rotate_computed, .keeps_nothing = false},
+        {.name = "open a device, float controls", .config = controls, .act = open_and_close, .harmless_allocations = 1},
+        {.name = "rotation, float controls",
+         .config = controls,
+         .prepare = open_device,
+         .act = rotate_by_default,
+         .keeps_nothing = false},
         {.name = "rotation, validation",
          .config = {.validation = true},
          .prepare = open_device,
-         .act = rotate,
+         .act = rotate_by_default,
          .keeps_nothing = false},
         {.name = "rotation, arena, no timestamps",
          .config = without_push,
          .prepare = open_device,
-         .act = rotate,
+         .act = rotate_by_default,
          .keeps_nothing = false},
     };
 }
@@ -106,12 +140,14 @@ TEST_CASE("runtime tier: every call fails with every result that it may have") {
 TEST_CASE("runtime tier: every host allocation fails") {
     rotation();
     shape();
+    computed_shape();
     fail_every_allocation(scenarios());
 }
 
 TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing is left") {
     for (const char* missing : {"vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkEnumeratePhysicalDevices",
-                                "vkGetDeviceProcAddr", "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
+                                "vkGetPhysicalDeviceFeatures2", "vkGetPhysicalDeviceProperties2", "vkGetDeviceProcAddr",
+                                "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
         CAPTURE(missing);
         fake().restart({.missing = {missing}});
         CHECK(Device::open(options()).status.code == Code::no_device);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Eight threads record one kernel at the same time, each into command buffers of its own, with push descriptors and with an arena
 // each; then each makes a kernel and an arena of its own on the one device, and records these. Q and K as f32 and as f16, in one
-// dispatch and in two. All outputs of one element type have the same bits. Built with thread sanitizer, which says whether the
-// library shares more than it may.
+// dispatch and in two, with angles from a table and computed, f16 converted by integers and by the device. All outputs of one
+// element type and source of angles have the same bits. Built with thread sanitizer, which says whether the library shares more
+// than it may.
 //
 //     threads                 the test
 //     threads --shared-arena  breaks the rule on purpose: two threads use one arena. The sanitizer must report it.
@@ -28,11 +29,17 @@ struct Kind {
     const char* name;
     vkrope::Element element;
     bool lean;  // the device binds 4 storage buffers: Q and K take a dispatch each
+    vkrope::AngleSource angles;
+    vkrope::Conversion conversion = vkrope::Conversion::integer;
 };
-constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false},
-                          {"f16", vkrope::Element::f16, false},
-                          {"f32 in two dispatches", vkrope::Element::f32, true},
-                          {"f16 in two dispatches", vkrope::Element::f16, true}};
+constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture, computed = vkrope::AngleSource::computed;
+constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false, factored},
+                          {"f16", vkrope::Element::f16, false, factored},
+                          {"f32 in two dispatches", vkrope::Element::f32, true, factored},
+                          {"f16 in two dispatches", vkrope::Element::f16, true, factored},
+                          {"f16, converted by the device", vkrope::Element::f16, false, factored, vkrope::Conversion::native},
+                          {"f32, computed angles", vkrope::Element::f32, false, computed},
+                          {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed}};
 
 // A device that offers the 4 storage buffers of the specification and no more. Written once, before there are threads.
 PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
@@ -59,7 +66,7 @@ vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push
 // the sanitizer what they share.
 struct Shared {
     const engine::Gpu& gpu;
-    const engine::Table& table;
+    const vkrope::Angles& angles;
     const Kind& kind;
     vkrope::DeviceRef device;
     const vkrope::Kernel* kernel;  // null: each thread makes its own
@@ -90,14 +97,16 @@ vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_
     call.k_out = call.k_in;
     call.positions.first = std::int32_t(index);
     call.direction = index % 3 == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
-    call.angles = shared.table.angles();
+    call.angles = shared.angles;
     return call;
 }
 
-vkrope::Kernel* make_kernel(const vkrope::DeviceRef& device, vkrope::Element element) {
+vkrope::Kernel* make_kernel(const vkrope::DeviceRef& device, const Kind& kind) {
     vkrope::KernelInfo info;
     info.rotary_dim = head_dim;
-    info.q = info.k = {element, element, head_dim, 0};
+    info.q = info.k = {kind.element, kind.element, head_dim, 0};
+    info.angles = kind.angles;
+    info.conversion = kind.conversion;
     const auto made = vkrope::create(device, info);
     check(made.status, "create");
     return made.value;
@@ -122,7 +131,7 @@ void wait_for_dispatch(VkCommandBuffer commands, VkPipelineStageFlags stage, VkA
 void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
     worker.commands = shared.gpu.begin(worker.pool);
     start.arrive_and_wait();
-    if (!shared.kernel && !worker.own_kernel) worker.own_kernel = make_kernel(shared.device, shared.kind.element);
+    if (!shared.kernel && !worker.own_kernel) worker.own_kernel = make_kernel(shared.device, shared.kind);
     const vkrope::Kernel* kernel = shared.kernel ? shared.kernel : worker.own_kernel;
     if (!shared.push() && !worker.arena) worker.arena = make_arena(kernel);
     vkrope::reset(worker.arena);  // its last frame has completed
@@ -201,16 +210,16 @@ bool takes_two_dispatches(const Shared& shared) {
 }
 
 // One kernel for all threads, then a kernel for each; with push descriptors and with arenas.
-Bytes rotate_in_all_ways(const engine::Gpu& gpu, const engine::Table& table, const Kind& kind) {
+Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, const Kind& kind) {
     Bytes first;
     for (const bool push : {true, false}) {
         const vkrope::DeviceRef device = device_for(gpu, kind, push);
-        vkrope::Kernel* kernel = make_kernel(device, kind.element);
-        if (!push && takes_two_dispatches({gpu, table, kind, device, kernel}) != kind.lean)
+        vkrope::Kernel* kernel = make_kernel(device, kind);
+        if (!push && takes_two_dispatches({gpu, angles, kind, device, kernel}) != kind.lean)
             engine::fail(std::string("threads: ") + kind.name + ": another number of dispatches was expected");
         for (const vkrope::Kernel* shared_kernel :
              {static_cast<const vkrope::Kernel*>(kernel), static_cast<const vkrope::Kernel*>(nullptr)}) {
-            const Bytes output = rotate_in_threads({gpu, table, kind, device, shared_kernel});
+            const Bytes output = rotate_in_threads({gpu, angles, kind, device, shared_kernel});
             if (first.empty()) first = output;
             if (output != first) engine::fail(std::string("threads: ") + kind.name + ": two ways to record have other bits");
         }
@@ -219,11 +228,27 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const engine::Table& table, con
     return first;
 }
 
+// Whether the device is one that may; else it says why not.
+bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
+    vkrope::KernelInfo info;
+    info.rotary_dim = head_dim;
+    info.q = {kind.element, kind.element, head_dim, 0};
+    info.conversion = kind.conversion;
+    const auto made = vkrope::create(gpu.ref(), info);
+    vkrope::destroy(made.value);
+    if (made.status.code == vkrope::Code::not_supported) {
+        std::printf("threads: %s: left out: %s\n", kind.name, made.status.what);
+        return false;
+    }
+    check(made.status, "create");
+    return true;
+}
+
 // What the contract forbids. Recorded only: the commands are thrown away.
-void share_an_arena(const engine::Gpu& gpu, const engine::Table& table) {
+void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
     const vkrope::DeviceRef device = device_for(gpu, kinds[0], false);
-    vkrope::Kernel* kernel = make_kernel(device, kinds[0].element);
-    const Shared shared{gpu, table, kinds[0], device, kernel};
+    vkrope::Kernel* kernel = make_kernel(device, kinds[0]);
+    const Shared shared{gpu, angles, kinds[0], device, kernel};
     Worker one = make_worker(shared), two = make_worker(shared);
     one.arena = make_arena(kernel);
     const auto record = [&](Worker& worker) {
@@ -254,21 +279,28 @@ int main(int argc, char** argv) {
     const VkCommandBuffer commands = gpu.begin(pool);
     engine::Table table = engine::upload_table(gpu, commands, rotation, calls + tokens);
     gpu.submit_and_wait(commands);
+    const auto turns = vkrope::plan_angles(rotation, computed, 1, 0);
+    check(turns.status, "plan_angles");
+    engine::Buffer numbers = gpu.make_buffer(turns.value.bytes, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, true);
+    check(vkrope::fill_angles(rotation, turns.value, numbers.mapped, turns.value.bytes), "fill_angles");
+    const vkrope::Angles of_table = table.angles(), of_numbers = {&turns.value, VK_NULL_HANDLE, numbers.whole()};
 
     if (break_the_rule) {
-        share_an_arena(gpu, table);
+        share_an_arena(gpu, of_table);
     } else {
-        std::map<vkrope::Element, Bytes> outputs;
+        std::map<std::pair<vkrope::Element, vkrope::AngleSource>, Bytes> outputs;
         for (const Kind& kind : kinds) {
-            const Bytes output = rotate_in_all_ways(gpu, table, kind);
-            const auto [same_element, is_new] = outputs.emplace(kind.element, output);
-            if (!is_new && same_element->second != output) engine::fail("threads: one dispatch and two have other bits");
+            if (kind.conversion == vkrope::Conversion::native && !converts_natively(gpu, kind)) continue;
+            const Bytes output = rotate_in_all_ways(gpu, kind.angles == computed ? of_numbers : of_table, kind);
+            const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles), output);
+            if (!is_new && same->second != output) engine::fail(std::string("threads: ") + kind.name + ": other bits than before");
             std::printf(
                 "threads: %s: %u threads, %u frames of %u calls; one kernel and a kernel each, push descriptors and arenas: same "
                 "bits\n",
                 kind.name, thread_count, frames, calls);
         }
     }
+    gpu.destroy(numbers);
     gpu.destroy(table.staging);
     gpu.destroy(table.image);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);

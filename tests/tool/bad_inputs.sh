@@ -26,9 +26,11 @@ refuse 2 '--k: missing; --out-k needs it' rotate --q q.npy --out-q out.npy --out
 refuse 2 '--layout' with --layout hdsb
 refuse 2 '--dtype' with --dtype f64
 refuse 2 '--gain' with --gain double
-refuse 2 "--angles: 'factored_texture' is not supported yet" with --angles factored_texture
-refuse 2 "--angles: 'computed' is not supported yet" with --angles computed
-refuse 2 "--angles: 'table' must be one of" with --angles table
+refuse 2 "--angles: 'table' must be one of factored_texture|computed|direct_texture|direct_buffer" with --angles table
+refuse 2 "--angles: 'caller_buffer' must be one of" with --angles caller_buffer
+for angles in factored_texture computed; do
+    refuse 2 "--float32-angles: --angles is $angles; it must be direct_texture or direct_buffer" with --float32-angles --angles $angles
+done
 refuse 2 '--pairing' with --pairing odd_even
 refuse 2 '--repeat' with --repeat 0
 refuse 2 '--repeat' with --repeat 1001
@@ -124,5 +126,8 @@ fi
 # All of that was found without a device. Good inputs get as far as looking for one.
 refuse 3 '' with
 refuse 3 '' with --positions five.npy
+for angles in factored_texture computed direct_texture direct_buffer; do refuse 3 '' with --angles $angles; done
+refuse 3 '' with --float32-angles
+refuse 3 '' with --float32-angles --angles direct_buffer
 refuse 3 '' "$vkrope" devices
 finish

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -106,6 +107,53 @@ TEST_CASE("an attention factor allows 3 u of what it scales") {
     CHECK(scaled.verified().passed);
     Case::set(scaled.measured.q, in_window, 2.0f + 16 * u);
     CHECK(!scaled.verified().passed);
+}
+
+TEST_CASE("each source has its own bound") {
+    struct Source {
+        AngleSource source;
+        double bound;
+    };
+    for (const auto& [source, bound] : {Source{AngleSource::factored_texture, 6}, Source{AngleSource::computed, 4.5},
+                                        Source{AngleSource::direct_texture, 2.5}, Source{AngleSource::direct_buffer, 2.5}}) {
+        Case within, beyond;
+        within.measured.angles.source = beyond.measured.angles.source = source;
+        CHECK(within.verified().bound_u == bound);
+        // |x0| + |x1| is 2, and floats from 1 on are 2 u apart.
+        const auto steps = float(std::floor(bound));
+        Case::set(within.measured.q, in_window, 1.0f + 2 * steps * u);
+        CHECK(within.verified().passed);
+        Case::set(beyond.measured.q, in_window, 1.0f + 2 * (steps + 1) * u);
+        CHECK(!beyond.verified().passed);
+    }
+}
+
+TEST_CASE("float32 angles are verified as what they are, and not as the exact ones") {
+    // 131071 and a frequency whose product is no float: the angle is off by more than any bound.
+    Case rotated;
+    rotated.options.float32_angles = true;
+    rotated.inputs.rotation.product = AngleProduct::float32;
+    rotated.inputs.rotation.inv_freq = {0.7, 0.5};
+    rotated.inputs.positions.ids.assign(tokens, 131071);
+    rotated.inputs.positions.lowest = rotated.inputs.positions.highest = 131071;
+    for (const bool as_float32 : {true, false}) {
+        const double first = as_float32 ? double(131071.0f * 0.7f) : 131071 * 0.7;
+        for (std::size_t token = 0; token < tokens; ++token) {
+            for (std::size_t j = 0; j < 2; ++j) {
+                const double angle = j == 0 ? first : 131071 * 0.5;
+                const std::size_t at = token * head_dim + rotary_offset + j;
+                Case::set(rotated.measured.q, at, float(std::cos(angle) - std::sin(angle)));
+                Case::set(rotated.measured.q, at + 2, float(std::sin(angle) + std::cos(angle)));
+            }
+        }
+        CHECK(rotated.verified().bound_u == 2.5);
+        CHECK(rotated.verified().passed == as_float32);
+        rotated.options.float32_angles = false;
+        CHECK(rotated.verified().passed == !as_float32);
+        rotated.options.float32_angles = true;
+    }
+    rotated.inputs.rotation.attention_factor = 1.25;  // multiplied as a float: 1.5 more than 3
+    CHECK(rotated.verified().bound_u == 4.5);
 }
 
 TEST_CASE("a channel outside the window must be the same bits") {

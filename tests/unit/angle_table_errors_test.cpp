@@ -84,10 +84,60 @@ TEST_CASE("max_position is 1 to 2^31") {
     }
 }
 
+TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22") {
+    for (const AngleSource source : {AngleSource::computed, AngleSource::by_default}) {
+        CHECK(plan_angles(two_pairs(), source, max_positions + 1, 4096));
+        for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 2, ~std::uint64_t{0}}) {
+            const auto plan = plan_angles(two_pairs(), source, bad, 4096);
+            const char* most = bad == 0 && source == AngleSource::by_default ? "2147483648" : "2147483649";
+            check_refused(plan.status, Code::invalid_argument, {"max_position is ", std::to_string(bad).c_str(), most});
+        }
+    }
+    CHECK(plan_angles(two_pairs(), AngleSource::factored_texture, 1u << 22, 4096));
+    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, (1u << 22) + 1, 4096).status, Code::limit_exceeded,
+                  {"max_position is 4194305", "4194304"});
+    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, max_positions, 4096).status, Code::limit_exceeded,
+                  {"max_position is 2147483648", "4194304"});
+    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, max_positions + 1, 4096).status, Code::invalid_argument,
+                  {"max_position is 2147483649"});
+}
+
+TEST_CASE("a float32 product is for direct tables") {
+    Rotation rotation = two_pairs();
+    rotation.product = AngleProduct::float32;
+    std::vector<float> memory(2100 * 4, 7.0f);
+    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed}) {
+        const std::vector<const char*> says = {"rotation.product is float32", "direct_texture or direct_buffer",
+                                               source == AngleSource::computed ? "it is 2" : "it is 1"};
+        check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, says);
+        const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
+        REQUIRE(of_exact.bytes != 0);
+        check_refused(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4), Code::invalid_argument, says);
+    }
+    // By default it takes a direct texture, which has its own reach.
+    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions, 4096).status, Code::limit_exceeded, {"texels"});
+    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status, Code::invalid_argument,
+                  {"max_position is 2147483649"});
+    rotation.product = AngleProduct(7);
+    for (const AngleSource source : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+                                     AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, {"rotation.product is 7"});
+    }
+    check_refused(
+        fill_angles(rotation, plan_angles(two_pairs(), AngleSource::direct_buffer, 37, 0).value, memory.data(), memory.size() * 4),
+        Code::invalid_argument, {"rotation.product is 7"});
+    CHECK(memory == std::vector<float>(2100 * 4, 7.0f));
+}
+
 TEST_CASE("other arguments of plan_angles") {
     check_refused(plan_angles(two_pairs(), AngleSource::direct_texture, 8, 0).status, Code::invalid_argument,
                   {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, 8, 0).status, Code::invalid_argument,
+                  {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource::by_default, 8, 0).status, Code::invalid_argument, {"max_image_side is 0"});
     check_refused(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument, {"source is 99"});
+    check_refused(plan_angles(two_pairs(), AngleSource::caller_buffer, 8, 4096).status, Code::invalid_argument,
+                  {"source is caller_buffer", "plan_caller_angles"});
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
@@ -103,6 +153,11 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
     // A row alone that is wider than the device's largest image.
     check_refused(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status, Code::limit_exceeded, {"2 texels"});
 
+    // 2048 fine rows and 2 or 3 coarse ones: 2050 fit into 130 columns of 16, 2064 as well, 2081 take 131.
+    CHECK(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 262));
+    check_refused(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 16).status, Code::limit_exceeded,
+                  {"65536", "260 texels", "16"});
+
     CHECK(plan_angles(rotation, AngleSource::direct_buffer, (1u << 27) - 1, 0).value.bytes == 0xffffffe0);
     check_refused(plan_angles(rotation, AngleSource::direct_buffer, 1u << 27, 0).status, Code::limit_exceeded,
                   {"134217728", "4294967296", "4294967295"});
@@ -115,7 +170,8 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
     std::vector<float> memory(4096, 7.0f);
     const std::size_t bytes = memory.size() * 4;
     const auto untouched = [&] { return memory == std::vector<float>(4096, 7.0f); };
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source :
+         {AngleSource::direct_texture, AngleSource::direct_buffer, AngleSource::factored_texture, AngleSource::computed}) {
         const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
         REQUIRE(good.bytes > 0);
         const auto refused = [&](const AnglePlan& plan, const char* text) {
@@ -128,16 +184,29 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan = good;
         plan.bytes -= 4;
         refused(plan, "plan.bytes is ");
-        plan = good;
-        plan.rows = 4000;
-        refused(plan, "plan.bytes is ");
-        plan = good;
-        plan.rows = 0;
-        refused(plan, "plan.bytes is ");
+        if (source != AngleSource::computed) {  // whose numbers serve every position
+            plan = good;
+            plan.rows = 4000;
+            refused(plan, "plan.bytes is ");
+            plan = good;
+            plan.rows = 0;
+            refused(plan, "plan.bytes is ");
+        }
         plan = good;
         plan.source = AngleSource(7);
         refused(plan, "plan.source is 7");
-        if (source == AngleSource::direct_texture) {
+        plan = good;
+        plan.source = AngleSource::by_default;
+        refused(plan, "plan.source is 0");
+        plan = good;
+        plan.source = AngleSource::caller_buffer;
+        refused(plan, "plan.source is 5");
+        if (source == AngleSource::factored_texture) {
+            plan = good;
+            plan.rows = (1u << 22) + 1;
+            refused(plan, "plan.bytes is ");
+        }
+        if (source == AngleSource::direct_texture || source == AngleSource::factored_texture) {
             plan = good;
             plan.fold_log2 = 3;
             refused(plan, "plan.bytes is ");

@@ -247,7 +247,8 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
     vkrope::Rotation same;
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
-    for (const auto source : {vkrope::AngleSource::direct_texture, vkrope::AngleSource::direct_buffer}) {
+    for (const auto source : {vkrope::AngleSource::by_default, vkrope::AngleSource::factored_texture, vkrope::AngleSource::computed,
+                              vkrope::AngleSource::direct_texture, vkrope::AngleSource::direct_buffer}) {
         const auto expected = vkrope::plan_angles(same, source, 100, 64);
         REQUIRE(expected);
         auto plan = sized<vkrope_angle_plan>();
@@ -288,6 +289,44 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
     auto plan = sized<vkrope_angle_plan>();
     CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "source is 99"));
+    // What a zeroed argument means.
+    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRODUCT_EXACT == 0 && VKROPE_CONVERSION_BY_DEVICE == 0);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan, nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, (1u << 22) + 1, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
+    CHECK(plan.usage == VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT);
+    plan.source = VKROPE_ANGLES_BY_DEFAULT;
+    float numbers[12] = {};
+    CHECK(vkrope_fill_angles(rotation.get(), &plan, numbers, sizeof numbers, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "plan.source is 0"));
+}
+
+TEST_CASE("C: the product of an angle is the rotation's, and its table that of the C++ tier") {
+    auto info = four_channels();
+    info.attention_factor = 1.25;
+    CHECK(info_of(rotation_of(info)).product == VKROPE_ANGLE_PRODUCT_EXACT);
+    info.product = VKROPE_ANGLE_PRODUCT_FLOAT32;
+    const OwnedRotation rotation = rotation_of(info);
+    CHECK(info_of(rotation).product == VKROPE_ANGLE_PRODUCT_FLOAT32);
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan, nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
+    std::vector<float> ours(plan.bytes / 4), theirs(plan.bytes / 4), exact(plan.bytes / 4);
+    REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), plan.bytes, nullptr) == VKROPE_SUCCESS);
+    vkrope::Rotation same;
+    same.head_dim = same.rotary_dim = 4;
+    same.inv_freq = frequencies;
+    same.attention_factor = 1.25;
+    const auto planned = vkrope::plan_angles(same, vkrope::AngleSource::direct_texture, 4000, 4096);
+    REQUIRE(vkrope::fill_angles(same, planned.value, exact.data(), plan.bytes));
+    same.product = vkrope::AngleProduct::float32;
+    REQUIRE(vkrope::fill_angles(same, planned.value, theirs.data(), plan.bytes));
+    CHECK(ours == theirs);
+    CHECK(ours != exact);
+    vkrope_error error;
+    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation.product is float32"));
 }
 
 TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
@@ -459,7 +498,7 @@ TEST_CASE("C: what a rotation is recorded between is the kernel tier's") {
     auto boundary = sized<vkrope_boundary>();
     REQUIRE(vkrope_get_boundary(&boundary, nullptr) == VKROPE_SUCCESS);
     CHECK(boundary.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
-    CHECK(boundary.input_access == VK_ACCESS_SHADER_READ_BIT);
+    CHECK(boundary.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));
     CHECK(boundary.output_access == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(boundary.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }

@@ -7,4 +7,7 @@ layout(set = 0, binding = 0, std430) buffer Values { vec4 x, y; };
 void main() {
     y = x * y - x.wzyx * sin(x) / y;
     y.x = dot(x, y);
+    y.y = cos(y.y) + pow(y.z, y.w) + exp2(y.x) + fma(y.x, y.y, y.z);
+    y.z = unpackHalf2x16(packHalf2x16(y.zw)).x;
+    y.w = float(double(y.w));
 }

@@ -6,19 +6,22 @@
 #include <map>
 #include <set>
 
+#include "kernel_words.hpp"
 #include "spirv_reader.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_decorate = 71, no_contraction = 42;
+constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_function = 54, op_decorate = 71,
+                        op_f_convert = 115, no_contraction = 42;
 
 // f32 operations that must carry NoContraction.
 const std::map<std::uint32_t, const char*> exact = {
     {127, "OpFNegate"}, {129, "OpFAdd"}, {131, "OpFSub"}, {133, "OpFMul"}, {142, "OpVectorTimesScalar"}};
 // Operations without a place here: rounding or range is the driver's choice.
-const std::map<std::uint32_t, const char*> banned = {{136, "OpFDiv"},
+const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
+                                                     {136, "OpFDiv"},
                                                      {140, "OpFRem"},
                                                      {141, "OpFMod"},
                                                      {143, "OpMatrixTimesScalar"},
@@ -27,19 +30,48 @@ const std::map<std::uint32_t, const char*> banned = {{136, "OpFDiv"},
                                                      {146, "OpMatrixTimesMatrix"},
                                                      {147, "OpOuterProduct"},
                                                      {148, "OpDot"}};
-// GLSL.std.450: the integer minimum and maximum are all that the shaders need.
+// GLSL.std.450: the integer minimum and maximum are all that the shaders need. No Sin, Cos, Pow, Exp2 or Fma, nor PackHalf2x16,
+// whose rounding is the driver's choice.
 const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
+
+// Widths of the floats that ids are, or are vectors of.
+class Widths {
+   public:
+    explicit Widths(const std::vector<Instruction>& all) {
+        bool in_function = false;
+        for (const Instruction& i : all) {
+            in_function = in_function || i.op == op_function;
+            if (i.op == op_type_float) of_type_[i.operands[0]] = i.operands[1];
+            if (i.op == op_type_vector) of_type_[i.operands[0]] = (*this)[i.operands[1]];
+            if (in_function && i.operands.size() >= 2 && of_type_.count(i.operands[0]))
+                of_type_[i.operands[1]] = (*this)[i.operands[0]];
+        }
+    }
+    std::uint32_t operator[](std::uint32_t id) const {
+        const auto found = of_type_.find(id);
+        return found == of_type_.end() ? 0 : found->second;
+    }
+
+   private:
+    std::map<std::uint32_t, std::uint32_t> of_type_;
+};
 
 std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
     std::set<std::uint32_t> protected_ids;
     std::vector<std::string> broken;
     const auto all = instructions(words);
+    const Widths widths(all);
     for (const Instruction& i : all) {
         if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction) protected_ids.insert(i.operands[0]);
     }
     for (const Instruction& i : all) {
         if (const auto found = exact.find(i.op); found != exact.end() && !protected_ids.count(i.operands[1])) {
             broken.push_back(std::string(found->second) + " without NoContraction");
+        }
+        if (exact.count(i.op) && widths[i.operands[1]] != 32) broken.push_back("arithmetic that is not of 32 bits");
+        // Exact one way, and the other way round as the modes of the module say.
+        if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
+            broken.push_back("OpFConvert other than between 16 and 32 bits");
         }
         if (const auto found = banned.find(i.op); found != banned.end()) broken.push_back(found->second);
         if (i.op == op_ext_inst && !allowed_extended.count(i.operands[3])) {
@@ -77,6 +109,37 @@ TEST_CASE("no module of the library has an operation that a driver may round its
     }
 }
 
+TEST_CASE("no kernel has one, whatever it is specialised to, and floats are converted where the device is to do it") {
+    constexpr std::uint32_t angle_sources = 5;
+    std::set<std::uint32_t> seen;
+    for (const KernelKind& kind : kernel_kinds()) {
+        seen.insert(std::min(kind.angles, shader::angles_apart));
+        for (const std::uint32_t conversion : conversions) {
+            for (KernelVariation v : kernel_variations) {
+                for (const std::uint32_t element : {shader::element_f32, shader::element_f16, shader::element_bf16}) {
+                    if (element == shader::element_f32 && v.access == shader::access_word) v.unit = 1;
+                    if (element == shader::element_f32 && v.access == shader::access_wide) v.unit = 4;
+                    v.element = element;
+                    CAPTURE(std::string(kind.name));
+                    CAPTURE(conversion);
+                    CAPTURE(element);
+                    CAPTURE(v.access);
+                    const auto words = words_of(kernel_module(kind, v, conversion));
+                    for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+                    std::size_t arithmetic = 0, converted = 0;
+                    for (const Instruction& i : instructions(words)) {
+                        arithmetic += exact.count(i.op);
+                        converted += i.op == op_f_convert;
+                    }
+                    CHECK(arithmetic >= 6);  // one rotation of vectors
+                    CHECK((conversion != shader::conversion_integer ? converted >= 2 : converted == 0));
+                }
+            }
+        }
+    }
+    CHECK(seen.size() == angle_sources);
+}
+
 TEST_CASE("the check sees a shader that breaks the rules") {
     const auto broken = broken_rules(read_words(VKROPE_TEST_CONTRACTING));
     const std::set<std::string> rules(broken.begin(), broken.end());
@@ -84,7 +147,11 @@ TEST_CASE("the check sees a shader that breaks the rules") {
     CHECK(rules.count("OpFSub without NoContraction"));
     CHECK(rules.count("OpFDiv"));
     CHECK(rules.count("OpDot"));
-    CHECK(rules.count("GLSL.std.450 instruction 13"));  // Sin
+    CHECK(rules.count("OpFConvert other than between 16 and 32 bits"));
+    // Sin, Cos, Pow, Exp2, Fma, PackHalf2x16, UnpackHalf2x16
+    for (const int banned_too : {13, 14, 26, 29, 50, 58, 62}) {
+        CHECK(rules.count("GLSL.std.450 instruction " + std::to_string(banned_too)));
+    }
 }
 
 }  // namespace vkrope::test

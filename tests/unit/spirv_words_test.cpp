@@ -7,9 +7,7 @@
 #include <set>
 #include <string>
 
-#include "interface.h"
-#include "kernel/modules.hpp"
-#include "kernel/spirv.hpp"
+#include "kernel_words.hpp"
 #include "spirv_reader.hpp"
 
 namespace vkrope::test {
@@ -17,11 +15,32 @@ namespace vkrope::test {
 namespace {
 
 constexpr std::uint32_t op_constant = 43, op_constant_true = 41, op_spec_first = 48, op_spec_op = 52, op_decorate = 71;
+constexpr std::uint32_t op_extension = 10, op_entry_point = 15, op_execution_mode = 16, op_capability = 17, op_type_float = 22,
+                        op_f_convert = 115, capability_float16 = 9;
 
 std::vector<std::uint32_t> specialized(const std::vector<std::uint32_t>& words, const std::vector<std::uint32_t>& values) {
     const auto result = specialize(words.data(), words.size(), values.data(), std::uint32_t(values.size()));
     REQUIRE(result.status);
     return {result->words.get(), result->words.get() + result->count};
+}
+
+std::string text_of(const std::vector<std::uint32_t>& words) {
+    std::string text;
+    for (const std::uint32_t word : words) {
+        for (std::uint32_t shift = 0; shift < 32; shift += 8) text += char(word >> shift & 0xff);
+    }
+    return text.c_str();  // up to its end
+}
+
+// Where there is no spirv-val, this is all that is known of it.
+bool is_valid(const std::vector<std::uint32_t>& words) {
+#ifdef VKROPE_TEST_SPIRV_VAL
+    const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
+    std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
+    return std::system((VKROPE_TEST_SPIRV_VAL " --target-env vulkan1.1 " + file).c_str()) == 0;
+#else
+    return words.size() > 5;
+#endif
 }
 
 }  // namespace
@@ -142,79 +161,131 @@ TEST_CASE("branches that constants decide go, with what only they reached") {
 }
 
 TEST_CASE("what a kernel makes of the module is valid, has nothing left to specialise, and binds what the table says") {
-    struct Kind {
-        const Module* module;
-        std::uint32_t angles, tensors;
-    };
-    const Kind kinds[] = {{&wide_module(AngleSource::direct_texture), shader::angles_texture, 2},
-                          {&wide_module(AngleSource::direct_buffer), shader::angles_pairs, 2},
-                          {&wide_module(AngleSource::caller_buffer), shader::angles_apart + shader::element_f16, 2},
-                          {lean_module(AngleSource::direct_texture), shader::angles_texture, 1},
-                          {lean_module(AngleSource::direct_buffer), shader::angles_pairs, 1}};
-    struct Variation {
-        std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows;
-    };
-    const Variation variations[] = {{shader::access_wide, 8, shader::element_f16, 0, 0, 0, 0, 1},
-                                    {shader::access_wide, 4, shader::element_f32, 0, 1, 1, 1, 2},
-                                    {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1},
-                                    {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4}};
     std::set<std::uint32_t> sizes;
-    for (const Kind& kind : kinds) {
-        std::set<std::uint32_t> bound;
-        for (const Variation& v : variations) {
-            std::vector<std::uint32_t> values(shader::constant_count, 4);
-            values[shader::constant_pairing] = 0;
-            values[shader::constant_pairing_out] = v.pairing_out;
-            values[shader::constant_rotary_dim] = 16 * v.windows;
-            values[shader::constant_positions] = v.positions;
-            values[shader::constant_access] = v.access;
-            values[shader::constant_unit_elements] = v.unit;
-            for (const auto element :
-                 {shader::constant_first_in, shader::constant_first_out, shader::constant_second_in, shader::constant_second_out})
-                values[element] = v.element;
-            values[shader::constant_scatter] = kind.tensors == 2 ? v.scatter : 0;
-            for (std::uint32_t w = 0; w < 4; ++w) {
-                values[shader::constant_window_dim + w] = w < v.windows ? 16 : 0;
-                values[shader::constant_window_at + w] = w < v.windows ? 16 * w : 0;
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (const std::uint32_t conversion : conversions) {
+            CAPTURE(std::string(kind.name));
+            CAPTURE(conversion);
+            std::set<std::uint32_t> bound;
+            for (const KernelVariation& v : kernel_variations) {
+                const auto words = words_of(kernel_module(kind, v, conversion));
+                sizes.insert(std::uint32_t(words.size()));
+                // Variables that a function names, by their binding.
+                std::map<std::uint32_t, std::uint32_t> binding_of;
+                bool in_function = false;
+                for (const Instruction& i : instructions(words)) {
+                    CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
+                    CHECK_FALSE((i.op == op_decorate && i.operands[1] == 1));
+                    if (i.op == op_decorate && i.operands[1] == 33) binding_of[i.operands[0]] = i.operands[2];
+                    if (i.op == 54) in_function = true;
+                    if (!in_function || (i.op != 65 && i.op != 61)) continue;  // OpAccessChain, OpLoad
+                    if (const auto found = binding_of.find(i.operands[2]); found != binding_of.end()) bound.insert(found->second);
+                }
+                CHECK(is_valid(words));
             }
-            values[shader::constant_angles] = kind.angles;
-            values[shader::constant_axes] = v.axes;
-            values[shader::constant_section_order] = 0;
-            for (std::uint32_t i = 0; i < 8; ++i) values[shader::constant_sections + i] = i < v.axes ? 3 : 0;
-            values[shader::constant_tensors] = kind.tensors;
-            values[shader::constant_counter] = kind.module->counts;
-            const auto packed = unpack(kind.module->packed, kind.module->packed_bytes);
-            REQUIRE(packed.status);
-            const auto special = specialize(packed->words.get(), packed->count, values.data(), shader::constant_count);
-            REQUIRE(special.status);
-            const auto pruned = prune(special.value);
-            REQUIRE(pruned.status);
-            const std::vector<std::uint32_t> words(pruned->words.get(), pruned->words.get() + pruned->count);
-            CHECK(words.size() < packed->count * 9 / 10);
-            sizes.insert(std::uint32_t(words.size()));
-            // Variables that a function names, by their binding.
-            std::map<std::uint32_t, std::uint32_t> binding_of;
-            bool in_function = false;
-            for (const Instruction& i : instructions(words)) {
-                CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
-                CHECK_FALSE((i.op == op_decorate && i.operands[1] == 1));
-                if (i.op == op_decorate && i.operands[1] == 33) binding_of[i.operands[0]] = i.operands[2];
-                if (i.op == 54) in_function = true;
-                if (!in_function || (i.op != 65 && i.op != 61)) continue;  // OpAccessChain, OpLoad
-                if (const auto found = binding_of.find(i.operands[2]); found != binding_of.end()) bound.insert(found->second);
-            }
-#ifdef VKROPE_TEST_SPIRV_VAL
-            const std::string file = VKROPE_TEST_SCRATCH "/pruned.spv";
-            std::ofstream(file, std::ios::binary)
-                .write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
-            CHECK(std::system((VKROPE_TEST_SPIRV_VAL " --target-env vulkan1.1 " + file).c_str()) == 0);
-#endif
+            std::set<std::uint32_t> declared;
+            for (std::uint32_t i = 0; i < kind.module->binding_count; ++i) declared.insert(kind.module->bindings[i].number);
+            CHECK(bound == declared);
         }
-        std::set<std::uint32_t> declared;
-        for (std::uint32_t i = 0; i < kind.module->binding_count; ++i) declared.insert(kind.module->bindings[i].number);
-        CHECK(bound == declared);
     }
     CHECK(sizes.size() > 4);
+}
+
+TEST_CASE("computed angles bind one uniform buffer, tables a texture or storage buffers") {
+    const auto binding_types = [](const Module& module) {
+        std::map<std::uint32_t, VkDescriptorType> types;
+        for (std::uint32_t i = 0; i < module.binding_count; ++i) types[module.bindings[i].number] = module.bindings[i].type;
+        return types;
+    };
+    for (const KernelKind& kind : kernel_kinds()) {
+        CAPTURE(std::string(kind.name));
+        auto types = binding_types(*kind.module);
+        const bool turns = kind.angles == shader::angles_computed;
+        const bool textured = kind.angles == shader::angles_texture || kind.angles == shader::angles_factored;
+        CHECK(types.count(shader::binding_uniforms) == turns);
+        CHECK(types.count(shader::binding_texture) == textured);
+        CHECK(types.count(shader::binding_table) == (!turns && !textured));
+        if (turns) CHECK(types[shader::binding_uniforms] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
+        if (textured) CHECK(types[shader::binding_texture] == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
+        // A table in no storage buffer leaves room for the counter, even with the 4 that every device has.
+        CHECK(kind.module->storage_buffers == (kind.tensors == 1                     ? 4u
+                                               : turns || textured                   ? 7u
+                                               : kind.angles >= shader::angles_apart ? 9u
+                                                                                     : 8u));
+        CHECK(kind.module->counts == (kind.tensors == 2 || turns || textured));
+    }
+    CHECK(lean_module(AngleSource::caller_buffer) == nullptr);
+}
+
+// Which element a tensor has is decided inside functions that Q and K share, so that the pruner cannot see it: create() asks for
+// no conversion by the device where no tensor is f16.
+TEST_CASE("16-bit floats stay where the device converts, and nowhere else") {
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (const std::uint32_t conversion : conversions) {
+            for (const KernelVariation& v : kernel_variations) {
+                std::size_t capabilities = 0, types = 0, converted = 0;
+                for (const Instruction& i : instructions(words_of(kernel_module(kind, v, conversion)))) {
+                    capabilities += i.op == op_capability && i.operands[0] == capability_float16;
+                    types += i.op == op_type_float && i.operands[1] == 16;
+                    converted += i.op == op_f_convert;
+                }
+                CAPTURE(std::string(kind.name));
+                CAPTURE(conversion);
+                const std::size_t needed = conversion != shader::conversion_integer;
+                CHECK(capabilities == needed);
+                CHECK(types == needed);
+                CHECK((converted != 0) == (needed != 0));
+            }
+        }
+    }
+}
+
+TEST_CASE("the modes of a module are those that were asked for, each once, and nothing else changes") {
+    struct Mode {
+        std::uint32_t bit, capability, execution_mode, width;
+    };
+    // SPV_KHR_float_controls: RoundingModeRTE, DenormPreserve, SignedZeroInfNanPreserve.
+    const Mode modes[] = {{round_to_even_16, 4467, 4462, 16},     {round_to_even_32, 4467, 4462, 32},
+                          {denorm_preserve_16, 4464, 4459, 16},   {denorm_preserve_32, 4464, 4459, 32},
+                          {keep_zero_inf_nan_16, 4466, 4461, 16}, {keep_zero_inf_nan_32, 4466, 4461, 32}};
+    const Spirv native = kernel_module(kernel_kinds()[0], kernel_variations[0], shader::conversion_native);
+    const Spirv integer = kernel_module(kernel_kinds()[0], kernel_variations[1], shader::conversion_integer);
+    for (const Spirv* module : {&native, &integer}) {
+        const auto before = instructions(words_of(*module));
+        for (std::uint32_t asked = 0; asked < 64; ++asked) {
+            CAPTURE(asked);
+            const auto made = with_modes(*module, asked);
+            REQUIRE(made.status);
+            const auto words = words_of(made.value);
+            std::multiset<std::uint32_t> capabilities, expected_capabilities;
+            std::multiset<std::vector<std::uint32_t>> declared, expected;
+            std::size_t extensions = 0;
+            std::uint32_t entry_point = 0;
+            auto rest = instructions(words);
+            std::erase_if(rest, [&](const Instruction& i) {
+                if (i.op == op_entry_point) entry_point = i.operands[1];
+                const bool capability = i.op == op_capability && i.operands[0] >= 4464 && i.operands[0] <= 4468;
+                const bool mode = i.op == op_execution_mode && i.operands[1] >= 4459 && i.operands[1] <= 4463;
+                const bool extension = i.op == op_extension && text_of(i.operands) == "SPV_KHR_float_controls";
+                if (capability) capabilities.insert(i.operands[0]);
+                if (mode) declared.insert(i.operands);
+                extensions += extension;
+                return capability || mode || extension;
+            });
+            for (const Mode& mode : modes) {
+                if (!(asked & mode.bit)) continue;
+                expected.insert({entry_point, mode.execution_mode, mode.width});
+                expected_capabilities.insert(mode.capability);
+            }
+            CHECK(declared == expected);
+            CHECK(std::set(capabilities.begin(), capabilities.end()) ==
+                  std::set(expected_capabilities.begin(), expected_capabilities.end()));
+            CHECK(extensions == (asked != 0));
+            CHECK(std::equal(rest.begin(), rest.end(), before.begin(), before.end(),
+                             [](const Instruction& a, const Instruction& b) { return a.op == b.op && a.operands == b.operands; }));
+            CHECK(is_valid(words));
+        }
+    }
 }
 
 }  // namespace vkrope::test

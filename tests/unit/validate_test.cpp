@@ -25,6 +25,7 @@ KernelInfo info() {
     return {.rotary_dim = 16,
             .q = {Element::f16, Element::f16, 16, 0},
             .k = {Element::f16, Element::f16, 16, 0},
+            .angles = AngleSource::direct_texture,
             .positions = PositionSource::ids};
 }
 
@@ -37,6 +38,7 @@ DeviceRef device() {
 
 AnglePlan plan() {
     AnglePlan p;
+    p.source = AngleSource::direct_texture;
     p.pairs = 8;
     p.rows = 100;
     p.bytes = 100 * 8 * 8;
@@ -123,6 +125,7 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); }, "positions is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion is 3");
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
@@ -218,9 +221,73 @@ TEST_CASE("rows that end in the middle of a word need to know that the buffer ha
     CHECK(bound(resolved->q.in, c).range == 1028);
 }
 
-TEST_CASE("what is not supported yet says so") {
-    const auto create_says = [](auto change, const char* names) { breaks_create(change, names, Code::not_supported); };
-    create_says([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion");
+TEST_CASE("a factored table holds the rows of both digits") {
+    KernelInfo i = info();
+    i.angles = AngleSource::factored_texture;
+    AnglePlan good = plan();  // 4096 positions: two coarse rows, 2048 fine ones, in columns of 1024
+    good.source = AngleSource::factored_texture;
+    good.rows = 4096;
+    good.extent = {3 * 4, 1024};
+    good.fold_log2 = 10;
+    Call c = call();
+    c.angles.plan = &good;
+    CHECK(validate(i, limits, c));
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan broken = good;
+        change(broken);
+        c.angles.plan = &broken;
+        expect(validate(i, limits, c).status, Code::invalid_argument, names);
+        c.angles.plan = &good;
+    };
+    breaks([](AnglePlan& p) { p.source = AngleSource::direct_texture; }, "angles.plan->source is 3: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.source = AngleSource::by_default; }, "angles.plan->source is 0: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.rows = 0; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.rows = 4096 + 1023 * 2048; }, "angles.plan");  // a row beyond three columns
+    breaks([](AnglePlan& p) { p.extent.width -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.extent.height -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.fold_log2 -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.row_texels -= 1; }, "angles.plan");
+    c.angles.view = VK_NULL_HANDLE;
+    expect(validate(i, limits, c).status, Code::invalid_argument, "angles.view is null");
+}
+
+TEST_CASE("computed angles: a uniform buffer, at an offset at which the device binds one") {
+    KernelInfo i = info();
+    i.angles = AngleSource::computed;
+    AnglePlan good;
+    good.source = AngleSource::computed;
+    good.pairs = 8;
+    good.rows = 0x80000001;
+    good.bytes = 16 * (2 + 4);
+    Call c = call();
+    c.angles = {.plan = &good, .buffer = {other_buffer, 512, 96}};
+    const auto resolved = validate(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->table.buffer == other_buffer);
+    CHECK(resolved->table.offset == 512);
+    CHECK(resolved->table.range == 96);
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan plan_of = good;
+        Call broken = c;
+        broken.angles.plan = &plan_of;
+        change(plan_of, broken);
+        expect(validate(i, limits, broken).status, Code::invalid_argument, names);
+    };
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.buffer = VK_NULL_HANDLE; }, "angles.buffer");
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.range = 92; }, "angles.buffer.range is 92");
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.offset = 64; },
+           "angles.buffer.offset is 64: for computed angles it must be a multiple of 256 (minUniformBufferOffsetAlignment)");
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer = {q_buffer, 256, 96}; }, "angles.buffer overlap");
+    breaks([](AnglePlan& p, Call&) { p.source = AngleSource::factored_texture; }, "angles.plan->source is 1");
+    breaks([](AnglePlan& p, Call&) { p.bytes = 80; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.rows = 0; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.pairs = 7; }, "angles.plan->pairs is 7");
+    StorageLimits fine = limits;
+    fine.uniform_alignment = 64;
+    c.angles.buffer.offset = 64;
+    c.positions.ids.offset = 256;
+    CHECK(validate(i, fine, c));
 }
 
 TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {

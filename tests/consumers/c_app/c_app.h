@@ -11,9 +11,12 @@ static const double base = 10000.0;
 /* The rotation of the whole head row, half_split; the caller destroys it. */
 int make_rotation(vkrope_rotation** rotation);
 
-/* Whether `rotated` is `row` at `position` within the library's bound, 2.5 u (|x0| + |x1|); `direction` is 1, or -1 for the
-   inverse. */
-int is_rotated(const char* what, const float* row, const float* rotated, int direction);
+/* B of the library's bound, B u (|x0| + |x1|), of which the header has one for each source of angles. */
+#define FACTORED_BOUND 6.0
+#define DIRECT_BOUND 2.5
+
+/* Whether `rotated` is `row` at `position` within that bound; `direction` is 1, or -1 for the inverse. */
+int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b);
 
 /* 1 for success; otherwise says what failed, and in which words. */
 int succeeded(const char* what, vkrope_result result, const vkrope_error* error);

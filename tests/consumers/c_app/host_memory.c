@@ -17,7 +17,8 @@ static int rotate(vkrope_host_rotation* work) {
            succeeded("vkrope_host_rotation_run", vkrope_host_rotation_run(work, VKROPE_DIRECTION_FORWARD, &nanoseconds, &error),
                      &error) &&
            succeeded("vkrope_host_rotation_download", vkrope_host_rotation_download(work, rotated_q, rotated_k, &error), &error) &&
-           is_rotated("host memory, q", q, rotated_q, 1) && is_rotated("host memory, k", k, rotated_k, 1);
+           is_rotated("host memory, q", q, rotated_q, 1, FACTORED_BOUND) &&
+           is_rotated("host memory, k", k, rotated_k, 1, FACTORED_BOUND);
 }
 
 int use_host_memory(vkrope_device* device) {

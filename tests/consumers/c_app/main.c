@@ -27,13 +27,13 @@ int make_rotation(vkrope_rotation** rotation) {
     return succeeded("vkrope_rotation_create", vkrope_rotation_create(&info, rotation, &error), &error);
 }
 
-int is_rotated(const char* what, const float* row, const float* rotated, int direction) {
+int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b) {
     for (int j = 0; j < pairs; ++j) {
         const double x0 = row[j], x1 = row[j + pairs];
         const double angle = position * pow(base, -2.0 * j / head_dim);
         const double c = cos(angle), s = direction * sin(angle);
         const double expected[2] = {x0 * c - x1 * s, x0 * s + x1 * c};
-        const double bound = 2.5 * 0x1p-24 * (fabs(x0) + fabs(x1));
+        const double bound = b * 0x1p-24 * (fabs(x0) + fabs(x1));
         for (int i = 0; i < 2; ++i) {
             const double got = rotated[j + i * pairs];
             if (fabs(got - expected[i]) <= bound) continue;

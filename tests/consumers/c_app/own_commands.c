@@ -154,7 +154,8 @@ static int rotate(struct work* w, vkrope_device* device) {
            succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->in, row, sizeof row, 0, &error), &error) && submit(w) &&
            succeeded("vkrope_buffer_download", vkrope_buffer_download(w->out, forward, sizeof forward, 0, &error), &error) &&
            succeeded("vkrope_buffer_download", vkrope_buffer_download(w->in, backward, sizeof backward, 0, &error), &error) &&
-           is_rotated("own commands, forward", row, forward, 1) && is_rotated("own commands, in place, inverse", row, backward, -1);
+           is_rotated("own commands, forward", row, forward, 1, DIRECT_BOUND) &&
+           is_rotated("own commands, in place, inverse", row, backward, -1, DIRECT_BOUND);
 }
 
 static void destroy(struct work* w) {

@@ -25,7 +25,7 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
         return 0;
     }
     return succeeded("vkrope_angle_table_create",
-                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_DIRECT_TEXTURE, position + 1, &w->table, &error),
+                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_BY_DEFAULT, position + 1, &w->table, &error),
                      &error) &&
            succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, &w->row, &error), &error) &&
            succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->row, row, bytes, 0, &error), &error);
@@ -68,7 +68,7 @@ static int rotate(struct work* w, vkrope_device* device, const float* row, size_
     }
     return succeeded("vkrope_device_submit", vkrope_device_submit(device, record, w, &nanoseconds, &error), &error) &&
            succeeded("vkrope_buffer_download", vkrope_buffer_download(w->row, rotated, bytes, 0, &error), &error) &&
-           is_rotated("submit, in place", row, rotated, 1);
+           is_rotated("submit, in place", row, rotated, 1, FACTORED_BOUND);
 }
 
 int use_submit(vkrope_device* device) {

@@ -54,12 +54,12 @@ void check(const vkrope::Status& status, const char* call) {
     if (!status) fail(std::string(call) + ": " + status.what);
 }
 
-Gpu::Gpu(bool push_descriptors) {
+Gpu::Gpu(bool with_extensions) {
 #ifdef ENGINE_VOLK
     check(volkInitialize(), "volkInitialize");
 #endif
     create_instance();
-    create_device(push_descriptors);
+    create_device(with_extensions);
 }
 
 void Gpu::create_instance() {
@@ -93,7 +93,7 @@ void Gpu::create_instance() {
     }
 }
 
-void Gpu::create_device(bool push_descriptors) {
+void Gpu::create_device(bool with_extensions) {
     std::uint32_t count = 1;
     const VkResult found = vkEnumeratePhysicalDevices(instance_, &count, &physical_);
     if (count == 0 || found < 0) fail("no Vulkan device");
@@ -106,10 +106,14 @@ void Gpu::create_device(bool push_descriptors) {
     const auto needs = vkrope::requirements(instance_, physical_, vkGetInstanceProcAddr);
     check(needs.status, "requirements");
     std::vector<const char*> extensions;
-    if (push_descriptors) {
+    if (with_extensions) {
         extensions.assign(needs.value.optional_extensions, needs.value.optional_extensions + needs.value.optional_extension_count);
         enabled_ |= needs.value.enabled;
     }
+    VkPhysicalDeviceShaderFloat16Int8Features half = {};
+    half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    half.shaderFloat16 = with_extensions && needs.value.offers_shader_float16;
+    if (half.shaderFloat16) enabled_ |= vkrope::shader_float16;
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {};
     queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -118,6 +122,7 @@ void Gpu::create_device(bool push_descriptors) {
     queue.pQueuePriorities = &priority;
     VkDeviceCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    if (half.shaderFloat16) info.pNext = &half;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     info.enabledExtensionCount = std::uint32_t(extensions.size());

@@ -41,8 +41,8 @@ void check(const vkrope::Status& status, const char* call);
 /// The first device with a compute queue. Messages of validation layers are printed and counted.
 class Gpu {
    public:
-    /// push_descriptors  enable them where the device offers them
-    explicit Gpu(bool push_descriptors);
+    /// with_extensions  enable what vkrope makes use of, where the device offers it
+    explicit Gpu(bool with_extensions);
     ~Gpu();
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
@@ -67,7 +67,7 @@ class Gpu {
 
    private:
     void create_instance();
-    void create_device(bool push_descriptors);
+    void create_device(bool with_extensions);
     VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) const;
 
     VkInstance instance_ = VK_NULL_HANDLE;

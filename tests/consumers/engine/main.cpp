@@ -59,8 +59,10 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table, s
     return call;
 }
 
-// Values that are further from the definition than 2.5 units of 2^-24 (|x0| + |x1|), or changed though they should not.
-unsigned wrong_values(const vkrope::Rotation& rotation, std::int32_t first_position, const float* rotated) {
+// Values that are further from the definition than the contract allows, or changed though they should not.
+unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource source, std::int32_t first_position,
+                      const float* rotated) {
+    const double u = vkrope::error_bound(source, rotation.attention_factor) * 0x1p-24;
     unsigned wrong = 0;
     for (std::uint32_t row = 0; row < tokens * row_heads; ++row) {
         const std::size_t at = std::size_t{row} * head_dim;
@@ -69,7 +71,7 @@ unsigned wrong_values(const vkrope::Rotation& rotation, std::int32_t first_posit
         for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
             const double x0 = input(at + j), x1 = input(at + j + head_dim / 2);
             const double angle = turns ? position * rotation.inv_freq[j] : 0.0;
-            const double bound = turns ? 2.5 * 0x1p-24 * (std::fabs(x0) + std::fabs(x1)) : 0.0;
+            const double bound = turns ? u * (std::fabs(x0) + std::fabs(x1)) : 0.0;
             const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle), y1 = x0 * std::sin(angle) + x1 * std::cos(angle);
             wrong += !(std::fabs(rotated[at + j] - y0) <= bound);
             wrong += !(std::fabs(rotated[at + j + head_dim / 2] - y1) <= bound);
@@ -97,6 +99,7 @@ int main(int argc, char** argv) {
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;
     info.q.head_dim = info.k.head_dim = head_dim;
+    info.angles = table.plan.source;
     const auto kernel = vkrope::create(gpu.ref(), info);
     check(kernel.status, "create");
     vkrope::DescriptorArena* arena = nullptr;  // two sets: what one frame may need
@@ -130,7 +133,7 @@ int main(int argc, char** argv) {
         memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                        VK_ACCESS_HOST_READ_BIT);
         gpu.submit_and_wait(commands);
-        wrong += wrong_values(rotation, first_position, static_cast<const float*>(readback.mapped));
+        wrong += wrong_values(rotation, table.plan.source, first_position, static_cast<const float*>(readback.mapped));
     }
 
     vkrope::destroy(arena);

@@ -58,9 +58,9 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
     return table;
 }
 
-/// The table of a rotation, for positions below `max_position`.
+/// The table of a rotation, for positions below `max_position`: what a kernel reads by default.
 inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Rotation& rotation, std::uint64_t max_position) {
-    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_texture, max_position,
+    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::factored_texture, max_position,
                                           gpu.properties().limits.maxImageDimension2D);
     check(plan.status, "plan_angles");
     return upload_table(gpu, commands, plan.value, [&](void* texels) {

@@ -81,7 +81,7 @@ void with_a_device() {
 
     for (std::uint32_t j = 0; j < pairs; ++j) {
         const double x0 = before[j], x1 = before[j + pairs], angle = position * rotation.inv_freq[j];
-        const double bound = 2.5 * 0x1p-24 * (std::fabs(x0) + std::fabs(x1));
+        const double bound = vkrope::error_bound(table.plan.source, 1) * 0x1p-24 * (std::fabs(x0) + std::fabs(x1));
         expect(std::fabs(x[j] - (x0 * std::cos(angle) - x1 * std::sin(angle))) <= bound, "a first channel is wrong");
         expect(std::fabs(x[j + pairs] - (x0 * std::sin(angle) + x1 * std::cos(angle))) <= bound, "a second channel is wrong");
     }

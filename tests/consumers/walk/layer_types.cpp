@@ -85,10 +85,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     Model model;
     model.layers.resize(2);
     taken.push_back({"model", read(config_json, model)});
-    if (!taken.back().status) model.rope = {plain_rotation(128, 128), plain_rotation(128, 128)};
     Tables tables;
     taken.push_back({"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
-    taken.push_back({"direct tables", make_tables(gpu, model, vkrope::AngleSource::direct_texture, 4096, tables)});
     const Made made(gpu.ref, {.rotary_dim = model.rope[0].rotary_dim,
                               .q = {.head_dim = model.rope[0].head_dim},
                               .k = {.head_dim = model.rope[0].head_dim},

@@ -8,7 +8,7 @@ namespace walk::mla {
 namespace {
 
 constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope_dim + rope_dim, latent_dim = 512,
-                        row_dim = latent_dim + rope_dim, page_size = 64, tokens = 8, max_position = 4096;
+                        row_dim = latent_dim + rope_dim, page_size = 64, tokens = 8;
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
@@ -58,25 +58,18 @@ vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const T
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource;
     std::vector<Step> taken;
-    const auto read = vkrope::from_hf_config(config_json);
-    taken.push_back({"model", read.status});
-    vkrope::Rotation rope = read.value;
-    if (!read) {
-        rope = plain_rotation(q_dim, rope_dim);
-        rope.q_rotary_offset = nope_dim;
-        rope.k_rotary_offset = latent_dim;
-    }
-    const auto table = make_table(gpu, rope, AngleSource::direct_texture, max_position);
-    taken.push_back({"direct table", table.status});
-    taken.push_back({"computed angles", Made(gpu.ref, kernel_info(rope, AngleSource::computed)).status});
-    const Made made(gpu.ref, kernel_info(rope, AngleSource::direct_texture));
+    const auto rope = vkrope::from_hf_config(config_json);
+    taken.push_back({"model", rope.status});
+    const auto table = make_table(gpu, rope.value, AngleSource::computed, 1);
+    taken.push_back({"angles", table.status});
+    const Made made(gpu.ref, kernel_info(rope.value, AngleSource::computed));
     taken.push_back({"kernel", made.status});
     taken.push_back(
         {"layer", gpu.run([&](VkCommandBuffer commands) { return mla_layer(commands, made, table.value, gpu.buffers); })});
     const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
                                 .rotary_dim = rope_dim,
                                 .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},
-                                .angles = AngleSource::direct_texture,
+                                .angles = AngleSource::computed,
                                 .positions = vkrope::PositionSource::ids});
     taken.push_back({"window kernel", window.status});
     taken.push_back(

@@ -44,10 +44,9 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const auto rope = vkrope::from_hf_config(config_json);
     taken.push_back({"model", rope.status});
-    taken.push_back({"table", make_table(gpu, rope.value, vkrope::AngleSource::factored_texture, rope->max_position).status});
-    const auto table = make_table(gpu, rope.value, vkrope::AngleSource::direct_texture, rope->max_position);
-    taken.push_back({"direct table", table.status});
-    const Made made(gpu.ref, kernel_info(rope.value, vkrope::AngleSource::direct_texture));
+    const auto table = make_table(gpu, rope.value, vkrope::AngleSource::factored_texture, rope->max_position);
+    taken.push_back({"table", table.status});
+    const Made made(gpu.ref, kernel_info(rope.value, table->plan.source));
     taken.push_back({"kernel", made.status});
     taken.push_back(
         {"layer", gpu.run([&](VkCommandBuffer commands) { return rope_layer(commands, made, table.value, gpu.buffers, 3); })});

@@ -6,7 +6,7 @@ namespace walk::qwen25vl {
 
 namespace {
 
-constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, max_position = 4096;
+constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, vision_heads = 16, max_position = 4096;
 constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 
 // Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the exponent restarts on each.
@@ -51,31 +51,47 @@ vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& t
                           made.arena);
 }
 
+// Patches have a row and a column: ids [2, patches].
+vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Table& turns, const Buffers& buffers,
+                            std::uint32_t patches) {
+    const vkrope::Tensor q{.where = buffers.q, .heads = vision_heads}, k{.where = buffers.k, .heads = vision_heads};
+    return vkrope::record(commands, made.kernel,
+                          {.tokens = patches,
+                           .q_in = q,
+                           .q_out = q,
+                           .k_in = k,
+                           .k_out = k,
+                           .positions = {.ids = buffers.ids, .axis_stride = patches},
+                           .angles = turns.angles()},
+                          made.arena);
+}
+
 }  // namespace
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource, vkrope::PositionSource;
     std::vector<Step> taken;
     const auto text = vkrope::from_hf_config(config_json, {.tower = "text"});
-    taken.push_back({"text", text.status});
+    taken.push_back({"text model", text.status});
     const auto vision = vkrope::from_hf_config(config_json, {.tower = "vision"});
-    taken.push_back({"vision", vision.status});
-    const vkrope::Rotation rope = text ? text.value : plain_rotation(head_dim, head_dim);
-    const vkrope::Rotation vision_rope = vision ? vision.value : plain_rotation(80, 80);
-    const auto table = make_table(gpu, rope, AngleSource::direct_texture, max_position);
-    taken.push_back({"direct table", table.status});
-    const Made axes(gpu.ref, kernel_info(rope, AngleSource::direct_texture, PositionSource::axis_ids));
+    taken.push_back({"vision model", vision.status});
+    const auto table = make_table(gpu, text.value, AngleSource::factored_texture, max_position);
+    taken.push_back({"text table", table.status});
+    const Made axes(gpu.ref, kernel_info(text.value, table->plan.source, PositionSource::axis_ids));
     taken.push_back({"text kernel", axes.status});
-    taken.push_back(
-        {"vision kernel", Made(gpu.ref, kernel_info(vision_rope, AngleSource::computed, PositionSource::axis_ids)).status});
-    const Made one_axis(gpu.ref, kernel_info(rope, AngleSource::direct_texture, PositionSource::ids));
-    taken.push_back({"text kernel of one axis", one_axis.status});
-    const Made& made = axes.kernel ? axes : one_axis;
     taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
-                         return prefill_chunk(commands, made, table.value, gpu.buffers, 16, 8, 64);
+                         return prefill_chunk(commands, axes, table.value, gpu.buffers, 16, 8, 64);
                      })});
     taken.push_back(
-        {"decode", gpu.run([&](VkCommandBuffer commands) { return decode(commands, made, table.value, gpu.buffers, 8); })});
+        {"decode", gpu.run([&](VkCommandBuffer commands) { return decode(commands, axes, table.value, gpu.buffers, 8); })});
+
+    const auto turns = make_table(gpu, vision.value, AngleSource::computed, 1);
+    taken.push_back({"vision angles", turns.status});
+    const Made patches(gpu.ref, kernel_info(vision.value, AngleSource::computed, PositionSource::axis_ids));
+    taken.push_back({"vision kernel", patches.status});
+    taken.push_back({"vision", gpu.run([&](VkCommandBuffer commands) {
+                         return vision_block(commands, patches, turns.value, gpu.buffers, 48);
+                     })});
     return taken;
 }
 

@@ -80,13 +80,11 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const auto rope = vkrope::from_hf_config(config_json);
     taken.push_back({"model", rope.status});
-    taken.push_back({"factored angles",
-                     Made(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, AngleSource::factored_texture)).status});
-    const auto table = make_table(gpu, rope.value, AngleSource::direct_texture, seq);
-    taken.push_back({"direct table", table.status});
-    const Made there(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, AngleSource::direct_texture));
+    const auto table = make_table(gpu, rope.value, AngleSource::factored_texture, seq);
+    taken.push_back({"table", table.status});
+    const Made there(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, table->plan.source));
     taken.push_back({"forward kernel", there.status});
-    const Made back(gpu.ref, kernel_info(rope.value, Element::f32, Element::bf16, AngleSource::direct_texture));
+    const Made back(gpu.ref, kernel_info(rope.value, Element::f32, Element::bf16, table->plan.source));
     taken.push_back({"backward kernel", back.status});
     const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true}, narrow{.ids = gpu.buffers.ids};
     const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Programs as engines want to write them, against the public headers alone, on a device of the engine's own. Each is a list of
-// steps, and every step is taken: where this version refuses one, the next goes on with a stand-in that it does support. main.cpp
-// says which steps succeed, and which field is named where one does not.
+// steps, every one of which must succeed.
 #pragma once
 
 #include <functional>
@@ -24,6 +23,7 @@ struct Gpu {
     vkrope::DeviceRef ref;
     Buffers buffers;
     std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)> upload_texture;
+    std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)> upload_buffer;
     /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it and waits.
     std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> run;
 };
@@ -41,18 +41,16 @@ class Made {
     vkrope::DescriptorArena* arena = nullptr;  ///< null with push descriptors
 };
 
-/// A model's table on the device.
+/// A model's table on the device: a texture, or a buffer.
 struct Table {
     vkrope::AnglePlan plan;
     VkImageView view = VK_NULL_HANDLE;
+    VkDescriptorBufferInfo buffer = {};
 
-    vkrope::Angles angles() const { return {&plan, view, {}}; }
+    vkrope::Angles angles() const { return {&plan, view, buffer}; }
 };
 vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope, vkrope::AngleSource source,
                                  std::uint64_t max_position);
-
-/// What stands in for a model that this version does not read.
-vkrope::Rotation plain_rotation(std::uint32_t head_dim, std::uint32_t rotary_dim);
 
 /// A step that was taken.
 struct Step {
