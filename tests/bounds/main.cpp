@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "shader.hpp"
+#include "error.hpp"
 
 bool vkrope::bounds::all = false;
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "shader.hpp"
+#include "error.hpp"
 
 using namespace vkrope::shader;
 

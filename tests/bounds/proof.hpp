@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <queue>
 
-#include "shader.hpp"
+#include "error.hpp"
 
 namespace vkrope::bounds {
 

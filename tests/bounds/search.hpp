@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-#include "shader.hpp"
+#include "error.hpp"
 
 namespace vkrope::bounds {
 

@@ -22,6 +22,7 @@ std::vector<Group> builtin_groups(Level level) {
         {"in place and guard zones", "in_place", add_in_place},
         {"100 identical replays", "replays", add_replays},
         {"algebra", "algebra", add_algebra},
+        {"the same bits", "same_bits", add_same_bits},
     };
     std::vector<Group> groups;
     for (const Source& source : sources) {

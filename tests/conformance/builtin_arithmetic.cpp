@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "shader_source/angles.hpp"
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -40,12 +41,10 @@ void each_pair(const Trial& trial, Visit visit) {
 /// Pairs that a rotation turns onto an axis: one product nearly takes away the other, and all that is left is rounding.
 Bytes cancelling(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 7);
-    const std::vector<float> angles = angle_pairs(trial);
-    const std::size_t pairs = trial.info.rotary_dim / 2;
+    const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
     each_pair(trial, [&](std::size_t token, std::size_t j, std::size_t first, std::size_t second) {
-        const std::int64_t p = trial.ids[token];
-        const std::size_t at = 2 * (static_cast<std::size_t>(p < 0 ? -p : p) * pairs + j);
-        const long double c = angles[at], s = p < 0 ? -angles[at + 1] : angles[at + 1];
+        const CosSin angle = angles.at(trial.info.angles, trial.ids[token], j);
+        const long double c = angle.cos, s = angle.sin;
         const long double x0 = value(element, q, first);
         if (s != 0 && std::fabs(x0 * c / s) < 60000) {
             set(element, q, second, x0 * c / s);
@@ -108,10 +107,13 @@ using Fill = Bytes (*)(const Trial&, Element);
 void add_values(Checks& checks, const char* name, Fill values) {
     for (const Element element : elements) {
         checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
-            for (const Pairing pairing : pairings) {
-                Trial trial = far_positions(element, pairing, 11);
-                trial.q = values(trial, element);
-                run(device, trial, findings);
+            for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture}) {
+                for (const Pairing pairing : pairings) {
+                    Trial trial = far_positions(element, pairing, 11);
+                    trial.info.angles = source;
+                    trial.q = values(trial, element);
+                    run(device, trial, findings);
+                }
             }
         });
     }

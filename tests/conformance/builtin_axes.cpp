@@ -6,6 +6,7 @@ namespace vkrope::conformance {
 namespace {
 
 constexpr std::uint32_t tokens = 6, pairs = 20;
+constexpr std::int32_t rows_covered = 5000;
 
 Trial with_sections(const Sections& sections, Element element, Pairing pairing, AngleSource source) {
     Trial trial = trial_of(element, 48, tokens, pairing);
@@ -16,13 +17,9 @@ Trial with_sections(const Sections& sections, Element element, Pairing pairing, 
     trial.info.positions = PositionSource::axis_ids;
     trial.info.sections = sections;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 3};
-    trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(), -63, 63, sections.axes);
-    // Frequencies of 24 bits, whose products with these positions are exact in double.
-    trial.inv_freq.resize(pairs);
-    check(default_inv_freq(10000.0, 2 * pairs, trial.inv_freq.data()));
-    for (double& frequency : trial.inv_freq) {
-        frequency = static_cast<float>(frequency);
-    }
+    trial.table_rows = rows_covered;
+    trial.ids =
+        random_positions(std::size_t{sections.axes} * trial.shape.rows(), 1 - rows_covered, rows_covered - 1, sections.axes);
     return trial;
 }
 
@@ -50,14 +47,14 @@ void add_axes(Checks& checks) {
             checks.add(fmt::format("{}_{}", of.name, name_of(pairing)), [=](DeviceUnderTest& device, Findings& findings) {
                 run(device,
                     with_sections(sections, half ? Element::f32 : Element::bf16, pairing,
-                                  half ? AngleSource::direct_texture : AngleSource::direct_buffer),
+                                  half ? AngleSource::factored_texture : AngleSource::computed),
                     findings);
             });
             checks.add(
                 fmt::format("{}_{}_every_type_source_and_mapping", of.name, name_of(pairing)),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Element element : elements) {
-                        for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+                        for (const AngleSource source : our_sources) {
                             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                                 Trial trial = with_sections(sections, element, pairing, source);
                                 trial.info.mapping = mapping;
@@ -72,11 +69,11 @@ void add_axes(Checks& checks) {
     checks.add("one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
         for (const bool wide : {false, true}) {
             Trial trial =
-                with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16, Pairing::half_split, AngleSource::direct_texture);
+                with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16, Pairing::half_split, AngleSource::factored_texture);
             const std::size_t rows = trial.shape.rows();
             trial.ids_64 = wide;
-            trial.ids[rows + 1] = 64;       // the second axis of token 1
-            trial.ids[2 * rows + 4] = -64;  // the third of token 4
+            trial.ids[rows + 1] = rows_covered;       // the second axis of token 1
+            trial.ids[2 * rows + 4] = -rows_covered;  // the third of token 4
             trial.ids[5] = wide ? (std::int64_t{1} << 32) + 1 : INT32_MIN;
             const Rotated rotated = run(device, trial, findings);
             findings.hold(!has_counter(device, trial.info) || rotated.outside == 3, "{} tokens are counted as outside",

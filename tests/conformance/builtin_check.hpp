@@ -105,5 +105,6 @@ void add_limits(Checks& checks);
 void add_in_place(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
+void add_same_bits(Checks& checks);
 
 }  // namespace vkrope::conformance

@@ -11,8 +11,6 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::uint64_t most_table_bytes = std::uint64_t{1} << 30;
-
 /// e_j of the format: base^(-2 e_j / n).
 std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections, std::uint32_t pairs) {
     std::vector<std::uint32_t> exponents(pairs);
@@ -163,30 +161,8 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
 CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain, std::uint64_t largest) {
     CaseAngles angles;
     angles.gain_ = gain;
-    std::string refused;  // by the first source, which is the one that would have been taken
-    for (const AngleSource source :
-         {AngleSource::direct_texture, AngleSource::direct_buffer, AngleSource::factored_texture, AngleSource::computed}) {
-        const Result<AnglePlan> plan = plan_angles(rotation, source, largest + 1, device.info().limits.maxImageDimension2D);
-        Status status = plan.status;
-        std::string reason = static_cast<const char*>(status.what);
-        if (plan && plan->bytes > most_table_bytes) {  // said before the memory is asked for
-            reason = fmt::format("positions up to {} need a table of {} MiB, more than {}", largest, plan->bytes >> 20,
-                                 most_table_bytes >> 20);
-        } else if (plan) {
-            Result<AngleTable> made = AngleTable::make(device.device(), rotation, source, largest + 1);
-            if (made) {
-                angles.table_ = std::move(made.value);
-                return angles;
-            }
-            status = made.status;
-            reason = static_cast<const char*>(status.what);
-        }
-        if (!status && status.code != Code::limit_exceeded && status.code != Code::not_supported) {
-            check(status, "angles: ");
-        }
-        refused = refused.empty() ? reason : refused;
-    }
-    unsupported("angles: {}", refused);
+    angles.table_ = value_of(AngleTable::make(device.device(), rotation, AngleSource::by_default, largest + 1), "angles: ");
+    return angles;
 }
 
 CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder, const CacheCase& cache, std::uint32_t pairs,

@@ -71,23 +71,20 @@ std::vector<Pair> pairs_of(const reference::Operation& operation) {
 }  // namespace
 
 Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& positions, bool flushes)
-    : trial_(trial), positions_(positions), flushes_(flushes) {
-    const std::size_t pairs = trial.info.rotary_dim / 2, count = trial.table_rows * pairs;
-    cos_.resize(count);
-    sin_.resize(count);
-    if (trial.info.angles == AngleSource::caller_buffer) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t at = i / pairs * trial.row_stride + i % pairs;
-            cos_[i] = value(trial.info.table, trial.cos, at);
-            sin_[i] = value(trial.info.table, trial.sin, at);
-        }
-        return;
+    : trial_(trial), positions_(positions), flushes_(flushes), inv_freq_(inv_freq_of(trial)),
+      angles_(inv_freq_, trial.attention_factor) {}
+
+CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
+    if (trial_.info.angles == AngleSource::caller_buffer) {
+        const std::size_t at = static_cast<std::size_t>(position) * trial_.row_stride + pair;
+        return {value(trial_.info.table, trial_.cos, at), value(trial_.info.table, trial_.sin, at)};
     }
-    const std::vector<float> both = angle_pairs(trial);
-    for (std::size_t i = 0; i < count; ++i) {
-        cos_[i] = both[2 * i];
-        sin_[i] = both[2 * i + 1];
+    if (trial_.product == AngleProduct::float32) {
+        const reference::CosSin exact = float32_cos_sin(position, inv_freq_[pair]);
+        const auto factor = static_cast<float>(trial_.attention_factor);
+        return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
     }
+    return angles_.at(trial_.info.angles, position, pair);
 }
 
 std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in, const reference::Tensor& out,
@@ -106,8 +103,8 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
 
     std::uint64_t uncovered = 0;
     struct Angle {
-        float cos, sin;
-        long double exact_cos, exact_sin;
+        CosSin rounded;
+        reference::CosSin exact;
     };
     std::vector<Angle> angles(pairs.size());
     std::uint64_t token = ~std::uint64_t{0};
@@ -116,17 +113,16 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
         token = next;
         covered = true;
         for (std::uint32_t a = 0; a < std::max(trial_.info.sections.axes, 1u); ++a) {
-            const std::int64_t p = positions_[a * rows + token];
-            covered = covered && p < std::int64_t{trial_.table_rows} && p > (callers ? -1 : -std::int64_t{trial_.table_rows});
+            covered = covered && covers(trial_, positions_[a * rows + token]);
         }
         uncovered += covered ? 0 : 1;
         for (std::size_t j = 0; covered && j < pairs.size(); ++j) {
             const std::int64_t p = positions_[axis[j] * rows + token];
-            const std::size_t at = static_cast<std::size_t>(p < 0 ? -p : p) * pairs.size() + j;
-            const bool negative = (p < 0) != operation.inverse;
-            const long double angle = static_cast<long double>(p) * operation.inv_freq[j] * (operation.inverse ? -1 : 1);
+            const CosSin rounded = cos_sin(p, j);
+            const reference::CosSin exact = exact_cos_sin(trial_, p, inv_freq_[j]);
             const long double factor = trial_.attention_factor;
-            angles[j] = {cos_[at], negative ? -sin_[at] : sin_[at], factor * std::cos(angle), factor * std::sin(angle)};
+            const float sign = operation.inverse ? -1 : 1;
+            angles[j] = {{rounded.cos, sign * rounded.sin}, {factor * exact.cos, sign * factor * exact.sin}};
         }
     };
 
@@ -159,14 +155,14 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                     look(row, pair.out[member], at, member == 0 ? x0 : x1, true, std::nullopt);
                     continue;
                 }
-                const Rounded y =
-                    member == 0 ? product_sum(x0, angle.cos, -x1, angle.sin) : product_sum(x0, angle.sin, x1, angle.cos);
+                const Rounded y = member == 0 ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
+                                              : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
                 if (bits_known && !(flushes_ && y.flushed)) {
                     look(row, pair.out[member], at, y.value, true, std::nullopt);
                 }
                 const float got = reference::widen(out.type, load(out.type, output, at));
                 const long double exact =
-                    member == 0 ? x0 * angle.exact_cos - x1 * angle.exact_sin : x0 * angle.exact_sin + x1 * angle.exact_cos;
+                    member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin : x0 * angle.exact.sin + x1 * angle.exact.cos;
                 if (callers || !bits_known || !std::isfinite(got) || !std::isfinite(exact)) {
                     continue;
                 }

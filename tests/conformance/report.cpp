@@ -85,8 +85,11 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
         entry.erase("uuid");
     }
     entry["limits"] = limits_json(report.device.limits, report.traits);
-    entry["properties"] = {
-        {"subnormals", report.traits.subnormals}, {"rounding", report.traits.rounding}, {"nan", report.traits.nan}};
+    entry["properties"] = {{"subnormals", report.traits.subnormals},
+                           {"rounding", report.traits.rounding},
+                           {"specials", report.traits.specials},
+                           {"nan", report.traits.nan},
+                           {"f16", report.traits.f16}};
     entry["tools"] = nlohmann::ordered_json::array();
     for (const Tool& tool : report.traits.tools) {
         entry["tools"].push_back({{"name", tool.name}, {"version", tool.version}, {"alters_features", tool.alters_features}});

@@ -74,6 +74,8 @@ Column column_of(const Json& device, std::vector<std::string>& groups) {
     }
     column["subnormals of f32"] = printable(properties.at("subnormals").get<std::string>());
     column["rounding of f32"] = printable(properties.at("rounding").get<std::string>());
+    column["specials of f32"] = printable(properties.at("specials").get<std::string>());
+    column["f16 it converts"] = printable(until_semicolon(properties.at("f16").get<std::string>()));
     column["bits of a NaN"] = printable(until_semicolon(properties.at("nan").get<std::string>()));
     column["seconds"] = fmt::format("{:.1f}", seconds);
     column["verdict"] = printable(device.at("verdict").get<std::string>());
@@ -103,7 +105,8 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
     if (columns.empty()) {
         return text;
     }
-    rows.insert(rows.end(), {"largest error", "subnormals of f32", "rounding of f32", "bits of a NaN", "seconds", "verdict"});
+    rows.insert(rows.end(), {"largest error", "subnormals of f32", "rounding of f32", "specials of f32", "bits of a NaN",
+                             "f16 it converts", "seconds", "verdict"});
     std::size_t width = 0;
     for (const std::string& row : rows) {
         width = std::max(width, row.size());

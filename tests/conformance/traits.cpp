@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "device_under_test.hpp"
 #include "suite.hpp"
@@ -104,6 +105,28 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
                                                                        : "neither to nearest even nor toward zero";
 }
 
+/// A compiler that takes NaN and infinity for impossible, or -0 for 0, folds what these results come from.
+void measure_specials(DeviceUnderTest& device, Traits& traits) {
+    constexpr float largest = std::numeric_limits<float>::max();
+    const std::vector<Answer> answers = ask(device, {{.x0 = NAN},
+                                                     {.x0 = INFINITY, .x1 = INFINITY, .c = 1, .s = 1},  // y0 is NaN
+                                                     {.x0 = INFINITY, .c = 0},
+                                                     {.x0 = INFINITY},
+                                                     {.x0 = -INFINITY, .x1 = 1, .c = 1, .s = 1},
+                                                     {.x0 = largest, .c = 2},
+                                                     {.x0 = largest, .x1 = -largest, .c = 1, .s = 1},
+                                                     {.x0 = -0.0f, .x1 = 0, .c = 1, .s = 1},  // -0 - 0
+                                                     {.x0 = 0, .x1 = -0.0f, .c = -1, .s = 1}});
+    const auto zero = [](float y) { return y == 0 && std::signbit(y); };
+    std::string lost;
+    const auto add = [&lost](bool kept, const char* what) { lost += kept ? "" : (lost.empty() ? "" : ", ") + std::string(what); };
+    add(std::isnan(answers[0].y0) && std::isnan(answers[1].y0) && std::isnan(answers[2].y0), "NaN");
+    add(answers[3].y0 == INFINITY && answers[4].y0 == -INFINITY && answers[5].y0 == INFINITY && answers[6].y0 == INFINITY,
+        "infinity");
+    add(zero(answers[7].y0) && !zero(answers[8].y0), "sign of zero");
+    traits.specials = lost.empty() ? "kept" : "lost: " + lost;
+}
+
 void measure_nan(DeviceUnderTest& device, Traits& traits) {
     constexpr std::uint32_t quiet = 0x7fc12345, signalling = 0x7f812345;
     const std::vector<Answer> answers = ask(device, {{.x0 = float_of(quiet)},
@@ -114,6 +137,48 @@ void measure_nan(DeviceUnderTest& device, Traits& traits) {
     const bool kept = bits_of(answers[0].y0) == quiet && bits_of(answers[2].y0) == (quiet | 0x80000000u);
     traits.nan = fmt::format("{}; quiet {:#010x} -> {}, signalling {:#010x} -> {}, infinity - infinity -> {}",
                              kept ? "payload kept" : "payload changed", quiet, word(0), signalling, word(1), word(3));
+}
+
+/// Fills a structure that extends VkPhysicalDeviceProperties2.
+void add_properties(const DeviceRef& device, void* structure) {
+    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
+        device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceProperties2"));
+    if (get == nullptr) {
+        return;
+    }
+    VkPhysicalDeviceProperties2 properties = {};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = structure;
+    get(device.physical, &properties);
+}
+
+std::uint32_t subgroup_size_of(const DeviceRef& device) {
+    VkPhysicalDeviceSubgroupProperties subgroup = {};
+    subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+    add_properties(device, &subgroup);
+    return subgroup.subgroupSize;
+}
+
+/// What of f16 the device converts itself: where there is a kernel of Conversion::native, all but what it does not promise to keep.
+void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
+    const KernelInfo info = {.rotary_dim = 2,
+                             .q = {.in = Element::f16, .out = Element::f16, .head_dim = 2},
+                             .angles = AngleSource::computed,
+                             .conversion = Conversion::native};
+    try {
+        device.kernel_for(info);
+    } catch (const Refusal& refusal) {
+        if (refusal.outcome().verdict != Verdict::unsupported) {
+            throw;
+        }
+        traits.f16 = fmt::format("nothing; {}", refusal.what());
+        return;
+    }
+    traits.converts_f16 = true;
+    VkPhysicalDeviceFloatControlsProperties controls = {};
+    controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+    add_properties(device.device().ref(), &controls);
+    traits.f16 = controls.shaderDenormPreserveFloat16 ? "all" : "normal numbers";
 }
 
 std::vector<Tool> tools_of(const DeviceRef& device) {
@@ -145,21 +210,6 @@ std::vector<Tool> tools_of(const DeviceRef& device) {
     return tools;
 }
 
-std::uint32_t subgroup_size_of(const DeviceRef& device) {
-    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
-        device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceProperties2"));
-    if (get == nullptr) {
-        return 0;
-    }
-    VkPhysicalDeviceSubgroupProperties subgroup = {};
-    subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
-    VkPhysicalDeviceProperties2 properties = {};
-    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-    properties.pNext = &subgroup;
-    get(device.physical, &properties);
-    return subgroup.subgroupSize;
-}
-
 }  // namespace
 
 Traits measure_traits(DeviceUnderTest& device) {
@@ -169,9 +219,11 @@ Traits measure_traits(DeviceUnderTest& device) {
     try {
         measure_subnormals(device, traits);
         measure_rounding(device, traits);
+        measure_specials(device, traits);
         measure_nan(device, traits);
+        ask_for_f16(device, traits);
     } catch (const Refusal& refusal) {
-        for (std::string* text : {&traits.subnormals, &traits.rounding, &traits.nan}) {
+        for (std::string* text : {&traits.subnormals, &traits.rounding, &traits.specials, &traits.nan, &traits.f16}) {
             *text = text->empty() ? "not measured: " + std::string(refusal.what()) : *text;
         }
     }

@@ -20,7 +20,10 @@ struct Traits {
     bool flushes_subnormals = false;  // f32: the contract then allows 2^-123 more
     std::string subnormals;           // "kept", or which are flushed
     std::string rounding;             // of f32 products and sums: "to nearest even"
+    std::string specials;             // what becomes of NaN, infinities and the sign of zero: "kept", or which are lost
     std::string nan;                  // what becomes of the bits of a NaN
+    bool converts_f16 = false;        // takes Conversion::native
+    std::string f16;                  // what of f16 it converts itself: "all", "normal numbers", or nothing, and why
     std::uint32_t subgroup_size = 0;
     std::vector<Tool> tools;
 };

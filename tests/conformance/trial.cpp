@@ -132,26 +132,18 @@ std::vector<std::int64_t> positions_of(const Trial& trial) {
     return positions;
 }
 
-std::vector<double> inv_freq_of(const Trial& trial) {
-    std::vector<double> inv_freq = trial.inv_freq;
-    if (inv_freq.empty()) {
-        inv_freq.resize(trial.info.rotary_dim / 2);
-        check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
-    }
-    return inv_freq;
-}
-
 Rotation rotation_of(const Trial& trial) {
     Rotation rotation;
     rotation.pairing = trial.info.pairing;
     rotation.head_dim = rotation.rotary_dim = trial.info.rotary_dim;
     rotation.inv_freq = inv_freq_of(trial);
     rotation.attention_factor = trial.attention_factor;
+    rotation.product = trial.product;
     return rotation;
 }
 
 /// Which axis turns pair j, as types.hpp defines it.
-std::uint32_t axis_of(const Sections& sections, std::uint32_t j) {
+std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     std::uint32_t sum = 0;
     for (const std::uint32_t pairs : sections.pairs) {
         sum += pairs;
@@ -186,17 +178,22 @@ reference::Operation operation_of(const Trial& trial, bool key, bool flushes) {
     operation.attention_factor = trial.attention_factor;
     operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
     operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
-    operation.covered = trial.table_rows;
+    if (trial.product == AngleProduct::float32) {
+        operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
+            return float32_cos_sin(position, inv_freq[pair]);
+        };
+    }
     return operation;
 }
 
-/// What the contract allows a direct table.
+/// What the contract allows.
 double bound_of(const Trial& trial) {
-    return trial.attention_factor == 1 ? 2.5 : trial.gain == Gain::apply ? 3 : 5;
+    const bool factor = trial.attention_factor != 1;
+    return error_bound(trial.info.angles, trial.attention_factor) + (factor && trial.product == AngleProduct::float32 ? 1.5 : 0) +
+           (factor && trial.gain != Gain::apply ? 2 : 0);
 }
 
-/// One oracle run for all tokens. With several axes one a token, whose pairs then turn by position times frequency at position 1:
-/// that product is exact where the frequencies have 24 bits and the positions few.
+/// With one axis all tokens in one run of the oracle; with several one run a token, whose pairs turn by positions of their own.
 void hold_against_oracle(const Trial& trial, reference::Operation operation, const std::vector<std::int64_t>& positions,
                          const Tensors& tensor, const Memory& memory, char name, Findings& findings, std::uint64_t& outside) {
     const std::byte *input = &memory.before[tensor.first_in()], *output = &memory.after[tensor.first_out()];
@@ -209,24 +206,27 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation, con
                       verdict.largest_error_u, bound_of(trial), verdict.worst);
     };
     const Sections& sections = trial.info.sections;
+    constexpr std::int64_t beyond = std::int64_t{1} << 40;  // stands for every position that is not covered
+    operation.covered = beyond;
     if (sections.axes == 0) {
-        operation.positions = positions;
+        for (const std::int64_t position : positions) {
+            operation.positions.push_back(covers(trial, position) ? position : beyond);
+        }
         judge(reference::compare(tensor.in.rows, tensor.out.rows, operation, input, output));
         return;
     }
-    const std::vector<double> inv_freq = operation.inv_freq;
-    operation.positions = {1};
     const std::size_t rows = trial.shape.rows();
     for (std::size_t i = 0; i < rows; ++i) {
-        operation.covered = 2;
+        operation.positions = {0};
         for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
-            if (std::llabs(positions[axis * rows + i]) >= trial.table_rows) {
-                operation.covered = 1;
+            if (!covers(trial, positions[axis * rows + i])) {
+                operation.positions = {beyond};
             }
         }
-        for (std::uint32_t j = 0; j < inv_freq.size(); ++j) {
-            operation.inv_freq[j] = inv_freq[j] * static_cast<double>(positions[axis_of(sections, j) * rows + i]);
-        }
+        operation.cos_sin = [&](std::int64_t, std::size_t pair) {
+            const std::uint32_t axis = axis_turning(sections, static_cast<std::uint32_t>(pair));
+            return exact_cos_sin(trial, positions[axis * rows + i], operation.inv_freq[pair]);
+        };
         const auto token = [&](reference::Tensor all, const std::byte* start) {
             const std::uint64_t first = i / trial.shape.tokens * all.batch_stride + i % trial.shape.tokens * all.token_stride;
             all.batch = all.tokens = 1;
@@ -239,6 +239,34 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation, con
 }
 
 }  // namespace
+
+std::vector<double> inv_freq_of(const Trial& trial) {
+    std::vector<double> inv_freq = trial.inv_freq;
+    if (inv_freq.empty()) {
+        inv_freq.resize(trial.info.rotary_dim / 2);
+        check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
+    }
+    return inv_freq;
+}
+
+bool covers(const Trial& trial, std::int64_t position) {
+    switch (trial.info.angles) {
+        case AngleSource::computed: return position == static_cast<std::int32_t>(position);
+        case AngleSource::caller_buffer: return position >= 0 && position < trial.table_rows;
+        default: return position < trial.table_rows && position > -std::int64_t{trial.table_rows};
+    }
+}
+
+reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
+    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    const auto wide = static_cast<long double>(angle);
+    return {std::cos(wide), std::sin(wide)};
+}
+
+reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq) {
+    return trial.product == AngleProduct::float32 ? float32_cos_sin(position, inv_freq)
+                                                  : reference::exact_cos_sin(position, inv_freq);
+}
 
 std::vector<float> angle_pairs(const Trial& trial) {
     const Rotation rotation = rotation_of(trial);
@@ -368,7 +396,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     std::uint64_t outside = 0;
     Definition definition(trial, positions, flushes);
     for (std::uint32_t j = 0; j < info.rotary_dim / 2; ++j) {
-        definition.axis.push_back(axis_of(info.sections, j));
+        definition.axis.push_back(axis_turning(info.sections, j));
     }
     for (const bool key : {false, true}) {
         const Tensors& tensor = key ? k : q;
@@ -408,7 +436,7 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
 
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info) {
     return device.info().limits.maxPerStageDescriptorStorageBuffers >= 8 ||
-           (info.angles == AngleSource::direct_texture && !info.scatter_k);
+           (info.angles < AngleSource::direct_buffer && !info.scatter_k);
 }
 
 const char* name_of(Element element) {
@@ -418,6 +446,11 @@ const char* name_of(Element element) {
 
 const char* name_of(Pairing pairing) {
     return pairing == Pairing::half_split ? "half_split" : "interleaved";
+}
+
+const char* name_of(AngleSource source) {
+    constexpr const char* names[] = {"default", "factored_texture", "computed", "direct_texture", "direct_buffer", "caller_buffer"};
+    return names[static_cast<std::size_t>(source)];
 }
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {

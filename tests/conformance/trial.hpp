@@ -2,7 +2,7 @@
 // One rotation of Q and K, run on the device and held against everything that is known of it:
 //
 //   the oracle        every rotated element is within the bound of the contract, every other one is its input
-//   the definition    every element has the bits that products and sums in f32 give, each rounded to nearest even
+//   the definition    every element has the bits that the shader's source gives where each operation in f32 rounds to nearest even
 //   the guard zones   no byte around the rows has changed
 //   the counter       has grown by one for each token whose position or slot is outside
 #pragma once
@@ -24,7 +24,8 @@ struct Trial {
 
     std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
     double attention_factor = 1;
-    std::uint32_t table_rows = 64;  // positions with |position| below it are covered
+    AngleProduct product = AngleProduct::exact;
+    std::uint32_t table_rows = 64;  // see covers()
     Bytes cos = {}, sin = {};       // caller_buffer: [table_rows, row_stride] of info.table
     std::uint32_t row_stride = 0;
 
@@ -53,6 +54,16 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
 /// Q of `head_dim` channels alone, all of them rotated.
 Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pairing pairing = Pairing::half_split);
 
+/// Whether the angles are there at a position: with |position| below table_rows; of a caller's table, from 0 on; of computed
+/// angles, every int32.
+bool covers(const Trial& trial, std::int64_t position);
+
+std::vector<double> inv_freq_of(const Trial& trial);
+/// Of the float32 angle, which position and frequency, each as a float, have.
+reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
+/// Of what the trial says that the angle is.
+reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
+
 /// Whether a kernel that reads its angles so has room for a counter on this device.
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info);
 
@@ -61,7 +72,10 @@ inline reference::Type type_of(Element element) {
 }
 const char* name_of(Element element);
 const char* name_of(Pairing pairing);
+const char* name_of(AngleSource source);
 inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
+inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
+                                              AngleSource::direct_buffer};
 inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
@@ -84,7 +98,7 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
     return {first, first + numbers.size() * sizeof(Number)};
 }
 
-/// What fill_angles makes of the trial's numbers: (cos, sin) pairs, [table_rows, pairs].
+/// What fill_angles makes of the trial's numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
 std::vector<float> angle_pairs(const Trial& trial);
 
 }  // namespace vkrope::conformance

@@ -150,6 +150,25 @@ for gain in apply omit divide_out; do
     holds "gain $gain" cmp -s plain.npy q_out.npy
 done
 
+# Positions on three axes, for a model with sections; equal ones on all axes are those of one axis.
+cp model.json plain_model.json
+cp "$models/qwen2-vl-2b.json" model.json
+inputs 2,3,12,128 2,3,2,128 f32
+int32 0 1 2 7 8 9 0 5 6 70 4 40 3 0 1000 2 131071 6 | npy '<i4' '(3, 2, 3)' >axes.npy
+correct --positions axes.npy
+cp q_out.npy axes_out.npy
+int32 0 1 2 7 8 9 | npy '<i4' '(2, 3)' >one_axis.npy
+correct --positions one_axis.npy
+holds 'the other axes count' sh -c '! cmp -s axes_out.npy q_out.npy'
+cp q_out.npy axes_out.npy
+int32 0 1 2 7 8 9 0 1 2 7 8 9 0 1 2 7 8 9 | npy '<i4' '(3, 2, 3)' >equal.npy
+correct --positions equal.npy
+holds 'equal positions on all axes' cmp -s axes_out.npy q_out.npy
+int32 0 1 2 7 8 9 0 1 2 7 8 9 | npy '<i4' '(2, 2, 3)' >two.npy
+refuse 5 'has shape (2, 2, 3), 2 position axes; the model has 3' rotate --q q.npy --out-q beyond.npy --positions two.npy
+mv plain_model.json model.json
+inputs 1,9,4,64 1,9,2,64 f32
+
 # Positions that no table reaches.
 for angles in direct_texture direct_buffer; do
     for first in 2147483000 -2147483648; do

@@ -91,7 +91,7 @@ unsupported "angles.rows 'diagonal'" 's|"indexed"|"diagonal"|' table_f32
 unsupported "sections.mode 'random'" 's|"sequential"|"random"|' sections_sequential
 unsupported 'rotary_dim' 's|"rotary_dim": 8|"rotary_dim": 7|'
 unsupported 'attention_factor' 's|"attention_factor": 1.0|"attention_factor": -1.0|'
-unsupported 'max_position is 2000000003' 's|"value": 5|"value": 2000000000|'
+unsupported 'must be int32' 's|"value": 5|"value": 2147483648|'
 unsupported 'must be int32' 's|"value": 5|"value": 9000000000000|'
 unsupported 'without sections' 's|"sections": {.*}|"sections": null|' sections_sequential
 

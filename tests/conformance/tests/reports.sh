@@ -47,6 +47,13 @@ runs 0 --cases "$own" --filter own/nothing_expected --write-outputs outputs
 reports computed 'no expected output'
 [ -s outputs/own/nothing_expected/actual_q.npy ] || wrong 'no output of a case that expects nothing'
 
+# Positions far beyond any table: their angles are computed.
+own_case nothing_expected far
+sed -i 's|"value": [0-9]*|"value": 2000000000|' far/case.json
+grep -q 2000000000 far/case.json || wrong 'the case has no position to change'
+runs 0 --cases far
+reports computed 'no expected output'
+
 # Exit codes and usage.
 works "$tool" --no-builtin --cases "$own" --list
 [ "$(wc -l <"$logs/out")" = "$(find "$own" -name case.json | wc -l)" ] || wrong '--list does not list all cases'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope-conformance with a suite of which one check passes and two are bound to fail: what the report makes of that.
+// vkrope-conformance with a suite of which one check passes and others are bound not to: what the report makes of that.
 #include "command.hpp"
 #include "program.hpp"
 #include "trial.hpp"
@@ -33,6 +33,8 @@ std::vector<Group> groups(Level level) {
             unsupported("seeded: a refusal");
         },
         Level::full);
+    checks.add(
+        "refusal", [](DeviceUnderTest&, Findings&) { unsupported("seeded: a refusal"); }, Level::full);
     checks.add(
         "nothing", [](DeviceUnderTest&, Findings&) {}, Level::full);
     return all;

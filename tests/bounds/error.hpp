@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The shader's functions, and what the tests ask of them.
+// The shader's functions on phases, and how far they are from the exact values.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <vector>
 
-#include "frequencies/table_entry.hpp"
-#include "glsl.hpp"
-#include "interface.h"
-#include "vkrope/frequencies.hpp"
-
-namespace vkrope::shader {
-using namespace glsl;
-#define precise
-#include <element.inc>
-//
-#include <pairing.inc>
-#include <turns.inc>
-#undef precise
-}  // namespace vkrope::shader
+#include "shader_source/angles.hpp"
 
 namespace vkrope::bounds {
 
@@ -31,14 +16,7 @@ inline constexpr long double two_pi = 0x1.921fb54442d18469898cc517p+2L;
 /// Whether to try everything: --all.
 extern bool all;
 
-/// What the host makes of the attention factor for vkrope_turn.
-inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
-    const Rotation rotation{.head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
-    const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::computed, 1, 0);
-    std::vector<float> numbers(plan.value.bytes / sizeof(float));
-    if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes)) std::abort();
-    return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
-}
+using shader_source::turn_factor;
 
 // cos and sin as each source gives them; phases in units of 2^-64 turn.
 

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `vkrope-bench` on lavapipe, from outside: names and counters of the rows, the context, the page, what it refuses. Arguments: the
+# command, the source tree, and the driver manifest of lavapipe, which may be empty.
+# shellcheck disable=SC1091,SC2016,SC2154 # check.sh is found at run time, and has these variables; expressions for awk
+. "$(dirname "$0")/../tool/check.sh"
+bench=$vkrope
+source=$models
+
+use_driver /nonexistent/no_driver.json
+expect 2 'no such option' "$bench" --benchmark_fliter=x
+expect 3 '' "$bench" --benchmark_list_tests
+works "$bench" --help
+holds 'the help names its options' grep -q -e '--html' "$logs/out"
+need_lavapipe
+VKROPE_DEVICE=llvmpipe
+export VKROPE_DEVICE
+expect 3 '' "$bench" --device 'no such device' --benchmark_list_tests
+expect 5 '--html' "$bench" --html /nonexistent/folder/page.html --benchmark_filter=nothing
+
+works "$bench" --benchmark_list_tests
+cp "$logs/out" names
+# has NAME...: rows of these names are there.
+has() { for name; do holds "there is a row $name" grep -qx "$name/manual_time" names; done; }
+for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_8b mla_deepseek partial_neox_20b mrope_qwen2_vl \
+    vision_2d gptj_interleaved; do
+    for dtype in f32 f16 bf16; do
+        for angles in factored_texture computed direct_texture direct_buffer; do
+            has "rope/$shape/$dtype/$angles/in_place" "rope/$shape/$dtype/$angles/out_of_place"
+        done
+        has "copy/$shape/$dtype" "copy_buffer/$shape/$dtype"
+    done
+done
+for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed/in_place" "copy/$shape/f16" "host/record/$shape"; done
+for who in ggml onnxruntime ncnn unfused; do has "rival/$who/prefill_llama3_8b/f16"; done
+has cpu/prefill_llama3_8b/f16 growth/tokens/1 growth/tokens/4096 growth/heads/128 host/create_cold host/create_warm \
+    host/fill_factored_131072
+
+# A row of every kind, each checked by the tool itself.
+rows='rope/(decode_b1|decode_b64|vision_2d)/f16/[a-z_]*/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture'
+rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/[a-z]*/prefill_llama3_8b/f32|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
+rows="$rows|host/(record/decode_b1/|create_|fill)"
+works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 --commit abc123 \
+    --benchmark_out=run.json --html page.html
+cp "$logs/out" table
+holds 'no row failed' sh -c '! grep -q error_occurred run.json'
+holds 'the device, the commit and the date are in the context' sh -c \
+    'grep -q "\"device\": \"llvmpipe" run.json && grep -q "\"commit\": \"abc123\"" run.json && grep -q "\"date\":" run.json'
+# counts NAME COUNTER...: the row has numbers above 0 by these names.
+counts() {
+    row=$1
+    shift
+    sed -n '/"run_name": "'"$(echo "$row" | sed 's|/|\\/|g')"'\/manual_time"/,/}/p' run.json >row
+    for counter; do
+        holds "$row has $counter" awk -v name="\"$counter\":" '$1 == name && $2 + 0 > 0 { found = 1 } END { exit !found }' row
+    done
+}
+counts rope/decode_b64/f16/computed/in_place bytes_per_second roof tokens_per_second host_ns checked error_u
+counts rope/vision_2d/f16/direct_texture/in_place bytes_per_second roof tokens_per_second host_ns
+counts rival/ggml/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
+counts rival/unfused/prefill_llama3_8b/f32 roof vkrope_speedup
+counts copy/decode_b64/f32 bytes_per_second
+counts copy_buffer/decode_b64/f32 bytes_per_second roof
+counts cpu/prefill_llama3_8b/f16 bytes_per_second
+counts host/record/decode_b1 real_time
+holds 'the table has a line a row' [ "$(grep -c manual_time table)" = "$(grep -c '"run_name"' run.json)" ]
+
+holds 'the page ends' sh -c 'tail -n 1 page.html | grep -qx "</html>"'
+holds 'no script, no link' sh -c '! grep -qiE "<script|href|url\(|src=" page.html'
+holds 'rows are in the page' grep -q 'decode_b64/f16/computed/in_place' page.html
+if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint --noout page.html; fi
+
+# The Markdown table, of medians: without rivals, as there is none of this shape.
+works "$bench" --benchmark_filter=rope/decode_b1/f32/factored_texture --benchmark_min_time=0.001 --benchmark_out=medians.json
+works awk -f "$source/bench/table.awk" medians.json
+holds 'a line says device, row, rate and share' grep -qE '^\| llvmpipe .* \| decode_b1/f32 \| [0-9.]+ \| [0-9]+ % \|( +\|){4}$' "$logs/out"
+
+# Medians of repetitions.
+works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
+holds 'one line, the median of several' [ "$(grep -c 'host/fill' "$logs/out")" = 1 ]
+holds 'which says so' grep -q 'host/fill_factored_131072/manual_time_median' "$logs/out"
+works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001 --benchmark_format=json
+holds 'other formats are as Google Benchmark has them' grep -q '"aggregate_name": "median"' "$logs/out"
+finish

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The page that --html writes: well-formed, without script, and what a device calls itself cannot break it.
+#include "report.hpp"
+
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+namespace vkrope::bench {
+namespace {
+
+/// What is not well-formed about a page whose elements are all closed; empty: nothing.
+std::string unbalanced(const std::string& html) {
+    std::vector<std::string> open;
+    for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+        const std::size_t end = html.find('>', at);
+        if (end == std::string::npos) return "a tag without an end";
+        const std::string tag = html.substr(at + 1, end - at - 1);
+        if (tag.find('<') != std::string::npos) return "a bare < before " + tag;
+        if (tag.starts_with("!") || tag.ends_with("/")) continue;
+        if (!tag.starts_with("/")) {
+            open.push_back(tag.substr(0, tag.find(' ')));
+        } else if (open.empty() || open.back() != tag.substr(1)) {
+            return "</" + tag.substr(1) + "> closes " + (open.empty() ? "nothing" : open.back());
+        } else {
+            open.pop_back();
+        }
+    }
+    return open.empty() ? "" : open.back() + " stays open";
+}
+
+Measured measured(const std::string& name, double ns) {
+    return {name,
+            "a <label> & \"more\"",
+            ns,
+            {{"bytes_per_second", 5e9}, {"roof", 0.87}, {"tokens_per_second", 1e9 / ns}, {"vkrope_speedup", 6.25}}};
+}
+
+const std::vector<Measured> everything = {measured("rope/prefill/f32/computed/in_place", 1e6),
+                                          measured("rival/ggml/prefill/f32", 6e6),
+                                          measured("cpu/prefill/f32", 3e6),
+                                          measured("copy/prefill/f32", 9e5),
+                                          measured("copy_buffer/prefill/f32", 9e5),
+                                          measured("growth/tokens/1", 2e4),
+                                          measured("growth/tokens/4", 3e4),
+                                          measured("growth/heads/1", 2e4),
+                                          measured("growth/heads/2", 3e4),
+                                          measured("host/record/prefill", 900)};
+
+}  // namespace
+
+TEST_CASE("the page is well-formed and has no script, whatever was measured") {
+    for (const std::vector<Measured>& results : {everything, {everything[0]}, {everything[5]}, {}}) {
+        const std::string html = html_report(results, {{"device", "<script>alert(1)</script> & \"co\""}});
+        CHECK(unbalanced(html) == "");
+        for (const char* forbidden : {"<script", "<?xml", "href", "http://localhost", "@import", "url("}) {
+            CAPTURE(forbidden);
+            CHECK(html.find(forbidden) == std::string::npos);
+        }
+        CHECK(html.find("prefers-color-scheme:dark") != std::string::npos);
+        CHECK(html.find("name=\"viewport\"") != std::string::npos);
+    }
+}
+
+TEST_CASE("every kind of row is in it, and the plots are drawings") {
+    const std::string html = html_report(everything, {});
+    for (const Measured& row : everything) {
+        if (!row.name.starts_with("growth/")) CHECK(html.find(row.name.substr(row.name.find('/') + 1)) != std::string::npos);
+    }
+    CHECK(html.find("87 %") != std::string::npos);
+    CHECK(html.find("6.25 x") != std::string::npos);
+    CHECK(html.find("900 ns") != std::string::npos);
+    CHECK(html.find("1.00 ms") != std::string::npos);
+    std::size_t figures = 0;
+    for (std::size_t at = html.find("<figure>"); at != std::string::npos; at = html.find("<figure>", at + 1)) ++figures;
+    CHECK(figures == 2);
+}
+
+TEST_CASE("the check of this test sees what is not well-formed") {
+    CHECK(unbalanced("<p>a</p>") == "");
+    CHECK(unbalanced("<p>a") != "");
+    CHECK(unbalanced("<p><b>a</p></b>") != "");
+    CHECK(unbalanced("a < b <p>c</p>") != "");
+}
+
+}  // namespace vkrope::bench

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The functions of element.glsl, pairing.glsl and turns.glsl.
+#pragma once
+
+#include "interface.h"
+#include "shader_source/glsl.hpp"
+
+namespace vkrope::shader {
+using namespace glsl;
+#define precise
+#include <element.inc>
+//
+#include <pairing.inc>
+#include <turns.inc>
+#undef precise
+}  // namespace vkrope::shader

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Scalings that depend on the length: which lengths the frequencies of one reading serve, and when new ones are due.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "vkrope/model.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+const std::string start = R"({"model_type": "llama", "head_dim": 8, "max_position_embeddings": 4096, )";
+const std::string dynamic = start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "dynamic", "factor": 2}})";
+const std::string longrope =
+    start + R"("original_max_position_embeddings": 1024, "rope_theta": 10000, "rope_scaling": {"rope_type": "longrope",)"
+            R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
+
+Rotation read(const std::string& config, std::uint64_t seq_len) {
+    const Result<Rotation> rotation = from_hf_config(config, {.seq_len = seq_len});
+    REQUIRE_MESSAGE(rotation, rotation.status.what);
+    return rotation.value;
+}
+
+}  // namespace
+
+TEST_CASE("dynamic NTK: the trained length is served at once, every longer one by its own frequencies") {
+    CHECK(read(dynamic, 0).longest_seq_len == 4096);
+    CHECK(read(dynamic, 100).longest_seq_len == 4096);
+    CHECK(read(dynamic, 4096).longest_seq_len == 4096);
+    CHECK(read(dynamic, 4097).longest_seq_len == 4097);
+    CHECK(read(dynamic, 100).inv_freq == read(dynamic, 4096).inv_freq);
+    CHECK(read(dynamic, 4097).inv_freq != read(dynamic, 4096).inv_freq);
+    CHECK(read(dynamic, 9000).inv_freq != read(dynamic, 4097).inv_freq);
+}
+
+TEST_CASE("LongRoPE: the short list serves the original length, the long one every other") {
+    CHECK(read(longrope, 0).longest_seq_len == 1024);
+    CHECK(read(longrope, 1024).longest_seq_len == 1024);
+    CHECK(read(longrope, 1025).longest_seq_len == 0);
+    CHECK(read(longrope, 1).inv_freq == read(longrope, 1024).inv_freq);
+    CHECK(read(longrope, 1025).inv_freq != read(longrope, 1024).inv_freq);
+    CHECK(read(longrope, 4000).inv_freq == read(longrope, 1025).inv_freq);
+}
+
+TEST_CASE("other models serve any length") {
+    CHECK(read(start + R"("rope_theta": 10000})", 0).longest_seq_len == 0);
+    CHECK(read(start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2}})", 9000).longest_seq_len == 0);
+}
+
+}  // namespace vkrope::test
