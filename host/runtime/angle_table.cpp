@@ -143,6 +143,14 @@ AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
     return *this;
 }
 
+Status AngleTable::reach(Device& device, const Rotation& rotation, std::uint64_t max_position) {
+    if (max_position <= plan_.rows) return {};
+    auto grown = make(device, rotation, plan_.source, std::max(max_position, 2 * std::uint64_t{plan_.rows}));
+    if (!grown) grown = make(device, rotation, plan_.source, max_position);
+    if (grown) *this = std::move(grown.value);
+    return grown.status;
+}
+
 Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position) {
     return no_throw([&]() -> Result<AngleTable> {
         Result<AngleTable> made;

@@ -177,6 +177,18 @@ std::string factor_text(double factor) {
                              short_number(factor), short_number(factor * factor));
 }
 
+/// What each source of angles costs on a device, to the length that turns are counted in.
+std::string tables_text(const Explanation& explanation) {
+    constexpr std::uint32_t side = 16384;  // of images, on most devices
+    const auto length = static_cast<std::uint64_t>(std::clamp(explanation.length, 1.0, double(max_positions)));
+    std::string text;
+    for (const Choice<AngleSource>& source : angle_sources) {
+        const Result<AnglePlan> plan = plan_angles(explanation.rotation, source.value, length, side);
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word, plan ? bytes_text(plan->bytes) : "reaches less far");
+    }
+    return text;
+}
+
 std::string softmax_text(double scale) {
     return scale == 1 ? std::string("1: nothing to do")
                       : fmt::format("{}: multiply the scale of your softmax, 1 / sqrt(d), by it; the rotation never applies it",
@@ -252,6 +264,7 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("frequencies", frequencies_text(explanation));
         text += row("scaling", scaling_text(explanation));
         text += row("length", turns_text(explanation));
+        text += row("angle tables", tables_text(explanation));
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
         text += row("positions", positions_text(explanation));

@@ -113,10 +113,6 @@ std::string row(const char* key, const std::string& value) {
     return fmt::format("{:<11} {}\n", key, value);
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-    return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024) : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
-}
-
 std::string speed_text(std::optional<double> speed) {
     return speed ? fmt::format("{:.2f} GB/s", *speed / 1e9) : "n/a";
 }

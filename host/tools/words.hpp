@@ -2,6 +2,10 @@
 // The words of the command line and of the reports, and what they stand for.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::tools {
@@ -23,6 +27,11 @@ inline constexpr Choice<AngleSource> angle_sources[] = {{"factored_texture", Ang
                                                         {"computed", AngleSource::computed},
                                                         {"direct_texture", AngleSource::direct_texture},
                                                         {"direct_buffer", AngleSource::direct_buffer}};
+
+/// As many bytes for people.
+inline std::string bytes_text(std::uint64_t bytes) {
+    return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024) : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
+}
 
 /// The word for a value that is in the table.
 template <class T, std::size_t count>

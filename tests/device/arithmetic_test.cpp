@@ -2,6 +2,7 @@
 // Every value against the definition: pairings, element types, windows, layouts, head counts, sources, mappings.
 #include <string>
 
+#include "recording.hpp"
 #include "test_device.hpp"
 
 namespace vkrope::test {
@@ -192,6 +193,34 @@ TEST_CASE("positions: implicit, negative, one row for all sequences, one row eac
                 }
             }
         }
+    }
+}
+
+TEST_CASE("a table grows on demand, and keeps the bits that it has") {
+    const Rotation r = rotation(Pairing::half_split, 8, 8);
+    for (const AngleSource source : sources) {
+        AngleTable table = must(AngleTable::make(device(), r, source, 100));
+        const std::uint32_t before = table.plan().rows;
+        must(table.reach(device(), r, 100));
+        CHECK(table.plan().rows == before);
+        must(table.reach(device(), r, 101));
+        CHECK(table.plan().rows == (source == AngleSource::computed ? before : 200));
+        must(table.reach(device(), r, 5000));
+        CHECK(table.plan().rows == (source == AngleSource::computed ? before : 5000));
+        if (source == AngleSource::computed) continue;
+        CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
+        CHECK(table.plan().rows == 5000);  // left as it was
+        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
+        const Bytes q = random_elements(Element::f32, 4 * 8, 5);
+        Buffer rows = must(Buffer::make(device(), q.size()));
+        must(rows.upload(q.data(), q.size()));
+        const Tensor tensor{.where = rows.whole(), .heads = 1};
+        const Call call{.tokens = 4, .q_in = tensor, .q_out = tensor, .positions = {.first = 96}, .angles = table.angles()};
+        run(device(), kernel, call);
+        Bytes grown(q.size());
+        must(rows.download(grown.data(), grown.size()));
+        HostShape shape{.tokens = 4, .q_heads = 1, .first_position = 96, .angles = source};
+        CHECK(grown == rotate(device(), r, shape, q, {}).q);
     }
 }
 

@@ -133,6 +133,11 @@ class AngleTable {
     /// Arguments as plan_angles.
     static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
 
+    /// Makes the table anew where it does not reach so far, for at least twice as many positions where the source allows, so that
+    /// growing step by step costs little; the angles that it has keep their bits. Command buffers that use the old one must have completed. On error
+    /// the old one is left.
+    Status reach(Device& device, const Rotation& rotation, std::uint64_t max_position);
+
     /// What plan_angles made of the arguments.
     const AnglePlan& plan() const noexcept { return plan_; }
 
