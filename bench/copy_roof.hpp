@@ -4,12 +4,19 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::bench {
 
-/// Copies what one rotation reads to where it writes, with several copy shaders. Move-only.
+/// Bytes that are copied; both ranges have one size, a multiple of 16, and are apart.
+struct Copied {
+    VkDescriptorBufferInfo from = {}, to = {};
+};
+
+/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an invocation, and patterns of
+/// access. The first rounds try all of them; those after that, the fastest. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -17,14 +24,28 @@ class CopyRoof {
     CopyRoof(CopyRoof&&) noexcept;
     CopyRoof& operator=(CopyRoof&&) noexcept;
 
-    /// The buffers must be disjoint (a rotation out of place) and must outlive the roof.
+    /// Compiles the shaders, once for any number of rotations.
+    static Result<CopyRoof> make(Device& device);
+    /// For one rotation, out of place.
     static Result<CopyRoof> make(Device& device, const HostRotation::Buffers& buffers);
 
-    /// Times every copy shader once. not_supported where the device has no timestamps.
-    Status round();
+    /// From now on copies these, which must outlive the next aim(); the times of earlier rounds are forgotten. Who is the fastest
+    /// is found anew where other numbers of bytes are copied.
+    void aim(std::vector<Copied> copies);
 
-    /// Nanoseconds of the fastest shader: the median over its rounds; and which one that is.
+    /// Times every shader that is still in the race once. not_supported where the device has no timestamps, unless the wall clock
+    /// will do.
+    Status round(bool wall_clock_will_do = false);
+    /// Copies once with one of `shader_count()` shaders; returns its nanoseconds.
+    Result<double> copy(std::size_t shader);
+    std::size_t shader_count() const;
+
+    /// Whether all shaders are still in the race.
+    bool in_trial() const;
+
+    /// Of the fastest shader: nanoseconds, the median over its rounds and those of the last round; and which one it is.
     double best_ns() const;
+    double last_ns() const;
     std::string best_name() const;
 
    private:

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// What the host pays: recording a call, compiling a kernel with and without a pipeline cache, filling a table.
+#include <chrono>
+
+#include "failure.hpp"
+#include "rows.hpp"
+#include "runtime/device_impl.hpp"
+
+namespace vkrope::bench {
+namespace {
+
+using tools::check;
+using tools::Subject;
+using tools::value_of;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void check_result(VkResult result, const char* what) {
+    if (result != VK_SUCCESS) tools::fail(tools::ExitCode::device_failed, "{}: VkResult {}", what, int(result));
+}
+
+/// A command buffer that is recorded and thrown away.
+class Scratch {
+   public:
+    explicit Scratch(Device& device) : vk_(device.impl().vk), device_(device.ref().device) {
+        VkCommandPoolCreateInfo pool_info = {};
+        pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        pool_info.queueFamilyIndex = device.queue_family();
+        check_result(vk_.vkCreateCommandPool(device_, &pool_info, nullptr, &pool_), "vkCreateCommandPool");
+        VkCommandBufferAllocateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        info.commandPool = pool_;
+        info.commandBufferCount = 1;
+        const VkResult result = vk_.vkAllocateCommandBuffers(device_, &info, &commands_);
+        if (result != VK_SUCCESS) vk_.vkDestroyCommandPool(device_, pool_, nullptr);
+        check_result(result, "vkAllocateCommandBuffers");
+    }
+    ~Scratch() { vk_.vkDestroyCommandPool(device_, pool_, nullptr); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    VkCommandBuffer begin() {
+        check_result(vk_.vkResetCommandPool(device_, pool_, 0), "vkResetCommandPool");
+        VkCommandBufferBeginInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        check_result(vk_.vkBeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
+        return commands_;
+    }
+    /// What a caller owes between two rotations of the same bytes; no part of what is timed.
+    void barrier() {
+        VkMemoryBarrier memory = {};
+        memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+        memory.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+        constexpr VkPipelineStageFlags stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+        vk_.vkCmdPipelineBarrier(commands_, stage, stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+    }
+    void end() { check_result(vk_.vkEndCommandBuffer(commands_), "vkEndCommandBuffer"); }
+
+   private:
+    const DeviceTable& vk_;
+    VkDevice device_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
+void time_record(benchmark::State& state, Device& device, const Shape& shape) {
+    const Layer layer(device, shape, Element::f16, true);
+    constexpr std::uint32_t batch = 64;
+    Rope rope(device, layer, AngleSource::by_default, batch);
+    Scratch scratch(device);
+    while (state.KeepRunningBatch(batch)) {
+        const VkCommandBuffer commands = scratch.begin();
+        rope.begin();
+        double seconds = 0;
+        for (std::uint32_t i = 0; i < batch; ++i) {
+            const double start = now();
+            check(rope.record(commands), Subject::device);
+            seconds += now() - start;
+            scratch.barrier();
+        }
+        state.SetIterationTime(seconds);
+        scratch.end();
+    }
+}
+
+/// A pipeline cache, or none.
+class Cache {
+   public:
+    Cache(Device& device, bool wanted) : device_(device.ref().device) {
+        const DeviceRef& ref = device.ref();
+        const auto get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(ref.get_instance_proc_addr(ref.instance, "vkGetDeviceProcAddr"));
+        destroy_ = reinterpret_cast<PFN_vkDestroyPipelineCache>(get(ref.device, "vkDestroyPipelineCache"));
+        const auto make = reinterpret_cast<PFN_vkCreatePipelineCache>(get(ref.device, "vkCreatePipelineCache"));
+        VkPipelineCacheCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+        if (wanted) check_result(make(ref.device, &info, nullptr, &cache_), "vkCreatePipelineCache");
+    }
+    ~Cache() { destroy_(device_, cache_, nullptr); }
+    Cache(const Cache&) = delete;
+    Cache& operator=(const Cache&) = delete;
+
+    VkPipelineCache get() const noexcept { return cache_; }
+
+   private:
+    VkDevice device_;
+    PFN_vkDestroyPipelineCache destroy_ = nullptr;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+};
+
+void time_create(benchmark::State& state, Device& device, bool warm) {
+    const Cache cache(device, warm);
+    DeviceRef ref = device.ref();
+    ref.pipeline_cache = cache.get();
+    const KernelInfo info = kernel_info(shapes()[0], Element::f16, AngleSource::factored_texture);
+    if (warm) destroy(value_of(create(ref, info), Subject::device));
+    for (auto _ : state) {
+        const double start = now();
+        Kernel* kernel = value_of(create(ref, info), Subject::device);
+        state.SetIterationTime(now() - start);
+        destroy(kernel);
+    }
+    state.SetLabel(warm ? "with a VkPipelineCache that has it" : "without a VkPipelineCache; the driver may keep one of its own");
+}
+
+void time_fill(benchmark::State& state) {
+    const Rotation rotation = rotation_of(shapes()[0]);
+    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::factored_texture, 131072, 16384), Subject::device);
+    std::vector<std::byte> memory(plan.bytes);
+    for (auto _ : state) {
+        const double start = now();
+        check(fill_angles(rotation, plan, memory.data(), memory.size()), Subject::device);
+        state.SetIterationTime(now() - start);
+    }
+    state.counters["bytes"] = double(plan.bytes);
+}
+
+}  // namespace
+
+void Bench::register_host_rows() {
+    for (const Shape& shape : shapes()) {
+        if (reduced(shape, Element::f16, memory()).tokens != shape.tokens) continue;
+        add("host/record/" + shape.name, [this, &shape](benchmark::State& state) {
+            row_ = {};
+            set_up_.clear();
+            time_record(state, device_, shape);
+        });
+    }
+    add("host/create_cold", [this](benchmark::State& state) { time_create(state, device_, false); });
+    add("host/create_warm", [this](benchmark::State& state) { time_create(state, device_, true); });
+    add("host/fill_factored_131072", time_fill);
+}
+
+}  // namespace vkrope::bench

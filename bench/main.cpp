@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The command "vkrope-bench": its own options, and all of Google Benchmark's.
+#include <benchmark/benchmark.h>
+
+#include "device_text.hpp"
+#include "failure.hpp"
+#include "output_file.hpp"
+#include "program.hpp"
+#include "report.hpp"
+#include "rows.hpp"
+#include "terminal.hpp"
+
+namespace vkrope::bench {
+namespace {
+
+using tools::ExitCode;
+using tools::Subject;
+using tools::value_of;
+
+struct Options {
+    std::string device, html, commit;
+    std::vector<std::string> benchmark_flags;
+};
+
+/// Nothing: `options` is what the command line asks for; else what to return.
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+    CLI::App app("Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is checked before it is timed.",
+                 "vkrope-bench");
+    app.footer(
+        "Flags of Google Benchmark: --benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_repetitions=N,\n"
+        "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, and its others.\n"
+        "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., growth/..., host/...\n"
+        "Counters: bytes_per_second read and written; roof, these over those of the fastest copy shader; error_u, the\n"
+        "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, to record one call.\n\n" +
+        std::string(tools::exit_codes));
+    app.set_version_flag("--version", std::string("vkrope-bench " VKROPE_VERSION));
+    app.allow_extras();
+    app.add_option("--device", options.device, "an index, a UUID or part of a name")->envname("VKROPE_DEVICE")->type_name("D");
+    app.add_option("--html", options.html, "write the results as one page")->type_name("F");
+    app.add_option("--commit", options.commit, "said in the results: the commit that is measured")->type_name("ID");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (tools::print_help(app, error)) return ExitCode::success;
+        tools::print_error(fmt::format("{} (see vkrope-bench --help)", error.what()));
+        return ExitCode::usage;
+    }
+    options.benchmark_flags = app.remaining();
+    return std::nullopt;
+}
+
+/// Google Benchmark takes its flags out of an argv; a later one beats an earlier one, so that ours are defaults.
+bool initialize(const Options& options) {
+    std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3", "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
+                                      "--benchmark_counters_tabular=true"};
+    words.insert(words.end(), options.benchmark_flags.begin(), options.benchmark_flags.end());
+    static std::vector<std::string> kept;  // the name of the program is kept by its address
+    kept = words;
+    std::vector<char*> argv;
+    for (std::string& word : kept) argv.push_back(word.data());
+    auto argc = int(argv.size());
+    argv.push_back(nullptr);
+    benchmark::Initialize(&argc, argv.data());
+    for (int i = 1; i < argc; ++i)
+        tools::print_error(fmt::format("{}: no such option (see vkrope-bench --help)", argv[std::size_t(i)]));
+    return argc <= 1;
+}
+
+/// As Google Benchmark's console, but a line a row; nothing where another format is asked for.
+std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
+    for (const std::string& flag : options.benchmark_flags) {
+        if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console") return nullptr;
+    }
+    using Console = benchmark::ConsoleReporter;
+    return std::make_unique<Console>(tools::colour_allowed(stdout) ? Console::OO_ColorTabular : Console::OO_Tabular);
+}
+
+std::vector<std::pair<std::string, std::string>> context_of(const Options& options, const DeviceInfo& device) {
+    std::vector<std::pair<std::string, std::string>> context = {{"device", device.name},
+                                                                {"driver", device.driver},
+                                                                {"uuid", device.uuid},
+                                                                {"api_version", tools::version_text(device.api_version)},
+                                                                {"vkrope_version", VKROPE_VERSION}};
+    if (!options.commit.empty()) context.emplace_back("commit", options.commit);
+    return context;
+}
+
+void write_html(const std::string& path, const std::string& html) {
+    std::vector<tools::OutputFile> files;
+    files.emplace_back("--html", path, html.size());
+    files[0].write(html);
+    tools::OutputFile::publish(files);
+}
+
+ExitCode run(int argc, char** argv) {
+    Options options;
+    if (const auto done = parse(argc, argv, options)) return *done;
+    if (!options.html.empty()) tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
+    if (!initialize(options)) return ExitCode::usage;
+    DeviceOptions device_options;
+    device_options.select = options.device;
+    device_options.on_message = tools::print_message;
+    Bench bench(value_of(Device::open(device_options), Subject::device));
+    const auto context = context_of(options, bench.device().info());
+    for (const auto& [name, value] : context) benchmark::AddCustomContext(name, value);
+    bench.register_rows();
+    for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
+    Collector collector(console(options));
+    benchmark::RunSpecifiedBenchmarks(&collector);
+    benchmark::Shutdown();
+    if (!options.html.empty()) write_html(options.html, html_report(collector.results(), context));
+    for (const std::string& failure : collector.failures()) tools::print_error(failure);
+    return bench.outcome();
+}
+
+}  // namespace
+}  // namespace vkrope::bench
+
+int main(int argc, char** argv) {
+    return vkrope::tools::run_program([=] { return vkrope::bench::run(argc, argv); });
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the rows came to, collected on its way to the screen.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vkrope::bench {
+
+/// One row: the median of its repetitions.
+struct Measured {
+    std::string name;  // as it was registered
+    std::string label;
+    double ns = 0;
+    std::map<std::string, double> counters;
+
+    double counter(const std::string& of) const {
+        const auto found = counters.find(of);
+        return found == counters.end() ? 0 : found->second;
+    }
+};
+
+/// Shows one line a row, its median, where Google Benchmark would show every repetition and aggregate, and keeps it.
+class Collector : public benchmark::BenchmarkReporter {
+   public:
+    /// Nothing: what the flag --benchmark_format asks for, unchanged.
+    explicit Collector(std::unique_ptr<benchmark::BenchmarkReporter> shown);
+
+    bool ReportContext(const Context& context) override { return shown_->ReportContext(context); }
+    void ReportRuns(const std::vector<Run>& runs) override;
+    void Finalize() override { shown_->Finalize(); }
+
+    const std::vector<Measured>& results() const noexcept { return results_; }
+    /// Rows that were not timed, with what was wrong.
+    const std::set<std::string>& failures() const noexcept { return failures_; }
+
+   private:
+    bool medians_only_;
+    std::unique_ptr<benchmark::BenchmarkReporter> shown_;
+    std::vector<Measured> results_;
+    std::set<std::string> failures_;
+    std::map<std::string, std::string> labels_;  // an aggregate has none where repetitions differ
+};
+
+}  // namespace vkrope::bench

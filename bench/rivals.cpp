@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "rivals.hpp"
+
+#include <cmath>
+
+#include "failure.hpp"
+#include "interface.h"
+
+namespace vkrope::bench {
+namespace {
+
+using tools::check;
+using tools::Subject;
+using tools::value_of;
+
+constexpr std::uint8_t packed[] = {
+#include "rival.inc"
+};
+constexpr VkDescriptorType storage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+constexpr Binding bindings_of_ggml[] = {{shader::binding_first_in, storage}, {shader::binding_first_out, storage}};
+constexpr Binding bindings_of_onnxruntime[] = {{shader::binding_first_in, storage},
+                                               {shader::binding_first_out, storage},
+                                               {shader::binding_table, storage},
+                                               {shader::binding_table_sin, storage}};
+constexpr Binding bindings_of_ncnn[] = {{shader::binding_first_in, storage},
+                                        {shader::binding_first_out, storage},
+                                        {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE}};
+/// By Way.
+constexpr Module modules[] = {{packed, sizeof packed, bindings_of_ggml, 2, 2, false},
+                              {packed, sizeof packed, bindings_of_onnxruntime, 4, 4, false},
+                              {packed, sizeof packed, bindings_of_ncnn, 3, 2, false}};
+
+}  // namespace
+
+const char* word_for(Way way) noexcept {
+    return way == Way::ggml ? "ggml" : way == Way::onnxruntime ? "onnxruntime" : "ncnn";
+}
+
+std::vector<float> cpu_table(const Shape& shape) {
+    const Rotation rotation = rotation_of(shape);
+    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::direct_buffer, shape.tokens, 0), Subject::device);
+    std::vector<float> table(plan.bytes / sizeof(float));
+    check(fill_angles(rotation, plan, table.data(), plan.bytes), Subject::device);
+    return table;
+}
+
+Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way), push_() {
+    const Shape& shape = layer.shape();
+    const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(layer.element()), shape.rotary_dim};
+    shader_ = value_of(Shader::make(device, modules[std::size_t(way)], constants, sizeof(Push), word_for(way)), Subject::device);
+    push_.tokens = shape.tokens;
+    push_.theta_scale = float(std::pow(shape.base, -2.0 / shape.rotary_dim));
+    if (way == Way::onnxruntime) {
+        const std::vector<float> pairs = cpu_table(shape);
+        std::vector<float> cosines, sines;
+        for (std::size_t i = 0; i < pairs.size(); i += 2) {
+            cosines.push_back(pairs[i]);
+            sines.push_back(pairs[i + 1]);
+        }
+        for (const auto& [buffer, numbers] : {std::pair{&cos_, &cosines}, {&sin_, &sines}}) {
+            const std::size_t bytes = numbers->size() * sizeof(float);
+            *buffer = value_of(Buffer::make(device, bytes), Subject::device);
+            check(buffer->upload(numbers->data(), bytes), Subject::device);
+        }
+    }
+    if (way == Way::ncnn) {
+        texture_ = value_of(AngleTable::make(device, rotation_of(shape), AngleSource::direct_texture, shape.max_position),
+                            Subject::device);
+        push_.fold_log2 = texture_.plan().fold_log2;
+        push_.row_texels = texture_.plan().row_texels;
+    }
+}
+
+Status Rival::record(VkCommandBuffer commands) {
+    if (Status s = shader_.take_sets(2); !s) return s;
+    const Shape& shape = layer_.shape();
+    for (const bool key : {false, true}) {
+        push_.heads = key ? shape.k_heads : shape.q_heads;
+        Descriptors descriptors;
+        descriptors.buffers[shader::binding_first_in] = layer_.in(key);
+        descriptors.buffers[shader::binding_first_out] = layer_.out(key);
+        descriptors.buffers[shader::binding_table] = cos_.whole();
+        descriptors.buffers[shader::binding_table_sin] = sin_.whole();
+        descriptors.view = texture_.angles().view;
+        const std::uint64_t heads = way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads;
+        const std::uint64_t invocations = heads * push_.tokens * shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2);
+        shader_.record(commands, descriptors, &push_, (invocations + shader_.workgroup_size() - 1) / shader_.workgroup_size());
+    }
+    return {};
+}
+
+}  // namespace vkrope::bench

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What else one could do: shaders of our own that get at cos and sin as other libraries do, and the processor.
+#pragma once
+
+#include "layer.hpp"
+#include "shader.hpp"
+
+namespace vkrope::bench {
+
+enum class Way : std::uint32_t {
+    ggml = 0,         // one pair an invocation; pow, cos and sin in every head
+    onnxruntime = 1,  // one pair an invocation; cos and sin in buffers
+    ncnn = 2,         // one pair of four heads an invocation; cos and sin in a texture
+};
+const char* word_for(Way way) noexcept;
+
+/// A rotation of plain shapes by one of these ways: Q, then K, each a dispatch.
+class Rival {
+   public:
+    /// The layer outlives it.
+    Rival(Device& device, const Layer& layer, Way way);
+    Status record(VkCommandBuffer commands);
+
+    /// What its check allows. Tables are ours, so that only the rotation itself rounds: the bound of direct tables. With pow the
+    /// angle is a float, off by as much as the device's pow, cos and sin are, times the position: 1/16 of (|x0| + |x1|), which
+    /// still tells it from any other rotation.
+    double bound_u() const noexcept { return way_ == Way::ggml ? 0x1p-4 / 0x1p-24 : 3; }
+
+   private:
+    struct Push {
+        std::uint32_t tokens, heads, first_position;
+        float theta_scale;
+        std::uint32_t fold_log2, row_texels;
+    };
+
+    const Layer& layer_;
+    Way way_;
+    AngleTable texture_;
+    Buffer cos_, sin_;
+    Shader shader_;
+    Push push_;
+};
+
+/// Rotates packed rows of `heads` heads on all cores; half_split, all channels, position = number of the token.
+///
+/// cos_sin  [tokens, head_dim / 2] pairs
+void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_sin, std::uint64_t tokens, std::uint32_t heads,
+                   std::uint32_t head_dim);
+
+/// The table of rotate_on_cpu().
+std::vector<float> cpu_table(const Shape& shape);
+
+}  // namespace vkrope::bench

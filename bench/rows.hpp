@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The benchmarks: their names, what each of them runs, how it is checked and timed.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failure.hpp"
+#include "layer.hpp"
+#include "rivals.hpp"
+
+namespace vkrope::bench {
+
+/// A device and the one row that is set up on it: Google Benchmark calls the function of a row several times, and the next row's
+/// tensors need the memory.
+class Bench {
+   public:
+    explicit Bench(Device device) : device_(std::move(device)) {}
+
+    Device& device() noexcept { return device_; }
+    /// What did not fit into the device's memory and was not registered, one sentence each.
+    const std::vector<std::string>& left_out() const noexcept { return left_out_; }
+
+    /// Success, or what became of the first row that failed.
+    tools::ExitCode outcome() const noexcept { return outcome_; }
+
+    /// Registers every row with Google Benchmark. The bench must outlive them.
+    void register_rows();
+
+   private:
+    /// What one row needs, checked.
+    struct Row {
+        std::unique_ptr<Layer> layer;
+        std::function<Status(VkCommandBuffer)> record;          // null: only the copy is timed
+        std::function<Status(VkCommandBuffer)> ours = nullptr;  // of rivals: vkrope's rotation, timed alternately
+        std::optional<double> bound_u = {};                     // nothing: the output is no rotation
+        double checked = 0, error_u = 0;                        // share of elements, largest error
+        std::string label;
+    };
+    using Make = std::function<Row()>;
+
+    void add(const std::string& name, std::function<void(benchmark::State&)> function);
+    void add_row(const std::string& name, Make make, void (Bench::*time)(benchmark::State&, Row&));
+    Row& set_up(const std::string& name, const Make& make);
+    void check_row(Row& row);
+    std::uint64_t memory() const;
+    /// Whether it has the memory; where it has not, left_out() says so.
+    bool fits(const Shape& shape, Element element);
+    CopyRoof& roof();
+    void aim_roof(const Row& row);
+
+    Row empty_row(const Shape& shape, Element element, bool in_place);
+    Row rope_row(const Shape& shape, Element element, AngleSource angles, bool in_place);
+    Row unfused_row(const Shape& shape, Element element);
+    Row rival_row(const Shape& shape, Element element, Way way);
+    Row copy_buffer_row(const Shape& shape, Element element);
+
+    void time_rotation(benchmark::State& state, Row& row);
+    void time_copy(benchmark::State& state, Row& row);
+    void time_cpu(benchmark::State& state, const Shape& shape, Element element);
+
+    void register_ropes();
+    void register_growth();
+    void register_rivals();
+    void register_host_rows();  // host_rows.cpp
+
+    Device device_;
+    std::unique_ptr<CopyRoof> roof_;
+    std::string set_up_;
+    Row row_;
+    tools::ExitCode outcome_ = tools::ExitCode::success;
+    std::vector<std::string> left_out_;
+};
+
+}  // namespace vkrope::bench

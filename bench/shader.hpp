@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A compute shader of the benchmarks on a device: what copies, and what rotates as others do. Layouts, pipelines and descriptors
+// are made as those of the library's own kernels.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernel/program.hpp"
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::bench {
+
+/// Nanoseconds of what is recorded: those of the device, or those that submitting and waiting took where it has no timestamps.
+Result<double> time_ns(Device& device, const std::function<Status(VkCommandBuffer)>& record_commands);
+
+/// The median, 0 of nothing.
+double median(std::vector<double> values);
+
+/// Move-only.
+class Shader {
+   public:
+    Shader() noexcept;
+    ~Shader();
+    Shader(Shader&&) noexcept;
+    Shader& operator=(Shader&&) noexcept;
+
+    /// module      outlives the shader
+    /// constants   specialisation constants from 1 on; 0 is the workgroup size
+    /// push_bytes  of push constants
+    static Result<Shader> make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
+                               std::uint32_t push_bytes, const char* name);
+
+    /// Invocations of a workgroup.
+    std::uint32_t workgroup_size() const noexcept;
+
+    /// Where no push descriptors are at hand: sets for so many calls of record(), all of them free again.
+    Status take_sets(std::uint32_t calls);
+
+    /// One dispatch of at least `groups` workgroups; the shader counts them along x, then along y.
+    void record(VkCommandBuffer commands, const Descriptors& descriptors, const void* push, std::uint64_t groups) const noexcept;
+
+   private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vkrope::bench
