@@ -39,9 +39,9 @@ Status check(const Rotation& rotation) noexcept {
                          rotation.inv_freq[j]);
         }
     }
-    if (!(rotation.attention_factor > 0 && rotation.attention_factor <= double(std::numeric_limits<float>::max()))) {
-        return error(Code::invalid_argument, "rotation.attention_factor is %g: must be above 0 and finite as a float",
-                     rotation.attention_factor);
+    // Beyond these, what it is multiplied by could overflow, or be too small to keep its digits.
+    if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
+        return error(Code::invalid_argument, "rotation.attention_factor is %g: must be 2^-64 to 2^64", rotation.attention_factor);
     }
     return {};
 }

@@ -371,7 +371,9 @@ class Import {
             warn("use_dynamic_ntk depends on the length, which is unknown: no longer than trained assumed");
         }
         const double longer = double(std::max(query_.seq_len, rotation_.max_position)) / double(rotation_.max_position);
-        const double alpha = std::max(std::exp2(std::ceil(std::log2(longer) + 1)) - 1, 1.0);
+        const double step = std::ceil(std::log2(longer));  // doublings of the trained length
+        const double alpha = std::max(std::exp2(step + 1) - 1, 1.0);
+        rotation_.longest_seq_len = rotation_.max_position << static_cast<unsigned>(step);
         if (const Status status = scale_ntk(rotation_.inv_freq, alpha); !status) {
             fail(Code::invalid_data, "use_dynamic_ntk: %s", status.what);
         }

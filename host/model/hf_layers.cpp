@@ -255,6 +255,9 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
         if (some_by_number) {
             warnings.push_back("some layers have no RoPE: a layer that has is assumed");
         }
+        if (all.empty() && rule_ == LayerRule::local_base) {
+            warnings.push_back("ignored the base of local layers: no layer_types say which those are");
+        }
         return {all.empty() ? std::string() : all[0], true};
     }
     const auto rotating = std::find_if(all.begin(), all.end(), [&](const std::string& type) { return type_rotates(type); });

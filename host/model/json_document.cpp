@@ -84,6 +84,10 @@ class StrictReader : public json::json_sax_t {
 }  // namespace
 
 json parse_json(std::string_view text) {
+    if (text.find('\0') != text.npos) {  // where the parser would stop, whatever follows
+        fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
+             static_cast<unsigned long long>(text.find('\0')));
+    }
     StrictReader reader(text);
     json::sax_parse(text, &reader);
     return json::parse(text);

@@ -99,6 +99,9 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
         case Gain::omit: evidence.operation.gain = reference::Gain::omit; break;
         case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
     }
+    if (inputs.positions.axes != 0) {
+        fail(ExitCode::usage, "--positions: {} position axes; check takes one position a token", inputs.positions.axes);
+    }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;

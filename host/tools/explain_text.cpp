@@ -264,6 +264,10 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("frequencies", frequencies_text(explanation));
         text += row("scaling", scaling_text(explanation));
         text += row("length", turns_text(explanation));
+        if (rotation.longest_seq_len != 0) {
+            text += row(
+                "", fmt::format("these frequencies serve sequences of up to {}; longer ones: --seq-len", rotation.longest_seq_len));
+        }
         text += row("angle tables", tables_text(explanation));
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));

@@ -90,6 +90,11 @@ RotateInputs read_inputs(const RotateOptions& options) {
     inputs.positions = options.positions.empty()
                            ? consecutive_positions(options.first_position.value_or(0), inputs.tokens)
                            : read_positions(options.positions, inputs.batch, inputs.tokens, inputs.rotation.sections.axes);
+    const std::uint64_t longest = inputs.rotation.longest_seq_len;
+    if (longest != 0 && largest_distance(inputs.positions) >= longest) {
+        print_note(fmt::format("--seq-len: these frequencies serve sequences of up to {}; the largest position is {}", longest,
+                               largest_distance(inputs.positions)));
+    }
     return inputs;
 }
 

@@ -304,7 +304,7 @@ TEST_CASE("texels of a factored texture lie where the plan says; the factor is i
 
 TEST_CASE("computed angles are the numbers that shaders/turns.glsl reads, in the order of VKROPE_TURN_WORDS") {
     for (const std::uint32_t pairs : {1u, 2u, 5u, 64u}) {
-        for (const double factor : {1.0, 0.75, 1.34, 1.1902380714238083, 0x1p-64, 0x1p64, 0x1.fffffep+127}) {
+        for (const double factor : {1.0, 0.75, 1.34, 1.1902380714238083, 0x1p-64, 0x1p64}) {
             CAPTURE(pairs);
             CAPTURE(factor);
             const Rotation rotation = rotation_with(pairs, factor);

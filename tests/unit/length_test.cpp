@@ -43,6 +43,31 @@ TEST_CASE("LongRoPE: the short list serves the original length, the long one eve
     CHECK(read(longrope, 4000).inv_freq == read(longrope, 1025).inv_freq);
 }
 
+TEST_CASE("the first Qwen: new frequencies with every doubling of the trained length") {
+    const std::string qwen =
+        R"({"model_type": "qwen", "hidden_size": 64, "num_attention_heads": 2, "kv_channels": 32, "seq_length": 2048,)"
+        R"( "max_position_embeddings": 32768, "rotary_emb_base": 10000, "use_dynamic_ntk": true})";
+    for (const auto& [seq_len, longest] : {std::pair{0u, 2048u}, {2048u, 2048u}, {2049u, 4096u}, {4096u, 4096u}, {5000u, 8192u}}) {
+        CAPTURE(seq_len);
+        const Rotation rotation = read(qwen, seq_len);
+        CHECK(rotation.longest_seq_len == longest);
+        CHECK(rotation.inv_freq == read(qwen, longest).inv_freq);
+        CHECK(rotation.inv_freq != read(qwen, longest + 1).inv_freq);
+    }
+}
+
+TEST_CASE("nothing behind a byte of value 0 is lost, and a base that no layer has is named") {
+    std::string text = start + R"("rope_theta": 10000})";
+    text += '\0';
+    text += "garbage";
+    const Result<Rotation> cut = from_hf_config(text);
+    CHECK(cut.status.code == Code::invalid_data);
+    CHECK(std::string(cut.status.what).find("byte of value 0") != std::string::npos);
+    const Rotation local = read(start + R"("rope_theta": 1e6, "rope_local_base_freq": 10000})", 0);
+    REQUIRE(local.warnings.size() == 1);
+    CHECK(local.warnings[0].find("base of local layers") != std::string::npos);
+}
+
 TEST_CASE("other models serve any length") {
     CHECK(read(start + R"("rope_theta": 10000})", 0).longest_seq_len == 0);
     CHECK(read(start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2}})", 9000).longest_seq_len == 0);

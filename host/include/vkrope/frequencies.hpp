@@ -21,7 +21,7 @@ struct Rotation {
     std::vector<double> inv_freq = {};  ///< [rotary_dim / 2] radians per position; of any origin
     double base = 0;                    ///< unscaled, the frequencies would be base^(-2j / rotary_dim); 0: unknown, or not so
     Sections sections = {};             ///< which axis turns which pair; no axes: one position a token
-    double attention_factor = 1.0;      ///< multiplies cos and sin, once, in the angle table
+    double attention_factor = 1.0;      ///< multiplies cos and sin, once, in the angle table; 2^-64 to 2^64
     AngleProduct product = AngleProduct::exact;  ///< what the angle of a pair is; float32 is for direct tables
     double softmax_scale = 1.0;                  ///< what the scaling asks of the caller's softmax; never applied here
     std::uint64_t max_position = 0;              ///< positions that the model was made for; 0 is unknown

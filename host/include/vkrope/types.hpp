@@ -78,7 +78,7 @@ enum class AngleSource : std::uint32_t {
 enum class AngleProduct : std::uint32_t {
     exact = 0,  ///< position times the double inv_freq, in real arithmetic
     /// float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and those times float(attention_factor)
-    /// rounded to float: what Hugging Face transformers computes in float32. The angle is off by up to 2^-23 of itself (2^-24 where
+    /// rounded to float: what Hugging Face transformers makes of its float32 inv_freq. The angle is off by up to 2^-23 of itself (2^-24 where
     /// inv_freq are floats, and 2^-24 more from position 2^24 on), which is 7.8e-3 rad for the fastest pair at position 131071.
     float32 = 1,
 };

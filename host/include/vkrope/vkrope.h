@@ -130,7 +130,7 @@ typedef enum vkrope_angle_source {
 typedef enum vkrope_angle_product {
     VKROPE_ANGLE_PRODUCT_EXACT = 0, /**< position times the double inv_freq, in real arithmetic */
     /** float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and those times float(attention_factor) rounded
-     *  to float: what Hugging Face transformers computes in float32. The angle is off by up to 2^-23 of itself (2^-24 where inv_freq are
+     *  to float: what Hugging Face transformers makes of its float32 inv_freq. The angle is off by up to 2^-23 of itself (2^-24 where inv_freq are
      *  floats, and 2^-24 more from position 2^24 on), which is 7.8e-3 rad for the fastest pair at position 131071. */
     VKROPE_ANGLE_PRODUCT_FLOAT32 = 1,
     VKROPE_ANGLE_PRODUCT_MAX_ENUM = 0x7fffffff
@@ -237,7 +237,7 @@ typedef struct vkrope_rotation_info {
     VkBool32 unrotated;                     /**< true for a layer without RoPE, which needs no frequencies */
     const double* inv_freq;                 /**< radians per position */
     size_t inv_freq_count;                  /**< numbers in inv_freq: rotary_dim / 2 */
-    double attention_factor;                /**< multiplies cos and sin, once, in the angle table; 0: 1 */
+    double attention_factor;                /**< multiplies cos and sin, once, in the angle table: 2^-64 to 2^64; 0: 1 */
     double softmax_scale;                   /**< what the scaling asks of the caller's softmax, never applied here; 0: 1 */
     uint64_t max_position;                  /**< positions that the model was made for; 0: unknown */
     const char* rope_type;                  /**< the name that the model gives its scaling; null: "default" */
