@@ -7,9 +7,7 @@
 // one of the config.json that the file was made from: Llama's is half_split there and interleaved here.
 #include "model/gguf_architectures.hpp"
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
+#include "model/sorted_table.hpp"
 
 namespace vkrope {
 namespace {
@@ -158,28 +156,7 @@ constexpr Unsupported unsupported[] = {
     {"step35", kept_apart},    {"t5", no_rope},          {"t5encoder", no_rope},      {"wavtokenizer-dec", no_language_model},
 };
 
-template <class Row>
-constexpr bool before(const Row& row, std::string_view name) {
-    return std::string_view(row.name) < name;
-}
-
-template <class Row, std::size_t count>
-constexpr bool sorted(const Row (&rows)[count]) {
-    for (std::size_t i = 1; i < count; ++i) {
-        if (!before(rows[i - 1], rows[i].name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static_assert(sorted(architectures) && sorted(unsupported), "the tables are searched by bisection");
-
-template <class Row, std::size_t count>
-const Row* find_row(const Row (&rows)[count], std::string_view name) {
-    const Row* row = std::lower_bound(std::begin(rows), std::end(rows), name, before<Row>);
-    return row != std::end(rows) && row->name == name ? row : nullptr;
-}
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 #include "model/gguf_field.hpp"
 
 #include <cmath>
-#include <cstdio>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -12,12 +11,6 @@ namespace {
 
 using ull = unsigned long long;
 
-std::string printed(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
-}
-
 std::string shown(const GgufValue& value) {
     if (value.is_list()) {
         return value.known ? "of " + std::to_string(value.numbers.size()) + " elements" : "of strings or lists, or too long";
@@ -25,7 +18,7 @@ std::string shown(const GgufValue& value) {
     if (value.type == GgufType::string) {
         return value.known ? '"' + shown_key(value.text) + '"' : "too long";
     }
-    return printed(value.numbers[0]);
+    return shown_number(value.numbers[0]);
 }
 
 [[noreturn]] void refuse(const GgufField& field, const std::string& rule) {
@@ -84,6 +77,10 @@ std::vector<std::string> GgufFields::ignored() const {
     return names;
 }
 
+void warn_of_assumed(const GgufField& field, double value, const std::string& because, std::vector<std::string>& warnings) {
+    warnings.push_back(field.name + " is missing: " + shown_number(value) + " assumed, " + because);
+}
+
 double finite_number(const GgufField& field) {
     if (!is_number(*field.value) || !std::isfinite(field.value->numbers[0])) {
         refuse(field, "a finite number");
@@ -128,7 +125,7 @@ std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t l
     for (const double number : value.numbers) {
         if (!in_range(number, low, high)) {
             fail(Code::invalid_data, "%s[%llu] is %s: must be a whole number %s", field.name.c_str(), ull{numbers.size()},
-                 printed(number).c_str(), range(low, high).c_str());
+                 shown_number(number).c_str(), range(low, high).c_str());
         }
         numbers.push_back(std::uint64_t(number));
     }

@@ -41,6 +41,9 @@ class GgufFields {
     std::set<std::string> asked_for_;
 };
 
+/// Adds the warning of a key that is missing and what stands in for it; `because` is the end of the sentence.
+void warn_of_assumed(const GgufField& field, double value, const std::string& because, std::vector<std::string>& warnings);
+
 double finite_number(const GgufField& field);
 double positive_number(const GgufField& field);
 std::uint64_t whole_number(const GgufField& field, std::uint64_t low, std::uint64_t high);

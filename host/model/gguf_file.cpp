@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -229,6 +231,23 @@ std::string read_name(GgufCursor& cursor) {
     return cursor.text(bytes);
 }
 
+/// A download that failed, or a pointer to one, has the right name and begins with words.
+void check_magic(GgufCursor& cursor) {
+    constexpr std::string_view magic = "GGUF";
+    const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
+    if (begins == magic) {
+        return;
+    }
+    std::string bytes;
+    for (const char c : begins) {
+        char digits[4];
+        std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
+        bytes += digits;
+    }
+    fail(Code::invalid_data, "the file does not begin with GGUF, the bytes 47 47 55 46, but with \"%s\",%s: it is no GGUF file",
+         shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
+}
+
 void check_version(GgufCursor& cursor) {
     const std::uint32_t version = cursor.u32();
     if (version != 0 && (version & 0xffff) == 0) {
@@ -254,9 +273,7 @@ void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count
 
 GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_(file_bytes), read_(read) {
     GgufCursor cursor(file_bytes_, read_);
-    if (file_bytes < 4 || cursor.u32() != 0x46554747) {
-        fail(Code::invalid_data, "the file does not begin with GGUF: it is no GGUF file");
-    }
+    check_magic(cursor);
     check_version(cursor);
     const std::uint64_t tensors = cursor.u64();
     const std::uint64_t values = cursor.u64();

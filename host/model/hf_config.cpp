@@ -2,7 +2,6 @@
 // Hugging Face config.json -> Rotation. What each field means: modeling_rope_utils.py of transformers.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <utility>
@@ -10,11 +9,15 @@
 #include "model/config_field.hpp"
 #include "model/hf_layers.hpp"
 #include "model/hf_model_types.hpp"
+#include "model/hf_nesting.hpp"
 #include "model/hf_scaling.hpp"
+#include "model/hf_sections.hpp"
 #include "model/hf_unsupported.hpp"
 #include "model/hf_vision.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/limits.hpp"
+#include "model/rotation_rules.hpp"
 #include "status.hpp"
 #include "vkrope/model.hpp"
 
@@ -23,40 +26,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t max_head_dim = 65534;  // the widest head row that the kernel takes
-constexpr std::uint64_t max_heads = 65536;
-constexpr std::uint64_t max_hidden_size = max_head_dim * max_heads;
-constexpr std::uint64_t max_whole = std::uint64_t{1} << 53;
-
-std::string printed(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
-}
-
-/// The language model's own object: the document, or one inside it.
-Scope language_model(const json& config, const std::string& prefix = "") {
-    const Scopes here = {{&config, prefix}};
-    for (const char* name : {"text_config", "llm_config", "language_config", "thinker_config"}) {
-        const Field field = find_first(here, {name});
-        if (!field || !field.value->is_object() || field.value->empty()) {
-            continue;
-        }
-        const bool thinker = name == std::string("thinker_config");  // of an omni model, with its own text_config
-        const bool whole = find_first(here, {"hidden_size", "n_embd"}) && find_first(here, {"num_attention_heads", "n_head"});
-        if (!thinker && whole && !find_first({{field.value, ""}}, {"hidden_size", "n_embd"})) {
-            continue;  // an older file, flat, with an object that only names a class
-        }
-        return thinker ? language_model(*field.value, field.name + ".") : Scope{field.value, field.name + "."};
-    }
-    return here[0];
-}
-
 /// Reads one configuration; each function sets the fields of the Rotation that it is named after.
 class Import {
    public:
     Import(const json& whole, const ModelQuery& query)
-        : whole_(whole), query_(query), config_(language_model(whole)), top_(lookups(config_)) {}
+        : whole_(whole), query_(query), model_scope_(language_model(whole)), config_(model_scope_.config), top_(lookups(config_)) {}
 
     Rotation run() {
         model_type();
@@ -67,8 +41,8 @@ class Import {
         if (sections.by_type.empty()) {
             scaling_type(sections.all);
         }
-        refuse_unsupported_keys(config_, model_.name != nullptr && !model_.rope_if_asked);
-        refuse_without_rope();
+        refuse_unsupported_keys(config_, model_.name != nullptr && model_.rope_asked_by == nullptr);
+        refuse_without_rope(sections);
         layer_ = Layers(config_, model_, sections.types()).choose(query_, rotation_.warnings);
         choose_section(sections);
         pairing();
@@ -80,8 +54,11 @@ class Import {
         } else {
             rotation_.rotates = false;
         }
-        for (const std::string& key : ignored_keys(whole_, config_)) {
+        for (const std::string& key : ignored_keys(config_)) {
             warn("ignored key " + key);
+        }
+        for (std::string& warning : ignored_around(model_scope_)) {
+            warn(std::move(warning));
         }
         return std::move(rotation_);
     }
@@ -90,7 +67,7 @@ class Import {
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     void assumed(const char* field, double value) {
-        warn(std::string(field) + " is missing: " + printed(value) + " assumed, the default of " + model_name_);
+        warn(std::string(field) + " is missing: " + shown_number(value) + " assumed, the default of " + model_name_);
     }
 
     /// DBRX keeps its numbers in an object of their own.
@@ -138,10 +115,10 @@ class Import {
         }
     }
 
-    void refuse_without_rope() const {
-        if (model_.rope_if_asked && !find({config_}, {"position_embedding_type"})) {
-            fail(Code::not_supported, "position_embedding_type is missing: without it model_type %s does not use RoPE",
-                 model_.name);
+    void refuse_without_rope(const ScalingSections& sections) const {
+        const char* key = model_.rope_asked_by;
+        if (key != nullptr && !find_first({config_, sections.all.scope()}, {key})) {
+            fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE", key, model_.name);
         }
     }
 
@@ -151,10 +128,13 @@ class Import {
             fail(Code::invalid_data, "rope_parameters has nothing for layer type %s", shown_key(layer_.type).c_str());
         }
         by_type_ = !sections.by_type.empty();
+        for (const auto& [type, section] : sections.by_type) {
+            type_scopes_.push_back(section.scope());
+        }
         const bool unscaled =
             !by_type_ && !layer_.is_full() &&
             (model_.layers == LayerRule::local_base || model_.layers == LayerRule::scaled_on_full || has_local_base());
-        section_ = found == nullptr || unscaled ? ScalingSection() : *found;
+        section_ = found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
         rotation_.rope_type = scaling_type(section_);
         both_ = top_;
         both_.push_back(section_.scope());
@@ -262,20 +242,20 @@ class Import {
     }
 
     void rotary_dim() {
+        const Field factor = share_of_head();
+        const Field given = find(top_, {"rotary_dim", "attn_rotary_emb"});
         if (latent_ || rotation_.rope_type == "proportional") {
             rotation_.rotary_dim = rotation_.head_dim;
             require_valid_rotary_dim({});
+            latent_ ? agree_with_latent(given, factor) : agree_with_proportional(given, factor);
             return;
         }
-        const Field factor = find(
-            both_, {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction", "rotary_percent", "rope_percent"});
-        const Field given = find(top_, {"rotary_dim", "attn_rotary_emb"});
         if (given) {
             rotation_.rotary_dim = std::uint32_t(whole_number(given, 2, max_head_dim));
             require_valid_rotary_dim(given);
         }
         if (factor) {
-            const std::uint32_t product = partial(positive_number(factor), factor);
+            const std::uint32_t product = partial(rotation_.head_dim, factor);
             if (given && product != rotation_.rotary_dim) {
                 fail(Code::invalid_data, "%s is %u but %s asks for %u: they must agree", given.name.c_str(), rotation_.rotary_dim,
                      factor.name.c_str(), product);
@@ -286,15 +266,65 @@ class Import {
         if (!given && !factor) {
             assume_rotary_dim();
         }
+        turning_pairs_ = rotation_.rotary_dim / 2;
+    }
+
+    Field share_of_head() {
+        if (const Field own = by_type_ ? partial_rotary_factor({section_.scope()}) : Field()) {
+            warn_unless_of_a_type(own, {"partial_rotary_factor"}, "partial_rotary_factor");
+            return own;
+        }
+        return partial_rotary_factor(both_);
+    }
+
+    /// Of latent attention all of qk_rope_head_dim turns. A width beside it may say so too, or what that is of a whole query row.
+    void agree_with_latent(const Field& given, const Field& factor) {
+        turning_pairs_ = rotation_.rotary_dim / 2;
+        if (given && whole_number(given, 2, max_head_dim) != rotation_.rotary_dim) {
+            fail(Code::invalid_data, "%s is %s but qk_rope_head_dim, all of which turns, is %u: they must agree",
+                 given.name.c_str(), shown(*given.value).c_str(), rotation_.rotary_dim);
+        }
+        if (!factor || *factor.value == 1) {
+            return;
+        }
+        const std::uint32_t row = rotation_.q_rotary_offset + rotation_.head_dim;
+        if (std::lround(portion(factor) * row) != long(rotation_.rotary_dim)) {
+            fail(Code::invalid_data,
+                 "%s is %s but qk_rope_head_dim, all of which turns, is %u, in query rows of %u: they must agree",
+                 factor.name.c_str(), shown(*factor.value).c_str(), rotation_.rotary_dim, row);
+        }
+        warn("ignored key " + factor.name + ": it says of a query row of " + std::to_string(row) + " what qk_rope_head_dim does");
+    }
+
+    /// The window of a proportional rotation is the whole head, of which the slower pairs stand still.
+    void agree_with_proportional(const Field& given, const Field& factor) {
+        share_ = factor ? portion(factor) : 1;
+        turning_pairs_ = std::uint32_t(rotation_.head_dim * share_) / 2;
+        if (turning_pairs_ == 0) {
+            fail(Code::invalid_data, "%s is %s: turns no pair of a head_dim of %u", factor.name.c_str(),
+                 shown(*factor.value).c_str(), rotation_.head_dim);
+        }
+        if (!given) {
+            return;
+        }
+        const std::uint64_t width = whole_number(given, 2, max_head_dim);
+        if (width != 2 * turning_pairs_ && width != rotation_.head_dim) {
+            fail(Code::invalid_data, "%s is %llu but rope_type proportional turns %u channels in a window of %u: they must agree",
+                 given.name.c_str(), static_cast<unsigned long long>(width), 2 * turning_pairs_, rotation_.head_dim);
+        }
+        warn("ignored key " + given.name + ": rope_type proportional does not use it");
+    }
+
+    double portion(const Field& factor) const {
+        const double value = positive_number(factor);
+        if (value > 1) {
+            fail(Code::invalid_data, "%s is %s: must be at most 1", factor.name.c_str(), shown(*factor.value).c_str());
+        }
+        return value;
     }
 
     /// int(head_dim * factor), as transformers computes it.
-    std::uint32_t partial(double factor, const Field& field) const {
-        if (factor > 1) {
-            fail(Code::invalid_data, "%s is %s: must be at most 1", field.name.c_str(), shown(*field.value).c_str());
-        }
-        return std::uint32_t(rotation_.head_dim * factor);
-    }
+    std::uint32_t partial(std::uint32_t head_dim, const Field& factor) const { return std::uint32_t(head_dim * portion(factor)); }
 
     void assume_rotary_dim() {
         rotation_.rotary_dim = std::uint32_t(rotation_.head_dim * model_.partial_rotary_factor);
@@ -318,10 +348,11 @@ class Import {
     }
 
     double rope_theta() {
-        if (by_type_) {  // the top level then speaks of one type only, or to older readers
-            if (const Field own = find({section_.scope()}, {"rope_theta"})) {
-                return positive_number(own);
-            }
+        if (const Field own = by_type_ ? find({section_.scope()}, {"rope_theta"}) : Field()) {
+            warn_unless_of_a_type(own,
+                                  {"rope_theta", "global_rope_theta", "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"},
+                                  "rope_theta");
+            return positive_number(own);
         }
         const bool local = !layer_.is_full() && (model_.layers == LayerRule::local_base || has_local_base());
         const Field field = local ? find(top_, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})
@@ -339,6 +370,22 @@ class Import {
         return ratio ? theta * positive_number(ratio) : theta;
     }
 
+    /// Where each layer type has a section of its own that holds, and the top level speaks of one of them only, or to older
+    /// readers. What it says there and no section does is named.
+    void warn_unless_of_a_type(const Field& own, std::initializer_list<const char*> names, const char* in_section) {
+        for (const char* name : names) {
+            const Field other = find_first(top_, {name});
+            const bool known = std::any_of(type_scopes_.begin(), type_scopes_.end(), [&](const Scope& scope) {
+                const Field field = other ? find_first({scope}, {in_section}) : Field();
+                return field && *field.value == *other.value;
+            });
+            if (other && !known) {
+                warn("ignored key " + other.name + ", which is " + shown(*other.value) + ": " + own.name + " is read, which is " +
+                     shown(*own.value));
+            }
+        }
+    }
+
     void inv_freq() {
         const double base = rope_theta();
         rotation_.base = base;
@@ -347,15 +394,10 @@ class Import {
         if (const Status status = default_inv_freq(base, rotation_.rotary_dim, frequencies.data()); !status) {
             fail(Code::invalid_data, "rope_theta: %s", status.what);
         }
-        apply_scaling(section_, {config_, base, latent_, query_.seq_len}, rotation_);
+        apply_scaling(section_, {config_, base, share_, latent_ && !model_.plain_yarn, query_.seq_len}, rotation_);
         qwen_dynamic_ntk();
         rotation_.sections = position_sections(section_, config_, model_, rotation_.rotary_dim / 2, rotation_.warnings);
-        for (const double frequency : frequencies) {
-            if (!(frequency < 0x1p11)) {
-                fail(Code::invalid_data, "rope_theta %.9g makes a frequency of %g radians per position: must be below 2048", base,
-                     frequency);
-            }
-        }
+        require_usable(rotation_, turning_pairs_, base, "rope_theta");
     }
 
     /// Qwen, the first: NTK-aware scaling by the next power of two, less 1, of how much longer than trained the sequence is.
@@ -363,6 +405,14 @@ class Import {
         const Field field = find(top_, {"use_dynamic_ntk"});
         if (!field || !truth(field)) {
             return;
+        }
+        if (!model_.grows_by_doubling) {
+            warn("ignored key " + field.name + ": only the class of model_type qwen has it");
+            return;
+        }
+        if (rotation_.rope_type != "default") {
+            fail(Code::invalid_data, "%s is true and the rope_type is %s: only one of them can scale", field.name.c_str(),
+                 rotation_.rope_type.c_str());
         }
         if (rotation_.max_position == 0) {
             fail(Code::invalid_data, "seq_length is missing: use_dynamic_ntk needs it");
@@ -381,7 +431,7 @@ class Import {
 
     void max_position() {
         // Qwen, the first, was trained with seq_length and says in max_position_embeddings what scaling reaches.
-        const Field trained = find_first(top_, {"use_dynamic_ntk"});
+        const bool trained = model_.grows_by_doubling && find_first(top_, {"use_dynamic_ntk"});
         const Field field = trained ? find_first(top_, {"seq_length", "max_position_embeddings"})
                                     : find_first(top_, {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len",
                                                         "max_sequence_length", "model_max_length", "max_context_length"});
@@ -397,29 +447,26 @@ class Import {
 
     const json& whole_;
     const ModelQuery& query_;
-    const Scope config_;
+    const LanguageModel model_scope_;
+    const Scope& config_;  // the language model's own object
     const Scopes top_;
     Scopes both_;
     ScalingSection section_;  // of the layers that are asked for
     LayerKind layer_;
-    bool by_type_ = false;  // rope_parameters has one section a layer type
-    bool latent_ = false;   // multi-head latent attention
-    ModelType model_;       // llama's, until the table says otherwise; its name stays null then
+    bool by_type_ = false;             // rope_parameters has one section a layer type
+    Scopes type_scopes_;               // those sections
+    bool latent_ = false;              // multi-head latent attention
+    double share_ = 1;                 // of the head, that turns: of a proportional rotation
+    std::uint32_t turning_pairs_ = 0;  // the others of the window stand still
+    ModelType model_;                  // llama's, until the table says otherwise; its name stays null then
     std::string model_name_ = "llama";
     Rotation rotation_;
 };
 
-void check_query(const ModelQuery& query) {
+/// Text or vision, whose layers are all alike.
+void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(Code::invalid_argument, "tower is '%.*s': must be text or vision", int(query.tower.size()), query.tower.data());
-    }
-    if (query.layer >= 0 && !query.layer_type.empty()) {
-        fail(Code::invalid_argument, "layer is %d and layer_type is '%.*s': only one of them can be asked for", query.layer,
-             int(query.layer_type.size()), query.layer_type.data());
-    }
-    if (query.seq_len > max_positions) {
-        fail(Code::invalid_argument, "seq_len is %llu: must be at most %llu", static_cast<unsigned long long>(query.seq_len),
-             static_cast<unsigned long long>(max_positions));
+        fail(Code::invalid_argument, "tower is '%s': must be text or vision", shown_key(std::string(query.tower)).c_str());
     }
     if (query.tower == "vision" && (query.layer >= 0 || !query.layer_type.empty())) {
         fail(Code::invalid_argument, "tower is 'vision': its layers all have the same RoPE");
@@ -435,6 +482,7 @@ Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& qu
             return {error(Code::invalid_data, "the document is %s: must be an object", shown(config).c_str()), {}};
         }
         check_query(query);
+        check_tower(query);
         if (query.tower == "vision") {
             Rotation rotation = vision_rotation(config);
             rotation.pairing = query.pairing.value_or(rotation.pairing);

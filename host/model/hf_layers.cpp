@@ -18,12 +18,16 @@ constexpr const char* chunked = "chunked_attention";
 constexpr std::uint64_t max_layers = 65536;
 
 /// Kinds of layers that are no softmax attention, and do not rotate.
-constexpr const char* other_kinds[] = {"conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2",
-                                       "mlp",  "recurrent"};
+constexpr const char* other_kinds[] = {"conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
+                                       "moe",  "recurrent"};
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+template <class Names>
+bool contains(const Names& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
+
+/// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
+constexpr const char* rotating_kinds[] = {chunked, "deepseek_sparse_attention", full, "hybrid", "minimax_m3_sparse", sliding};
 
 /// Keys by which older files give every layer its kind, and what the values mean.
 struct ListKey {
@@ -41,6 +45,10 @@ constexpr ListKey list_keys[] = {
 
 /// Keys that list the layers that are attention among others.
 constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
+
+/// Keys that say how full-attention layers repeat.
+constexpr std::initializer_list<const char*> patterns = {"sliding_window_pattern", "_sliding_window_pattern",
+                                                         "global_attn_every_n_layers", "full_attention_interval"};
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
@@ -105,6 +113,7 @@ void Layers::read_types(const ModelType& model) {
         list_ = kinds_of(field, key);
         if (key.name != std::string("block_types")) {  // which repeats
             require_length(field, list_.size());
+            compare_with_pattern(field.name, model.full_layers == FullLayers::first_of_period);
         }
         return;
     }
@@ -120,8 +129,7 @@ void Layers::read_types(const ModelType& model) {
         }
         return;
     }
-    const Field pattern = find_first(
-        scope_, {"sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers", "full_attention_interval"});
+    const Field pattern = find_first(scope_, patterns);
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         for (const char c : pattern.value->get<std::string>()) {
             list_.push_back(c == 'L' ? sliding : full);
@@ -140,6 +148,26 @@ void Layers::read_types(const ModelType& model) {
     }
 }
 
+/// A list holds whatever a pattern beside it says, as in transformers.
+void Layers::compare_with_pattern(const std::string& name, bool full_first) {
+    const Field pattern = find_first(scope_, patterns);
+    if (!pattern) {
+        return;
+    }
+    const bool letters = pattern.value->is_string();
+    const std::string of_letters = letters ? pattern.value->get<std::string>() : std::string();
+    const std::uint64_t period = letters ? of_letters.size() : whole_number(pattern, 1, max_layers);
+    for (std::uint64_t layer = 0; layer < list_.size() && period != 0; ++layer) {
+        const std::uint64_t m = layer % period;
+        const bool is_full = letters ? of_letters[m] != 'L' : m == (full_first ? 0 : period - 1);
+        if (is_full != (list_[layer] == full)) {
+            ignored_.push_back("ignored key " + pattern.name + ", which is " + shown(*pattern.value) + ": " + name +
+                               " is read, which differs at layer " + std::to_string(layer));
+            return;
+        }
+    }
+}
+
 void Layers::read_rotating(const ModelType& model) {
     const Field list = find_first(scope_, {"no_rope_layers"});
     if (list && !(list.value->is_array() && list.value->empty())) {
@@ -148,6 +176,15 @@ void Layers::read_rotating(const ModelType& model) {
             rotating_.push_back(whole_number({list.name + "[]", &entry}, 0, 1) != 0);
         }
         require_length(list, rotating_.size());
+        const Field interval = find_first(scope_, {"no_rope_layer_interval"});
+        const std::uint64_t every = interval ? whole_number(interval, 1, max_layers) : 0;
+        for (std::uint64_t layer = 0; every != 0 && layer < rotating_.size(); ++layer) {
+            if (rotating_[layer] != ((layer + 1) % every != 0)) {
+                ignored_.push_back("ignored key " + interval.name + ", which is " + shown(*interval.value) + ": " + list.name +
+                                   " is read, which differs at layer " + std::to_string(layer));
+                break;
+            }
+        }
     } else if (const Field interval = find_first(scope_, {"no_rope_layer_interval"})) {
         no_rope_interval_ = whole_number(interval, 1, max_layers);
     } else {
@@ -166,7 +203,7 @@ void Layers::read_rotating(const ModelType& model) {
 }
 
 bool Layers::type_rotates(const std::string& type) const {
-    if (std::any_of(std::begin(other_kinds), std::end(other_kinds), [&](const char* kind) { return type == kind; })) {
+    if (contains(other_kinds, type)) {
         return false;
     }
     return !(type == full && (rule_ == LayerRule::none_on_full || without_rope_is_full_));
@@ -232,6 +269,26 @@ LayerKind Layers::of_type(const std::string& type) const {
 
 LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warnings) const {
     const std::vector<std::string> all = types();
+    warnings.insert(warnings.end(), ignored_.begin(), ignored_.end());
+    const LayerKind chosen = chosen_of(all, query, warnings);
+    const bool any = query.layer < 0 && query.layer_type.empty();
+    for (const std::string& type : all) {
+        // A type with parameters of its own is explained by them.
+        if (!contains(rotating_kinds, type) && !contains(other_kinds, type) && !contains(named_, type) &&
+            (any || type == chosen.type)) {
+            warnings.push_back("layer type " + shown_key(type) + " is unknown: assumed to rotate as " + sliding + " does");
+        }
+    }
+    for (const std::string& type : named_) {
+        if (!contains(all, type)) {
+            warnings.push_back("ignored rope_parameters." + shown_key(type) + ": the model has no layers of that type");
+        }
+    }
+    return chosen;
+}
+
+LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+                            std::vector<std::string>& warnings) const {
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count_ != 0 && layer >= count_) {

@@ -33,11 +33,13 @@ class Layers {
 
    private:
     void read_types(const ModelType& model);
+    void compare_with_pattern(const std::string& name, bool full_first);
     void read_rotating(const ModelType& model);
     std::string type_of(std::uint64_t layer) const;
     bool type_rotates(const std::string& type) const;
     bool rotates(std::uint64_t layer) const;
     std::vector<std::string> types() const;
+    LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query, std::vector<std::string>& warnings) const;
     void require_length(const Field& field, std::size_t length) const;
     LayerKind of_layer(std::uint64_t layer) const;
     LayerKind of_type(const std::string& type) const;
@@ -52,6 +54,7 @@ class Layers {
     std::uint64_t full_in_period_ = 0;    // the layer of a period that is full attention
     std::vector<bool> rotating_;          // by layer; empty: by interval
     std::uint64_t no_rope_interval_ = 0;  // 0: none
+    std::vector<std::string> ignored_;    // keys that a list overrules and that say something else
     bool without_rope_is_full_ = false;   // layers without RoPE are the full-attention ones: Llama 4
 };
 

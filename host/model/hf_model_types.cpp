@@ -3,9 +3,9 @@
 // or beside the model's weights.
 #include "model/hf_model_types.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <string_view>
+
+#include "model/sorted_table.hpp"
 
 namespace vkrope {
 namespace {
@@ -16,6 +16,16 @@ constexpr const char* gpt_oss_yarn = R"({"rope_type": "yarn", "factor": 32.0, "b
     "truncate": false, "original_max_position_embeddings": 4096})";
 constexpr const char* apertus_llama3 = R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192})";
+
+constexpr const char* laguna_types = R"({
+    "full_attention": {"rope_type": "default", "rope_theta": 500000.0, "partial_rotary_factor": 0.5},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}})";
+constexpr const char* mellum_types = R"({"full_attention": {"rope_type": "default", "rope_theta": 500000.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})";
+constexpr const char* mistral4_yarn = R"({"rope_type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "beta_fast": 32.0,
+    "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 8192})";
+
+constexpr const char* by_position_embedding_type = "position_embedding_type";
 
 // Sorted by name.
 constexpr ModelType model_types[] = {
@@ -63,7 +73,7 @@ constexpr ModelType model_types[] = {
     {.name = "emu3_text_model", .rope_theta = 1000000, .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "ernie4_5", .pairing = interleaved, .rope_theta = 500000, .head_dim = 128},
     {.name = "ernie4_5_moe", .pairing = interleaved, .rope_theta = 500000, .hidden_size = 2560, .num_attention_heads = 20},
-    {.name = "esm", .hidden_size = 768, .num_attention_heads = 12, .rope_if_asked = true},
+    {.name = "esm", .hidden_size = 768, .num_attention_heads = 12, .rope_asked_by = by_position_embedding_type},
     {.name = "eurobert", .rope_theta = 250000, .hidden_size = 768, .num_attention_heads = 12},
     {.name = "exaone", .hidden_size = 2048, .num_attention_heads = 32},
     {.name = "exaone4", .hidden_size = 4096, .num_attention_heads = 32, .layers = LayerRule::none_on_full_of_sliding, .period = 4},
@@ -96,7 +106,7 @@ constexpr ModelType model_types[] = {
     {.name = "gptj", .pairing = interleaved, .rotary_dim = 64, .hidden_size = 4096, .num_attention_heads = 16},
     {.name = "granite", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "granitemoe", .hidden_size = 4096, .num_attention_heads = 32},
-    {.name = "granitemoehybrid", .hidden_size = 4096, .num_attention_heads = 32, .rope_if_asked = true},
+    {.name = "granitemoehybrid", .hidden_size = 4096, .num_attention_heads = 32, .rope_asked_by = by_position_embedding_type},
     {.name = "granitemoeshared", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "helium", .pairing = interleaved, .rope_theta = 100000, .head_dim = 128},
     {.name = "hf_olmo", .hidden_size = 768, .num_attention_heads = 12},
@@ -104,9 +114,12 @@ constexpr ModelType model_types[] = {
     {.name = "hunyuan_v1_dense", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "hunyuan_v1_moe", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "hunyuan_vl"},
+    {.name = "hy_v3", .rope_theta = 11158840, .head_dim = 128},
+    {.name = "hyperclovax", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "internlm", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "internlm2", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "internlm3", .hidden_size = 4096, .num_attention_heads = 32},
+    {.name = "jais2", .rope_theta = 500000, .hidden_size = 3328, .num_attention_heads = 26},
     {.name = "jetmoe", .head_dim = 128},
     {.name = "kimi_k2",
      .pairing = interleaved,
@@ -115,6 +128,7 @@ constexpr ModelType model_types[] = {
      .num_attention_heads = 64,
      .qk_nope_head_dim = 128,
      .qk_rope_head_dim = 64},
+    {.name = "laguna", .head_dim = 128, .scaling = laguna_types},
     {.name = "lfm2", .rope_theta = 1000000, .hidden_size = 2560, .num_attention_heads = 32},
     {.name = "lfm2_moe", .rope_theta = 1000000, .hidden_size = 2048, .num_attention_heads = 32},
     {.name = "llama", .hidden_size = 4096, .num_attention_heads = 32},
@@ -125,6 +139,7 @@ constexpr ModelType model_types[] = {
      .no_rope_layer_interval = 4,
      .full_without_rope = true},
     {.name = "longcat_flash", .pairing = interleaved, .rope_theta = 10000000, .qk_nope_head_dim = 128, .qk_rope_head_dim = 64},
+    {.name = "mellum", .head_dim = 128, .scaling = mellum_types},
     {.name = "mimi", .hidden_size = 512, .num_attention_heads = 8},
     {.name = "mimo", .rope_theta = 640000},
     {.name = "mimo_v2_flash", .rope_theta = 0, .layers = LayerRule::local_base},
@@ -134,10 +149,18 @@ constexpr ModelType model_types[] = {
     {.name = "minimax", .rope_theta = 1000000, .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "minimax_m1", .rope_theta = 10000000},
     {.name = "minimax_m2", .rope_theta = 5000000},
+    {.name = "minimax_m3_vl_text", .rope_theta = 0, .rotary_dim = 64, .head_dim = 128},
     {.name = "minimax_text_01", .rope_theta = 10000000},
     {.name = "ministral", .head_dim = 128},
     {.name = "ministral3", .rope_theta = 1000000, .head_dim = 128},
     {.name = "mistral", .hidden_size = 4096, .num_attention_heads = 32},
+    {.name = "mistral4",
+     .pairing = interleaved,
+     .qk_nope_head_dim = 64,
+     .qk_rope_head_dim = 64,
+     .kv_lora_rank = 256,
+     .scaling = mistral4_yarn,
+     .plain_yarn = true},
     {.name = "mixtral", .rope_theta = 1000000, .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "mllama_text_model", .rope_theta = 500000, .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "modernbert",
@@ -163,6 +186,7 @@ constexpr ModelType model_types[] = {
     {.name = "olmo", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "olmo2", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "olmo3", .hidden_size = 4096, .num_attention_heads = 32, .layers = LayerRule::scaled_on_full, .period = 4},
+    {.name = "olmo_hybrid", .hidden_size = 3840, .num_attention_heads = 30, .period = 4, .rope_asked_by = "rope_theta"},
     {.name = "olmoe", .hidden_size = 2048, .num_attention_heads = 16},
     {.name = "openelm", .head_dim = 128},
     {.name = "orion", .hidden_size = 4096, .num_attention_heads = 32},
@@ -173,7 +197,7 @@ constexpr ModelType model_types[] = {
     {.name = "phi3small", .rope_theta = 1000000, .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "phi4_multimodal", .hidden_size = 3072, .num_attention_heads = 32},
     {.name = "phimoe", .rope_theta = 1000000, .hidden_size = 4096, .num_attention_heads = 32},
-    {.name = "qwen", .hidden_size = 4096, .num_attention_heads = 32},
+    {.name = "qwen", .hidden_size = 4096, .num_attention_heads = 32, .grows_by_doubling = true},
     {.name = "qwen2", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "qwen2_5_vl", .rope_theta = 1000000, .hidden_size = 8192, .num_attention_heads = 64},
     {.name = "qwen2_moe", .hidden_size = 2048, .num_attention_heads = 16},
@@ -189,12 +213,14 @@ constexpr ModelType model_types[] = {
     {.name = "roformer", .pairing = interleaved, .hidden_size = 768, .num_attention_heads = 12},
     {.name = "seed_oss", .rope_theta = 0, .head_dim = 128},
     {.name = "smollm3", .rope_theta = 2000000, .hidden_size = 2048, .num_attention_heads = 16, .no_rope_layer_interval = 4},
+    {.name = "solar_open", .rope_theta = 1000000, .head_dim = 128},
     {.name = "stablelm", .partial_rotary_factor = 0.25, .hidden_size = 2560, .num_attention_heads = 32},
     {.name = "starcoder2", .hidden_size = 3072, .num_attention_heads = 24},
     {.name = "telechat"},
     {.name = "vaultgemma", .head_dim = 256, .period = 2},
-    {.name = "xlm-roberta-flash", .hidden_size = 1024, .num_attention_heads = 16, .rope_if_asked = true},
+    {.name = "xlm-roberta-flash", .hidden_size = 1024, .num_attention_heads = 16, .rope_asked_by = by_position_embedding_type},
     {.name = "xverse", .hidden_size = 4096, .num_attention_heads = 32},
+    {.name = "youtu", .pairing = interleaved, .rope_theta = 0, .qk_nope_head_dim = 128, .qk_rope_head_dim = 64},
 };
 
 /// A model_type whose RoPE is that of another, or of the language model inside it.
@@ -215,23 +241,34 @@ constexpr Alias aliases[] = {
     {"deepseek_v32", "deepseek_v3"},
     {"deepseek_vl_v2", "deepseek_v2"},
     {"emu3", "emu3_text_model"},
+    {"exaone4_5", "exaone4"},
+    {"exaone4_5_text", "exaone4"},
     {"fuyu", "persimmon"},
     {"gemma3", "gemma3_text"},
     {"gemma3n", "gemma3n_text"},
     {"gemma4", "gemma4_text"},
+    {"gemma4_unified", "gemma4_text"},
+    {"gemma4_unified_text", "gemma4_text"},
+    {"glm46v", "glm4v"},
     {"glm4v_moe_text", "glm4v_moe"},
     {"glm4v_text", "glm4v"},
+    {"glm_ocr", "glm4v"},
+    {"glm_ocr_text", "glm4v"},
     {"got_ocr2", "qwen2"},
+    {"hunyuan_vl_text", "hunyuan_vl"},
     {"idefics2", "mistral"},
     {"idefics3", "llama"},
     {"internvl", "qwen2"},
+    {"kimi_k25", "kimi_k2"},
     {"kimi_vl", "deepseek_v3"},
+    {"lfm2_vl", "lfm2"},
     {"llada", "llama"},
     {"llama4", "llama4_text"},
     {"llava", "llama"},
     {"llava_next", "llama"},
     {"llava_next_video", "llama"},
     {"llava_onevision", "qwen2"},
+    {"minimax_m3_vl", "minimax_m3_vl_text"},
     {"mistral3", "mistral"},
     {"mllama", "mllama_text_model"},
     {"paligemma", "gemma"},
@@ -273,6 +310,7 @@ constexpr Unsupported unsupported[] = {
     {"bert", no_rope},
     {"bloom", no_rope},
     {"clip", no_rope},
+    {"cohere2_moe", "its first dense layers turn whatever their type, which no layer type says"},
     {"deberta-v2", no_rope},
     {"distilbert", no_rope},
     {"electra", no_rope},
@@ -303,30 +341,10 @@ constexpr Unsupported unsupported[] = {
     {"whisper", no_rope},
     {"xlm-roberta", no_rope},
     {"zamba", no_rope},
+    {"zamba2", "its heads are twice as wide as its keys say"},
 };
 
-template <class Row>
-constexpr bool before(const Row& row, std::string_view name) {
-    return std::string_view(row.name) < name;
-}
-
-template <class Row, std::size_t count>
-constexpr bool sorted(const Row (&rows)[count]) {
-    for (std::size_t i = 1; i < count; ++i) {
-        if (!before(rows[i - 1], rows[i].name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static_assert(sorted(model_types) && sorted(aliases) && sorted(unsupported), "the tables are searched by bisection");
-
-template <class Row, std::size_t count>
-const Row* find_row(const Row (&rows)[count], std::string_view name) {
-    const Row* row = std::lower_bound(std::begin(rows), std::end(rows), name, before<Row>);
-    return row != std::end(rows) && row->name == name ? row : nullptr;
-}
 
 }  // namespace
 

@@ -48,7 +48,9 @@ struct ModelType {
     FullLayers full_layers = FullLayers::last_of_period;
     std::uint32_t no_rope_layer_interval = 0;  ///< every so many-th layer has no RoPE; 0: none
     bool full_without_rope = false;            ///< those layers are the full-attention ones, the others chunked: Llama 4
-    bool rope_if_asked = false;                ///< without RoPE unless position_embedding_type asks for it
+    bool grows_by_doubling = false;            ///< use_dynamic_ntk is a key of its class
+    const char* rope_asked_by = nullptr;       ///< without RoPE unless this key is there
+    bool plain_yarn = false;                   ///< latent attention whose YaRN is not DeepSeek's: nothing of it in the softmax
 };
 
 /// The row of a model_type, under any of its names; null for one that the table does not have.

@@ -2,6 +2,7 @@
 #include "model/hf_scaling.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -132,7 +133,7 @@ class Parameters {
                 check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
             }
         } else if (type == "yarn") {
-            input_.latent ? deepseek_yarn() : yarn();
+            input_.deepseek_yarn ? deepseek_yarn() : yarn();
         } else if (type == "longrope") {
             longrope();
         } else if (type == "llama3") {
@@ -150,12 +151,13 @@ class Parameters {
         }
     }
 
+    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
+
     void warn_of_unused() {
         const ScalingType& type = *known(rotation_.rope_type);
         for (const auto& [key, value] : section_.object.items()) {
             if (!value.is_null() && !contains(common_fields, key) && !contains(type.fields, key)) {
-                rotation_.warnings.push_back("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " + type.name +
-                                             " does not use it");
+                warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " + type.name + " does not use it");
             }
         }
     }
@@ -195,37 +197,67 @@ class Parameters {
             return positive_number(field);
         }
         const double assumed = max_position();
-        rotation_.warnings.push_back("original_max_position_embeddings is missing: " + std::to_string(rotation_.max_position) +
-                                     " assumed, which is max_position_embeddings");
+        warn("original_max_position_embeddings is missing: " + std::to_string(rotation_.max_position) +
+             " assumed, which is max_position_embeddings");
         return assumed;
     }
 
     /// As stated, or else how much the trained length was extended.
     double factor_beyond(double original) {
         const Field field = find(own_, {"factor"});
-        if (!field && !find(everywhere_, {"original_max_position_embeddings"})) {
+        const Field length = find(everywhere_, {"original_max_position_embeddings"});
+        if (!field && !length) {
             required(own_, "factor");
         }
-        return field ? positive_number(field) : max_position() / original;
+        if (!field) {
+            return max_position() / original;
+        }
+        const double factor = positive_number(field);
+        if (length && rotation_.max_position != 0 && std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
+            warn(field.name + " is " + shown(*field.value) + " but max_position_embeddings, " +
+                 std::to_string(rotation_.max_position) + ", is " + shown_number(double(rotation_.max_position) / original) +
+                 " times original_max_position_embeddings: the factor is taken");
+        }
+        return factor;
     }
 
     void dynamic() {
         if (const Field alpha = find(own_, {"alpha"})) {  // HunYuan: the same for every length
-            check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
+            fixed_ntk(alpha);
             return;
         }
         const Field original = find(own_, {"original_max_position_embeddings"});
         warn_without_length("dynamic scaling depends on the length, which is unknown: no longer than trained assumed");
         const DynamicNtkScaling scaling = {number("factor"), original ? positive_number(original) : max_position()};
+        if (original && rotation_.max_position != 0 && scaling.max_position_embeddings != double(rotation_.max_position)) {
+            warn(original.name + " is " + shown(*original.value) + " and max_position_embeddings is " +
+                 std::to_string(rotation_.max_position) +
+                 ": the former is taken for the trained length, as transformers documents it; its code takes the latter");
+        }
         check(scale_dynamic_ntk(rotation_.inv_freq, scaling, input_.seq_len));
         rotation_.longest_seq_len = std::max(input_.seq_len, length(scaling.max_position_embeddings));
+    }
+
+    /// What dynamic scaling would need beside alpha may stand there, as in HunYuan's files, as long as it asks for nothing else.
+    void fixed_ntk(const Field& alpha) {
+        if (const Field factor = find(own_, {"factor"})) {
+            if (positive_number(factor) != 1) {
+                fail(Code::invalid_data, "%s is %s and %s is %s: which of them scales is unknown", alpha.name.c_str(),
+                     shown(*alpha.value).c_str(), factor.name.c_str(), shown(*factor.value).c_str());
+            }
+            warn("ignored key " + factor.name + ": alpha is what scales");
+        }
+        if (const Field original = find(own_, {"original_max_position_embeddings"})) {
+            warn("ignored key " + original.name + ": alpha scales the same for every length");
+        }
+        check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
     }
 
     static std::uint64_t length(double number) { return static_cast<std::uint64_t>(std::min(number, 0x1p53)); }
 
     void warn_without_length(const char* warning) {
         if (input_.seq_len == 0) {
-            rotation_.warnings.push_back(warning);
+            warn(warning);
         }
     }
 
@@ -238,6 +270,11 @@ class Parameters {
         scaling.attention_factor = number("attention_factor", 0);
         scaling.mscale = magnitude("mscale", 0);
         scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
+        if (scaling.attention_factor != 0) {
+            warn_of_mscale("attention_factor is given, and taken");
+        } else if ((scaling.mscale != 0) != (scaling.mscale_all_dim != 0)) {
+            warn_of_mscale("mscale and mscale_all_dim count only together, as in transformers; the attention factor is YaRN's");
+        }
         if (const Field truncate = find(own_, {"truncate"})) {
             scaling.truncate = truth(truncate);
         }
@@ -255,8 +292,32 @@ class Parameters {
         if (const Field truncate = find(own_, {"truncate"}); truncate && !truth(truncate)) {
             fail(Code::not_supported, "%s is false: DeepSeek's YaRN truncates", truncate.name.c_str());
         }
+        const bool mscale = is_number("mscale"), all_dim = is_number("mscale_all_dim");
+        if (mscale != all_dim) {
+            warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") + " is missing: " + (mscale ? "0" : "1") +
+                 " assumed, the default of DeepSeek's code; in transformers the two count for the attention factor only together");
+        }
         check(scale_deepseek_yarn(rotation_.inv_freq, input_.base, scaling, rotation_.attention_factor, rotation_.softmax_scale));
-        rotation_.attention_factor = number("attention_factor", rotation_.attention_factor);
+        if (const Field given = find(own_, {"attention_factor"})) {
+            rotation_.attention_factor = positive_number(given);
+            if (mscale || all_dim) {
+                warn(given.name + " is " + shown(*given.value) +
+                     ": taken for cos and sin; mscale and mscale_all_dim for the softmax alone");
+            }
+        }
+    }
+
+    /// 0 is how a file says that it does without.
+    bool is_number(const char* name) const { return magnitude(name, 0) != 0; }
+
+    /// The magnitudes that are there and do not count, and why.
+    void warn_of_mscale(const char* because) {
+        for (const char* name : {"mscale", "mscale_all_dim"}) {
+            if (is_number(name)) {
+                const Field field = find(own_, {name});
+                warn("ignored key " + field.name + ", which is " + shown(*field.value) + ": " + because);
+            }
+        }
     }
 
     std::vector<double> divisors(const char* name) const {
@@ -286,6 +347,11 @@ class Parameters {
         scaling.attention_factor = number("attention_factor", 0);
         scaling.short_mscale = number("short_mscale", 0);
         scaling.long_mscale = number("long_mscale", 0);
+        if (const Field given = find(own_, {"attention_factor"});
+            given && (scaling.short_mscale != 0 || scaling.long_mscale != 0)) {
+            warn("ignored key " + given.name + ", which is " + shown(*given.value) +
+                 ": short_mscale and long_mscale are taken for their lists");
+        }
         // An attention factor that is given needs no factor.
         const bool needed = scaling.attention_factor == 0 && (scaling.short_mscale == 0 || scaling.long_mscale == 0);
         scaling.factor = needed || find(own_, {"factor"}) ? factor_beyond(scaling.original_max_position_embeddings) : 1;
@@ -298,9 +364,7 @@ class Parameters {
     void proportional() {
         ProportionalScaling scaling;
         scaling.factor = number("factor", scaling.factor);
-        if (const Field part = find(everywhere_, {"partial_rotary_factor"})) {
-            scaling.partial_rotary_factor = positive_number(part);
-        }
+        scaling.partial_rotary_factor = input_.partial_rotary_factor;
         check(proportional_inv_freq(input_.base, rotation_.head_dim, scaling, rotation_.inv_freq.data()));
     }
 
@@ -310,20 +374,17 @@ class Parameters {
     const Scopes own_, everywhere_;
 };
 
-Sections sections_of(const Field& field) {
-    if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(Code::invalid_data, "%s is %s of %llu: must be a list of 2 to %u numbers", field.name.c_str(),
-             shown(*field.value).c_str(), ull{field.value->size()}, max_axes);
-    }
-    Sections sections;
-    for (const json& entry : *field.value) {
-        const std::string name = field.name + "[" + std::to_string(sections.axes) + "]";
-        sections.pairs[sections.axes++] = std::uint32_t(whole_number({name, &entry}, 0, 65534));
-    }
-    return sections;
-}
-
 }  // namespace
+
+ScalingSection ScalingSection::without_scaling() const {
+    ScalingSection rest = {name, json::object()};
+    for (const auto& [key, value] : object.items()) {
+        if (contains(common_fields, key) && key != "rope_type" && key != "type") {
+            rest.object[key] = value;
+        }
+    }
+    return rest;
+}
 
 std::vector<std::string> ScalingSections::types() const {
     std::vector<std::string> names;
@@ -363,6 +424,11 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, st
     return scaling.empty() ? ScalingSections() : divided(config.prefix + "rope_scaling", scaling);
 }
 
+Field partial_rotary_factor(const Scopes& scopes) {
+    return find(scopes,
+                {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction", "rotary_percent", "rope_percent"});
+}
+
 std::string scaling_type(const ScalingSection& section) {
     std::string type;
     Field found;
@@ -398,46 +464,6 @@ std::string scaling_type(const ScalingSection& section) {
 
 void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation) {
     Parameters(section, input, rotation).apply();
-}
-
-Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
-                           std::vector<std::string>& warnings) {
-    const Scopes scopes = {section.scope(), config};
-    const Field field = find(scopes, {"mrope_section", "xdrope_section"});
-    const bool by_class = model.mrope_section[0] != 0;
-    Sections sections;
-    if (field && !(field.value->is_array() && field.value->empty())) {
-        sections = sections_of(field);
-    } else if (by_class) {
-        sections.axes = 3;
-        std::copy(std::begin(model.mrope_section), std::end(model.mrope_section), sections.pairs);
-        warnings.push_back("mrope_section is missing: " + std::to_string(sections.pairs[0]) + ", " +
-                           std::to_string(sections.pairs[1]) + ", " + std::to_string(sections.pairs[2]) +
-                           " assumed, the default of " + model.name);
-    } else {
-        const Field alone = find(scopes, {"mrope_interleaved"});
-        const Field type = find_first({section.scope()}, {"rope_type", "type"});
-        if ((alone && truth(alone)) || (type && (*type.value == "mrope" || *type.value == "xdrope"))) {
-            fail(Code::invalid_data, "mrope_section is missing: %s needs it", alone ? alone.name.c_str() : type.name.c_str());
-        }
-        return sections;
-    }
-    std::uint64_t sum = 0;
-    for (const std::uint32_t width : sections.pairs) {
-        sum += width;
-    }
-    if (sum != pairs) {
-        fail(Code::invalid_data, "%s adds up to %llu: must be rotary_dim / 2 = %u", field ? field.name.c_str() : "mrope_section",
-             ull{sum}, pairs);
-    }
-    const Field order = find(scopes, {"mrope_interleaved"});
-    if (order ? truth(order) : model.mrope_interleaved) {
-        if (sections.axes != 3) {
-            fail(Code::invalid_data, "%s has %u elements: interleaved sections have 3", field.name.c_str(), sections.axes);
-        }
-        sections.order = SectionOrder::interleaved;
-    }
-    return sections;
 }
 
 }  // namespace vkrope

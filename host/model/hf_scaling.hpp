@@ -19,6 +19,7 @@ struct ScalingSection {
     nlohmann::json object = nlohmann::json::object();
 
     Scope scope() const { return {&object, name + "."}; }
+    ScalingSection without_scaling() const;  ///< what it says of the rest: base, width, sections
 };
 
 struct ScalingSections {
@@ -37,20 +38,20 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, st
 /// not_supported.
 std::string scaling_type(const ScalingSection& section);
 
+/// The share of the head that turns, under any of its names.
+Field partial_rotary_factor(const Scopes& scopes);
+
 /// What a scaling needs to know beside its own parameters.
 struct ScalingInput {
-    Scope config;         ///< the language model's own object
-    double base = 0;      ///< that the frequencies were made of
-    bool latent = false;  ///< multi-head latent attention, whose YaRN is DeepSeek's
+    Scope config;     ///< the language model's own object
+    double base = 0;  ///< that the frequencies were made of
+    double partial_rotary_factor = 1;
+    bool deepseek_yarn = false;  ///< latent attention, a part of whose YaRN is in the softmax
     std::uint64_t seq_len = 0;
 };
 
 /// Applies the scaling rotation.rope_type to frequencies without any; sets the attention factor and the softmax scale. Adds to the
 /// warnings what the section holds and the type does not use, and what was assumed.
 void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation);
-
-/// Which axis turns which pair: mrope_section, xdrope_section, or the default of the model's class.
-Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
-                           std::vector<std::string>& warnings);
 
 }  // namespace vkrope

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,10 +14,7 @@ namespace vkrope {
 /// rotates_by_class  the model's class has RoPE whatever its configuration says of position embeddings
 void refuse_unsupported_keys(const Scope& config, bool rotates_by_class);
 
-/// Keys that look like RoPE, or like another configuration, and that are not read; for the warnings.
-///
-/// whole   the document
-/// config  the language model's own object, which may be the document
-std::vector<std::string> ignored_keys(const nlohmann::json& whole, const Scope& config);
+/// Keys of the language model's own object that look like RoPE and are not read; for the warnings.
+std::vector<std::string> ignored_keys(const Scope& config);
 
 }  // namespace vkrope

@@ -9,6 +9,7 @@
 #include "model/config_field.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
@@ -151,6 +152,7 @@ Rotation vision_rotation(const json& config) {
             rotation.inv_freq.push_back(std::pow(base, -exponent / rotation.head_dim));
         }
     }
+    require_usable(rotation, rotation.inv_freq.size(), base, "vision_config.rope_theta");
     rotation.sections.axes = 2;
     rotation.sections.pairs[0] = rotation.sections.pairs[1] = quarter;
     rotation.warnings.push_back(std::string("positions of the vision tower: ") + tower->axes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/json_document.hpp"
 
+#include <cstdio>
 #include <set>
 #include <string>
 #include <vector>
@@ -93,6 +94,10 @@ json parse_json(std::string_view text) {
     return json::parse(text);
 }
 
+bool is_set(const json& value) {
+    return !(value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty()));
+}
+
 std::string shown(const json& value) {
     if (value.is_structured()) {
         return value.is_object() ? "an object" : "an array";
@@ -106,6 +111,12 @@ std::string shown(const json& value) {
 
 std::string shown_key(const std::string& key) {
     return printable(key.size() > longest_shown ? key.substr(0, longest_shown) + "..." : key);
+}
+
+std::string shown_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    return text;
 }
 
 }  // namespace vkrope

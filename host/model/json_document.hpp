@@ -13,9 +13,14 @@ inline constexpr std::size_t max_json_depth = 64;
 /// Throws ImportError (invalid_data).
 nlohmann::json parse_json(std::string_view text);
 
+/// null, false, 0 and what is empty are how a configuration says that it does without.
+bool is_set(const nlohmann::json& value);
+
 /// A value, and a key, as messages show them: printable ASCII, shortened, so that a hostile file cannot write to the reader's
 /// terminal.
 std::string shown(const nlohmann::json& value);
 std::string shown_key(const std::string& key);
+/// A number that no file has word for word.
+std::string shown_number(double value);
 
 }  // namespace vkrope

@@ -35,7 +35,9 @@ void check_refused(const GgufBuilder& file, Code code, const std::string& text, 
 }  // namespace
 
 TEST_CASE("GGUF: files of another kind are named") {
-    check_refused(std::string(), Code::invalid_data, "does not begin with GGUF");
+    check_refused(std::string(), Code::invalid_data, "does not begin with GGUF, the bytes 47 47 55 46, but with \"\", nothing");
+    check_refused(std::string("PK\3\4zip"), Code::invalid_data, "but with \"PK??\", 50 4b 03 04");
+    check_refused(std::string("ve"), Code::invalid_data, "but with \"ve\", 76 65: it is no GGUF file");
     check_refused(std::string("{\"model_type\": \"llama\"}"), Code::invalid_data, "does not begin with GGUF");
     GgufBuilder file = plain();
     file.version = 1;
@@ -50,6 +52,9 @@ TEST_CASE("GGUF: files of another kind are named") {
     }
     check_refused(plain().value_of("split.count", 2, GgufBuilder::little(3, 2)), Code::not_supported, "split.count is 3");
     check_refused(plain().text_of("split.count", "3"), Code::invalid_data, "split.count is \"3\" (string)");
+    const auto part = [](int bytes) { return plain().value_of("split.no", 2, GgufBuilder::little(std::uint64_t(bytes), 2)); };
+    check_refused(part(2), Code::not_supported, "split.no is 2 and split.count is missing");
+    check_refused(part(2).value_of("split.count", 2, GgufBuilder::little(0, 2)), Code::not_supported, "and split.count is 0");
     const GgufBuilder whole = plain().value_of("split.count", 2, GgufBuilder::little(1, 2));
     CHECK(from_gguf(whole.file().data(), whole.file().size()));
 }
@@ -130,7 +135,14 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     bad(plain("qwen2vl"), "qwen2vl.rope.dimension_sections is missing");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, 24}), "has 2 elements: must have 3 or 4");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, -1, 24, 0}), "qwen2vl.rope.dimension_sections[1] is -1");
-    bad(plain("qwen2vl").i32_list("rope.dimension_sections", {0, 0, 0, 0}), "has no pair");
+    bad(plain("qwen2vl").i32_list("rope.dimension_sections", {0, 0, 0, 0}), "adds up to 0");
+    // Channels instead of pairs, one too many, and those of GLM-4V in a head of which all turns.
+    for (const std::vector<std::int32_t>& widths : {std::vector<std::int32_t>{32, 48, 48, 0}, {16, 24, 25, 0}, {8, 12, 12}}) {
+        bad(plain("qwen2vl").i32_list("rope.dimension_sections", widths), "must be half the channels that turn, 64");
+    }
+    bad(plain("glm4").i32_list("rope.dimension_sections", {8, 12, 12, 0}),
+        "adds up to 32: must be half the channels that turn, 64");
+    bad(plain("qwen3vl").i32_list("rope.dimension_sections", {24, 20, 16, 0}), "adds up to 60");
     bad(plain("qwen2vl").text("rope.dimension_sections", "16"), "qwen2vl.rope.dimension_sections is \"16\" (string)");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {}), "qwen2vl.rope.dimension_sections is of 0 elements (array)");
 

@@ -143,8 +143,15 @@ TEST_CASE("GGUF: linear scaling, under either key") {
         CHECK(rotation.warnings.empty());
     }
     // Without a type, without a factor, and with a factor of none.
-    CHECK(rotation_of(plain().text("rope.scaling.type", "linear")).inv_freq == frequencies(500000, 128));
+    for (const char* type : {"linear", "yarn"}) {
+        const Rotation rotation =
+            rotation_of(plain().text("rope.scaling.type", type).u32("rope.scaling.original_context_length", 8192));
+        check_close(rotation.inv_freq, frequencies(500000, 128));
+        CHECK(rotation.attention_factor == 1);
+        CHECK(warns(rotation, "llama.rope.scaling.factor is missing: 1 assumed, as llama.cpp does"));
+    }
     CHECK(rotation_of(plain().f32("rope.scaling.factor", 0)).inv_freq == frequencies(500000, 128));
+    CHECK(warns(rotation_of(plain().f32("rope.scaling.factor", 0)), "llama.rope.scaling.factor is 0: 1 assumed"));
     const Rotation none = rotation_of(plain().text("rope.scaling.type", "none").f32("rope.scaling.factor", 4));
     CHECK(none.inv_freq == frequencies(500000, 128));
     CHECK(none.rope_type == "default");
@@ -304,6 +311,41 @@ TEST_CASE("GGUF: LongRoPE's lists by length, in a part of the head") {
     CHECK(warns(rotation_of(file, {.seq_len = 131073}), "seq_len is 131073: the model was made for 131072"));
 }
 
+TEST_CASE("GGUF: Llama 3's divisors come before LongRoPE's") {
+    GgufBuilder file = plain();
+    file.tensor("rope_freqs.weight", std::vector<float>(64, 2)).tensor("rope_factors_long.weight", std::vector<float>(64, 8));
+    file.tensor("rope_factors_short.weight", std::vector<float>(64, 4));
+    const Rotation rotation = rotation_of(file);
+    CHECK(rotation.rope_type == "rope_freqs");
+    CHECK(rotation.inv_freq[0] == 0.5);
+    CHECK(warns(rotation, "ignored tensor rope_factors_short.weight: there is rope_freqs.weight"));
+    CHECK(warns(rotation, "ignored tensor rope_factors_long.weight"));
+    CHECK(rotation.warnings.size() == 2);
+}
+
+TEST_CASE("GGUF: a whole file that was a part") {
+    const auto split = [](GgufBuilder file, const char* key) { return file.value_of(key, 2, GgufBuilder::little(0, 2)); };
+    CHECK(
+        warns(rotation_of(split(plain(), "split.no")), "split.count is missing beside split.no, which is 0: a whole file assumed"));
+    CHECK(rotation_of(split(split(plain(), "split.no"), "split.count")).warnings.empty());  // merged
+}
+
+TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
+    // float32 holds 1e38 at most, and float64 may stand there too.
+    const auto factor = [](double value) {
+        GgufBuilder file = plain();
+        return file.value_of("llama.rope.scaling.factor", 12, GgufBuilder::little(std::bit_cast<std::uint64_t>(value), 8));
+    };
+    CHECK(rotation_of(factor(1e300)).inv_freq[0] == 1e-300);
+    for (const double value : {1e304, 1e308}) {
+        const Result<Rotation> result = read(factor(value));
+        CHECK(result.status.code == Code::invalid_data);
+        CHECK(std::string(result.status.what).find("rope.freq_base 500000 and the scaling linear make inv_freq[") == 0);
+    }
+    const Result<Rotation> result = read(plain().f32("rope.scaling.attn_factor", 1e30f));
+    CHECK(std::string(result.status.what).find("makes the attention factor 1e+30: must be 2^-64 to 2^64") != std::string::npos);
+}
+
 TEST_CASE("GGUF: HunYuan's alpha") {
     std::vector<double> expected = frequencies(500000, 128);
     REQUIRE(scale_ntk(expected, 1000));
@@ -426,7 +468,17 @@ TEST_CASE("GGUF: sections") {
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());
 
-    CHECK(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {8, 12, 12, 0})).pairing == Pairing::half_split);
+    // GLM-4.1V: half of 128 channels turn, which are 32 pairs.
+    GgufBuilder glm("glm4");
+    glm.u32("block_count", 40).u32("attention.key_length", 128).u32("rope.dimension_count", 64).f32("rope.freq_base", 10000);
+    rotation = rotation_of(glm.i32_list("rope.dimension_sections", {8, 12, 12, 0}));
+    CHECK(rotation.pairing == Pairing::half_split);
+    CHECK(rotation.rotary_dim == 64);
+    CHECK(rotation.sections.axes == 3);
+    CHECK(rotation.warnings.empty());
+    CHECK(warns(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {64, 0, 0, 0})),
+                "ignored key glm4.rope.dimension_sections: one of the first two is 0"));
+    CHECK(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {0, 0, 0, 0})).warnings.empty());
     CHECK(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {0, 0, 0, 0})).sections.axes == 0);
     CHECK(rotation_of(plain("glm4")).sections.axes == 0);
     CHECK(warns(rotation_of(plain().i32_list("rope.dimension_sections", {8, 12, 12, 0})),

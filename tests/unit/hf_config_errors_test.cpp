@@ -72,11 +72,14 @@ TEST_CASE("models without RoPE are named") {
         {R"({"model_type": "brand_new", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
         {R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40})", "hidden_size is 5120"},
         {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})", "text_config.model_type is \"opt\""},
+        {R"({"model_type": "olmo_hybrid", "rope_parameters": null})", "rope_theta is missing: without it model_type olmo_hybrid"},
+        {llama_with(R"("rope_theta": 1e4, "layer_rope_theta": [10000, 0])"), "layer_rope_theta is an array: a base of its own"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::not_supported);
     }
-    for (const char* type : {"bert", "bloom", "ernie4_5_vl_moe", "gpt2", "jamba", "mamba", "mpt", "nemotron_h", "opt", "whisper"}) {
+    for (const char* type : {"bert", "bloom", "cohere2_moe", "ernie4_5_vl_moe", "gpt2", "jamba", "mamba", "mpt", "nemotron_h",
+                             "opt", "whisper", "zamba2"}) {
         const std::string text = std::string("model_type is \"") + type + "\"";
         check_refused({of_type(type), text.c_str()}, Code::not_supported);
     }

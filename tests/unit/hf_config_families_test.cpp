@@ -164,6 +164,24 @@ TEST_CASE("families whose layers are all alike and unscaled") {
         {R"("model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "hidden_size": 896, "num_attention_heads": 14,
             "rope_theta": 1e6})",
          64, 64, half, 1e6},
+        {R"("model_type": "solar_open", "head_dim": 128, "rope_theta": 1000000, "partial_rotary_factor": 1.0)", 128, 128, half,
+         1e6},
+        {R"("model_type": "hy_v3", "rope_parameters": {"rope_type": "default"})", 128, 128, half, 11158840, 2},
+        {R"("model_type": "hyperclovax", "hidden_size": 6144, "num_attention_heads": 48, "rope_theta": 1e8)", 128, 128, half, 1e8},
+        {R"("model_type": "jais2", "hidden_size": 3328, "num_attention_heads": 26)", 128, 128, half, 5e5, 1},
+        {R"("model_type": "youtu", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 1600000)",
+         64, 64, interleaved, 1.6e6},
+        {R"("model_type": "minimax_m3_vl", "text_config": {"model_type": "minimax_m3_vl_text", "head_dim": 128, "rotary_dim": 64,
+            "rope_theta": 5000000, "layer_types": ["full_attention", "minimax_m3_sparse"]})",
+         128, 64, half, 5e6},
+        {R"("model_type": "falcon_h1", "head_dim": 128, "rope_theta": 1e11, "layers_block_type": ["hybrid", "hybrid"])", 128, 128,
+         half, 1e11},
+        {R"("model_type": "lfm2_vl", "text_config": {"model_type": "lfm2", "hidden_size": 2048, "num_attention_heads": 32,
+            "rope_theta": 1e6, "layer_types": ["conv", "full_attention"]})",
+         64, 64, half, 1e6, 1},
+        {R"("model_type": "deepseek_v32", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "head_dim": 64, "kv_lora_rank": 512,
+            "rope_parameters": {"rope_theta": 10000.0}, "layer_types": ["deepseek_sparse_attention"])",
+         64, 64, interleaved, 1e4},
         {R"("model_type": "deepseek_vl_v2", "language_config": {"model_type": "deepseek_v2", "use_mla": false, "hidden_size": 1280,
             "num_attention_heads": 10, "qk_rope_head_dim": 0, "qk_nope_head_dim": 0, "rope_theta": 1e4})",
          128, 128, half, 1e4},
@@ -262,6 +280,50 @@ TEST_CASE("OLMo 3: YaRN on full attention only") {
     CHECK(full.attention_factor == 1.2079441541679836);
     CHECK(full.inv_freq.front() == 1);
     CHECK(close(full.inv_freq.back(), std::pow(5e5, -126.0 / 128) / 8));
+}
+
+TEST_CASE("OLMo 3 as transformers 5 writes it: sliding layers keep the base of the section whose scaling they do without") {
+    const std::string json = R"({"model_type": "olmo3", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4,
+        "max_position_embeddings": 65536, "rope_parameters": {"rope_type": "yarn", "rope_theta": 500000, "factor": 8.0,
+        "original_max_position_embeddings": 8192}})";
+    const Rotation sliding = imported(json, {.layer = 0});
+    check_plain(sliding, 5e5);
+    CHECK(sliding.rope_type == "default");
+    CHECK(sliding.warnings.empty());
+    CHECK(imported(json, {.layer = 3}).rope_type == "yarn");
+}
+
+TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
+    const std::string laguna = R"({"model_type": "laguna", "head_dim": 128, "num_hidden_layers": 2, "partial_rotary_factor": 0.5,
+        "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 500000.0, "partial_rotary_factor": 0.5},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}}})";
+    const Rotation full = imported(laguna, {.layer = 0}), sliding = imported(laguna, {.layer = 1});
+    CHECK(full.rotary_dim == 64);
+    check_plain(full, 5e5);
+    CHECK(sliding.rotary_dim == 128);
+    check_plain(sliding, 1e4);
+    CHECK(full.warnings.empty());
+    CHECK(sliding.warnings.empty());
+    const std::string bare = R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]})";
+    CHECK(imported(R"({"model_type": "laguna", )" + bare, {.layer = 0}).rotary_dim == 64);
+    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.layer = 1}), 1e4);
+    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.layer = 0}), 5e5);
+}
+
+TEST_CASE("Mistral 4: latent attention with a YaRN that leaves the softmax alone") {
+    const std::string json = R"({"model_type": "mistral3", "text_config": {"model_type": "mistral4", "kv_lora_rank": 256,
+        "qk_rope_head_dim": 64, "qk_nope_head_dim": 64, "max_position_embeddings": 1048576, "rope_interleave": true, "rope_parameters":
+        {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "original_max_position_embeddings": 8192, "mscale_all_dim": 1.0,
+         "mscale": 1.0, "partial_rotary_factor": 0.5}}})";
+    const Rotation rotation = imported(json);
+    CHECK(rotation.pairing == interleaved);
+    CHECK(rotation.rotary_dim == 64);
+    CHECK(rotation.q_rotary_offset == 64);
+    CHECK(rotation.k_rotary_offset == 256);
+    CHECK(rotation.attention_factor == 1);
+    CHECK(rotation.softmax_scale == 1);
+    CHECK(rotation.inv_freq == imported(R"({"model_type": "mistral4", "max_position_embeddings": 1048576})").inv_freq);
 }
 
 TEST_CASE("layers without RoPE") {

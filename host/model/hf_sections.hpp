@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Positions on several axes, as a configuration has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/config_field.hpp"
+#include "model/hf_model_types.hpp"
+#include "model/hf_scaling.hpp"
+
+namespace vkrope {
+
+/// Which axis turns which pair: mrope_section, xdrope_section, or the default of the model's class.
+Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
+                           std::vector<std::string>& warnings);
+
+}  // namespace vkrope
