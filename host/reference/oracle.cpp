@@ -18,10 +18,6 @@ namespace {
 
 constexpr double unit = 0x1p-24;  // u: half an ulp of 1 in f32
 
-struct Place {
-    std::uint64_t batch = 0, token = 0, head = 0, channel = 0;
-};
-
 std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index) {
     if (bytes == 4) {
         std::uint32_t bits;
@@ -147,10 +143,10 @@ class Comparison {
     }
 
     Verdict finish() {
-        if (!first_wrong_.empty()) {
-            verdict_.worst = first_wrong_;
-        } else if (verdict_.largest_error_u > 0) {
-            verdict_.worst = describe(worst_place_, worst_got_, worst_exact_);
+        if (found_wrong_ || verdict_.largest_error_u > 0) {
+            verdict_.worst = describe(verdict_.worst_place, worst_got_, worst_exact_);
+            verdict_.worst_got = out_element_.widen(worst_got_);
+            verdict_.worst_exact = double(worst_exact_);
         }
         return verdict_;
     }
@@ -205,18 +201,18 @@ class Comparison {
                 wrong(place, got, exact);
                 return;
             }
-            count_within(0, 0);
+            count_within(place, 0, 0);
             return;
         }
         const double error = double(out_element_.distance(got, exact)) - operation_.absolute_allowance;
-        count_within(error, scale);
+        count_within(place, error, scale);
         // Divides only where a new maximum is in sight. The scale may be infinite with the input; 0 * infinity compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
         if (infinite || (error > 0 && error > verdict_.largest_error_u * scale)) {
             verdict_.largest_error_u = infinite ? error : error / scale;
-            worst_place_ = place;
-            worst_got_ = got;
-            worst_exact_ = exact;
+            if (!found_wrong_) {
+                worst(place, got, exact);
+            }
         }
     }
 
@@ -236,19 +232,43 @@ class Comparison {
             wrong(place, got, exact);
             return;
         }
-        count_within(0, 0);
+        count_within(place, 0, 0);
     }
 
-    void count_within(double error, double scale) {
+    void count_within(const Place& place, double error, double scale) {
         for (std::size_t limit = 0; limit < verdict_.within.size(); ++limit) {
-            verdict_.within[limit] += error <= 0 || error <= operation_.limits_u[limit] * scale ? 1 : 0;
+            const bool within = error <= 0 || error <= operation_.limits_u[limit] * scale;
+            verdict_.within[limit] += within ? 1 : 0;
+            if (limit == 0 && !within) {
+                beyond(place);
+            }
         }
     }
 
+    /// Wrong whatever the limits: the first such element is the worst of all.
     void wrong(const Place& place, std::uint32_t got, long double exact) {
-        if (first_wrong_.empty()) {
-            first_wrong_ = describe(place, got, exact);
+        beyond(place);
+        if (!found_wrong_) {
+            found_wrong_ = true;
+            worst(place, got, exact);
         }
+    }
+
+    void beyond(const Place& place) {
+        Place &first = verdict_.first_beyond, &last = verdict_.last_beyond;
+        if (verdict_.beyond++ == 0) {
+            first = last = place;
+        }
+        for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
+            first.*axis = std::min(first.*axis, place.*axis);
+            last.*axis = std::max(last.*axis, place.*axis);
+        }
+    }
+
+    void worst(const Place& place, std::uint32_t got, long double exact) {
+        verdict_.worst_place = place;
+        worst_got_ = got;
+        worst_exact_ = exact;
     }
 
     std::string describe(const Place& place, std::uint32_t got, long double exact) const {
@@ -272,8 +292,7 @@ class Comparison {
     long double factor_ = 1;               // that cos and sin are multiplied by
     std::vector<CosSin> angles_;           // of the current token, with factor and direction
     Verdict verdict_;
-    std::string first_wrong_;
-    Place worst_place_;
+    bool found_wrong_ = false;
     std::uint32_t worst_got_ = 0;
     long double worst_exact_ = 0;
 };

@@ -75,6 +75,11 @@ struct Operation {
     std::vector<double> limits_u = {};  // errors that Verdict::within counts elements against
 };
 
+/// One element of a tensor.
+struct Place {
+    std::uint64_t batch = 0, token = 0, head = 0, channel = 0;
+};
+
 /// What comparing an output with the definition found.
 struct Verdict {
     std::uint64_t elements = 0;        // compared
@@ -90,6 +95,10 @@ struct Verdict {
     std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot, other than -1, the cache does not have
     std::vector<std::uint64_t> within;  // of `elements`, by limit: those that are no farther off; not rotated: that are right
     std::string worst;                  // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
+    Place worst_place = {};             // the same as numbers
+    double worst_got = 0, worst_exact = 0;
+    std::uint64_t beyond = 0;                   // of `elements`: those that limits_u[0] does not let in
+    Place first_beyond = {}, last_beyond = {};  // the corners of the box that holds these
 };
 
 /// Compares `output` with the exact rotation of `input`, which are laid out as `out` and `in` say, elements of 4 or 2 bytes. Both

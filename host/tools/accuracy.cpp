@@ -177,10 +177,7 @@ void write_picture(const AccuracyOptions& options, const Accuracy& accuracy) {
     const std::string picture = svg_of(accuracy);
     std::vector<OutputFile> files;
     files.emplace_back("--svg", *options.svg, picture.size());
-    std::error_code not_there;
-    if (std::filesystem::equivalent(options.model.path, files.front().target(), not_there)) {
-        fail(ExitCode::usage, "--svg: '{}' is the file of --model; an output must be another file", *options.svg);
-    }
+    files.front().check_distinct_from("--model", options.model.path);
     files.front().write(picture);
     OutputFile::publish(files);
 }

@@ -3,9 +3,6 @@
 #include "check.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "commands.hpp"
@@ -15,19 +12,6 @@
 
 namespace vkrope::tools {
 namespace {
-
-void check_usage(const CheckOptions& options) {
-    if (options.given.q.empty() && options.given.k.empty()) {
-        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
-    }
-    const auto check_pair = [](const char* input, const std::string& in, const char* output, const std::string& out) {
-        if (in.empty() != out.empty()) {
-            fail(ExitCode::usage, "{}: missing; {} needs it", in.empty() ? input : output, in.empty() ? output : input);
-        }
-    };
-    check_pair("--q", options.given.q, "--actual", options.actual);
-    check_pair("--k", options.given.k, "--actual-k", options.actual_k);
-}
 
 /// An output may have another element type than its input, but not another shape.
 TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input, Layout layout) {
@@ -39,46 +23,22 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
     return actual;
 }
 
-/// Reads the model again, asking for another of its RoPEs.
-class OtherQueries {
-   public:
-    explicit OtherQueries(const std::string& path) : path_(path) {
-        std::ifstream file(path, std::ios::binary);
-        char magic[4] = {};
-        gguf_ = file.read(magic, sizeof magic) && std::string_view(magic, sizeof magic) == "GGUF";
-        if (!gguf_) {
-            file.clear();
-            file.seekg(0);
-            text_.assign(std::istreambuf_iterator<char>(file), {});
-        }
-    }
-
-    Result<Rotation> read(const ModelQuery& query) const {
-        return gguf_ ? from_gguf_file(path_.c_str(), query) : from_hf_config(text_, query);
-    }
-
-   private:
-    const std::string& path_;
-    std::string text_;
-    bool gguf_ = false;
-};
-
 /// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length. Those that it has not are left
 /// out, which is why errors are no matter here.
 std::vector<OtherRotation> other_rotations(const ModelOptions& model, const Rotation& rotation) {
-    const OtherQueries queries(model.path);
+    const ModelFile file(model.path);
     std::vector<OtherRotation> others;
     const auto add = [&](const char* mistake, std::string meaning, const ModelQuery& query) {
-        if (Result<Rotation> other = queries.read(query)) {
+        if (Result<Rotation> other = file.read(query)) {
             others.push_back({mistake, std::move(meaning), std::move(other.value)});
         }
     };
     const std::uint64_t length = model.sequence_length.value_or(0);
     for (const char* type : {"full_attention", "sliding_attention", "chunked_attention"}) {
-        add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type), {.layer_type = type, .seq_len = length});
+        add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
+            {.layer_type = type, .seq_len = length, .tower = model.tower});
     }
-    ModelQuery query = {
-        .layer_type = model.layer_type, .layer = model.layer ? static_cast<int>(*model.layer) : -1, .tower = model.tower};
+    ModelQuery query = query_of(model);
     query.seq_len = 1;
     add("short_sequence", "the RoPE of a sequence no longer than trained", query);
     query.seq_len = std::min(rotation.max_position, max_positions);
@@ -99,10 +59,8 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
         case Gain::omit: evidence.operation.gain = reference::Gain::omit; break;
         case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
     }
-    if (inputs.positions.axes != 0) {
-        fail(ExitCode::usage, "--positions: {} position axes; check takes one position a token", inputs.positions.axes);
-    }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch, inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
     evidence.others = other_rotations(options.given.model, rotation);
@@ -134,7 +92,7 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
 }
 
 ExitCode check_output(const CheckOptions& options) {
-    check_usage(options);
+    check_tensors({"--q", options.given.q, "--actual", options.actual}, {"--k", options.given.k, "--actual-k", options.actual_k});
     RotateOptions given = options.given;
     given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from having none
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
@@ -156,9 +114,10 @@ void add_files(CLI::App& command, CheckOptions& options) {
     command.add_option("--k", given.k, "The key tensor before the rotation, .npy.")->type_name("FILE");
     command.add_option("--actual", options.actual, "What the engine made of --q.")->type_name("FILE");
     command.add_option("--actual-k", options.actual_k, "What the engine made of --k.")->type_name("FILE");
-    CLI::Option* positions =
-        command.add_option("--positions", given.positions, "Positions, .npy: int32 or int64, [tokens] or [batch, tokens].")
-            ->type_name("FILE");
+    CLI::Option* positions = command
+                                 .add_option("--positions", given.positions,
+                                             "Positions, .npy: int32 or int64, [tokens], [batch, tokens] or [axes, batch, tokens].")
+                                 ->type_name("FILE");
     add_integer(command, "--first-position", given.first_position, INT32_MIN, INT32_MAX,
                 "Position of the first token of every sequence (0).")
         ->excludes(positions);
@@ -173,7 +132,7 @@ void add_operation(CLI::App& command, CheckOptions& options) {
     add_choice(command, "--gain", given.gain, gains, "What was to happen to the model's attention factor (apply).");
     add_pairing(command, given.pairing);
     add_integer(command, "--head-dim", given.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                "Channels of a head, instead of the model's.");
+                "Channels of a head of Q and of K, instead of the model's.");
     add_integer(command, "--rotary-offset", given.rotary_offset, std::uint32_t{0}, std::uint32_t{65532},
                 "First rotated channel, instead of the model's.");
 }

@@ -42,6 +42,31 @@ nlohmann::ordered_json matches_json(const Judgement& judgement) {
     return matches;
 }
 
+const char* word_of(Region region) {
+    switch (region) {
+        case Region::element: return "element";
+        case Region::row: return "row";
+        case Region::token: return "token";
+        case Region::head: return "head";
+        case Region::sequence: break;
+    }
+    return "sequence";
+}
+
+/// The index of the worst element, and what was found there.
+nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
+    if (!lone) {
+        return nullptr;
+    }
+    const reference::Place& at = lone->worst;
+    return {{"region", word_of(lone->region)},
+            {"wrong", lone->wrong},
+            {"index", {at.batch, at.token, at.head, at.channel}},
+            {"expected", number(lone->expected)},
+            {"actual", number(lone->actual)},
+            {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
+}
+
 nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
     if (!judged) {
         return nullptr;
@@ -54,6 +79,7 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
             {"elements", judgement.elements},
             {"sampled", judgement.sampled},
             {"breach", judgement.breach},
+            {"only_wrong", lone_json(judgement.lone)},
             {"matches", matches_json(judgement)}};
 }
 
@@ -81,7 +107,8 @@ std::string percent(double share) {
 }
 
 std::string match_line(const Match& match) {
-    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", match.mistake, error_text(match.max_error_u), percent(match.share_within),
+    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", match.mistake,
+                       match.changes_rest ? "outside window" : error_text(match.max_error_u), percent(match.share_within),
                        match.meaning);
 }
 
@@ -101,6 +128,28 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
     }
     return fmt::format("wrong, and no mistake that is known explains it; {} of the values are right",
                        percent(judgement.share_within));
+}
+
+/// Where all that is wrong lies together.
+std::string lone_text(const std::optional<Lone>& lone) {
+    if (!lone) {
+        return "";
+    }
+    const reference::Place& at = lone->worst;
+    const std::string worst =
+        fmt::format("[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch, at.token, at.head,
+                    at.channel, lone->expected, lone->actual, lone->error_u ? ", off by " + error_text(*lone->error_u) : "");
+    std::string region;
+    switch (lone->region) {
+        case Region::element: return fmt::format("   one value alone is wrong: {}\n", worst);
+        case Region::row:
+            region = fmt::format("row alone is wrong, [batch {}, token {}, head {}]", at.batch, at.token, at.head);
+            break;
+        case Region::token: region = fmt::format("token alone is wrong, [batch {}, token {}]", at.batch, at.token); break;
+        case Region::head: region = fmt::format("head alone is wrong, [head {}]", at.head); break;
+        case Region::sequence: region = fmt::format("sequence alone is wrong, [batch {}]", at.batch); break;
+    }
+    return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
 }
 
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
@@ -133,6 +182,7 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
     }
     text += fmt::format("   error {}, {} of {} values within {} u\n", error_text(judgement.max_error_u),
                         percent(judgement.share_within), judgement.elements, limits.bound_u);
+    text += lone_text(judgement.lone);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first", "largest error", "within");
     for (const Match& match : judgement.matches) {
         text += match_line(match);

@@ -40,10 +40,7 @@ ExitCode print_explanation(const ExplainOptions& options) {
         const std::string picture = svg_of(explanation);
         std::vector<OutputFile> files;
         files.emplace_back("--svg", *options.svg, picture.size());
-        std::error_code not_there_yet;
-        if (std::filesystem::equivalent(options.model.path, files.front().target(), not_there_yet)) {
-            fail(ExitCode::usage, "--svg: '{}' is the file of --model; an output must be another file", *options.svg);
-        }
+        files.front().check_distinct_from("--model", options.model.path);
         files.front().write(picture);
         OutputFile::publish(files);
     }
@@ -55,8 +52,9 @@ ExitCode print_explanation(const ExplainOptions& options) {
 
 Explanation explain(Rotation rotation) {
     Explanation explanation;
-    explanation.knows_length = rotation.max_position > 0;
-    explanation.length = explanation.knows_length ? double(rotation.max_position) : assumed_length;
+    const std::uint64_t length = rotation.longest_seq_len > 0 ? rotation.longest_seq_len : rotation.max_position;
+    explanation.knows_length = length > 0;
+    explanation.length = explanation.knows_length ? double(length) : assumed_length;
     const auto count = static_cast<std::uint32_t>(rotation.inv_freq.size());
     std::vector<double> unscaled(count);
     explanation.knows_unscaled =

@@ -24,7 +24,7 @@ struct Explanation {
     Rotation rotation;
     bool knows_unscaled = false;
     bool knows_length = false;
-    double length = 0;  // positions that turns are counted in: the model's, or else 4096
+    double length = 0;  // positions that turns are counted in: what these frequencies serve, or else the model's, or else 4096
     std::vector<ExplainedPair> pairs;
 };
 

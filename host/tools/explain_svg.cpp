@@ -61,9 +61,10 @@ svg::Plot wavelengths(const Explanation& explanation) {
     if (scaled(explanation)) {
         plot.series.push_back(before);
     }
-    plot.bounds.push_back({explanation.knows_length ? fmt::format("length of the model, {}", explanation.length)
-                                                    : fmt::format("{} positions", explanation.length),
-                           explanation.length});
+    const char* length = explanation.rotation.longest_seq_len != 0 ? "length that these frequencies serve, {}"
+                         : explanation.knows_length                ? "length of the model, {}"
+                                                                   : "{} positions";
+    plot.bounds.push_back({fmt::format(fmt::runtime(length), explanation.length), explanation.length});
     return plot;
 }
 
@@ -104,7 +105,7 @@ svg::Plot decay(const Explanation& explanation) {
     }
     return {.title = "Decay of q.k with distance",
             .x = {"distance of q and k (positions)", svg::Scale::logarithmic, 1, length},
-            .y = svg::axis_over("mean of |S_j|", svg::Scale::linear, all),
+            .y = svg::axis_over("bound of q.k, mean of |S_j|", svg::Scale::linear, all),
             .series = std::move(series),
             .bounds = {}};
 }
@@ -157,9 +158,10 @@ void draw_clocks(svg::Drawing& drawing, const Explanation& explanation, double t
     drawing.text({margin, top + head_height + 14}, "position", "tick");
     double y = top + head_height + 26 + cell / 2;
     const bool with_unscaled = scaled(explanation);
+    const std::uint32_t axes = explanation.rotation.sections.axes;
     for (const std::size_t j : spread(explanation.pairs.size(), 6)) {
         const ExplainedPair& pair = explanation.pairs[j];
-        drawing.text({margin, y}, fmt::format("pair {}", j));
+        drawing.text({margin, y}, fmt::format("pair {}", j) + (axes == 0 ? "" : fmt::format(", axis {}", pair.axis)));
         drawing.text({margin, y + 15},
                      std::isinf(pair.wavelength) ? "never turns" : "turn in " + svg::number_text(three_digits(pair.wavelength)),
                      "tick");
@@ -177,8 +179,11 @@ std::string svg_of(const Explanation& explanation) {
     const Rotation& rotation = explanation.rotation;
     const double clocks_top = margin + head_height + plot_height + gap;
     const double decay_top = clocks_top + clocks_height(explanation) + gap;
-    const std::string title = fmt::format("RoPE: {}, {}, {} of {} channels", rotation.rope_type,
-                                          word_for(pairings, rotation.pairing), rotation.rotary_dim, rotation.head_dim);
+    // Of latent attention head_dim counts only the channels that turn.
+    const bool latent = rotation.q_rotary_offset + rotation.rotary_dim > rotation.head_dim;
+    const std::string channels = latent ? fmt::format("{} channels", rotation.rotary_dim)
+                                        : fmt::format("{} of {} channels", rotation.rotary_dim, rotation.head_dim);
+    const std::string title = fmt::format("RoPE: {}, {}, {}", rotation.rope_type, word_for(pairings, rotation.pairing), channels);
     svg::Drawing drawing(width, decay_top + plot_height + margin, title);
     drawing.text({margin, margin + 16}, title, "title");
     svg::draw(drawing, wavelengths(explanation), {margin, margin + head_height, panel_width, plot_height});

@@ -59,8 +59,10 @@ std::string channels_text(const Rotation& rotation) {
         return fmt::format("channels {} to {}", offset, offset + rotation.rotary_dim - 1);
     };
     if (rotation.q_rotary_offset != rotation.k_rotary_offset) {
-        return fmt::format("{} of a query row, {} of a key row (latent attention: the row of the cache); the others pass through",
-                           window(rotation.q_rotary_offset), window(rotation.k_rotary_offset));
+        return fmt::format(
+            "{} of a query row, {} of a key row (latent attention: the row of the cache); the others pass through; "
+            "a tensor that holds these {} alone turns whole",
+            window(rotation.q_rotary_offset), window(rotation.k_rotary_offset), rotation.rotary_dim);
     }
     if (rotation.rotary_dim == rotation.head_dim) {
         return fmt::format("all {} channels of a head", rotation.head_dim);
@@ -146,8 +148,11 @@ std::string scaling_text(const Explanation& explanation) {
 }
 
 std::string turns_text(const Explanation& explanation) {
-    std::string text = explanation.knows_length ? fmt::format("{} positions: ", explanation.length)
-                                                : fmt::format("unknown; within {} positions: ", explanation.length);
+    std::string text =
+        explanation.rotation.longest_seq_len != 0
+            ? fmt::format("{} positions, which is what these frequencies serve (longer sequences: --seq-len): ", explanation.length)
+        : explanation.knows_length ? fmt::format("{} positions: ", explanation.length)
+                                   : fmt::format("unknown; within {} positions: ", explanation.length);
     std::string never;
     std::size_t count = 0;
     const std::vector<ExplainedPair>& pairs = explanation.pairs;
@@ -264,10 +269,6 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("frequencies", frequencies_text(explanation));
         text += row("scaling", scaling_text(explanation));
         text += row("length", turns_text(explanation));
-        if (rotation.longest_seq_len != 0) {
-            text += row(
-                "", fmt::format("these frequencies serve sequences of up to {}; longer ones: --seq-len", rotation.longest_seq_len));
-        }
         text += row("angle tables", tables_text(explanation));
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
@@ -307,7 +308,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
             {"k_rotary_offset", rotation.k_rotary_offset},
             {"pairing", word_for(pairings, rotation.pairing)},
             {"base", known(rotation.base)},
-            {"length", explanation.knows_length ? nlohmann::ordered_json(rotation.max_position) : nlohmann::ordered_json(nullptr)},
+            {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position) : nlohmann::ordered_json(nullptr)},
             {"turns_within", explanation.length},
             {"attention_factor", rotation.attention_factor},
             {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},

@@ -47,12 +47,14 @@ Trial sampled(Trial trial, std::uint64_t elements) {
     const Every batch = at_most(std::max<std::uint64_t>(1, rows / heads.count / tokens.count), in.batch);
     keep(trial.in, trial.first_in, batch, tokens, heads);
     keep(trial.out, trial.first_out, batch, tokens, heads);
-    std::vector<std::int64_t> positions;
-    for (std::uint64_t row = 0; row < batch.count * tokens.count; ++row) {
-        positions.push_back(trial.operation.positions[(batch.first + row / tokens.count * batch.step) * in.tokens + tokens.first +
-                                                      row % tokens.count * tokens.step]);
-    }
-    trial.operation.positions = std::move(positions);
+    each_axis(trial, [&](std::vector<std::int64_t>& positions) {
+        const std::vector<std::int64_t> all = std::move(positions);
+        positions.clear();
+        for (std::uint64_t row = 0; row < batch.count * tokens.count; ++row) {
+            positions.push_back(
+                all[(batch.first + row / tokens.count * batch.step) * in.tokens + tokens.first + row % tokens.count * tokens.step]);
+        }
+    });
     return trial;
 }
 
@@ -65,8 +67,9 @@ class Judge {
     Judge(const Evidence& evidence, const Limits& limits) : evidence_(evidence), limits_(limits) {}
 
     reference::Verdict compare(Trial trial, const std::function<void(double)>& progress = {}) const {
-        trial.operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
-        return reference::compare(trial.in, trial.out, trial.operation, from(evidence_.input, trial.first_in, trial.in.type),
+        reference::Operation operation = by_axis(std::move(trial.operation), trial.further);
+        operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
+        return reference::compare(trial.in, trial.out, operation, from(evidence_.input, trial.first_in, trial.in.type),
                                   from(evidence_.output, trial.first_out, trial.out.type), progress);
     }
 
@@ -87,6 +90,7 @@ class Judge {
         };
         Match match;
         match.max_error_u = verdict.nan_mismatch ? std::numeric_limits<double>::infinity() : verdict.largest_error_u;
+        match.changes_rest = verdict.bits_changed;
         match.share_within = share(0);
         match.share_close = share(1);
         // The oracle's own words rather than the shares, which count nothing that is not a number.
@@ -97,10 +101,7 @@ class Judge {
     }
 
     std::string breach(const reference::Verdict& verdict) const {
-        const char* what = verdict.nan_mismatch   ? "a value is NaN where the exact one is not, or the reverse"
-                           : verdict.bits_changed ? "a channel outside the rotated window changed"
-                           : !(verdict.largest_error_u <= limits_.bound_u) ? "a value is too far from the exact one"
-                                                                           : nullptr;
+        const char* what = breach_of(verdict, limits_.bound_u);
         return what == nullptr ? "" : fmt::format("{}: {}", what, verdict.worst);
     }
 
@@ -108,6 +109,35 @@ class Judge {
     const Evidence& evidence_;
     const Limits& limits_;
 };
+
+/// Nothing where nothing is wrong, where it is in no one place, or where the tensor has no other place than this.
+std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
+    const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
+    const bool one_batch = first.batch == last.batch, one_token = first.token == last.token, one_head = first.head == last.head;
+    Lone lone = {.worst = verdict.worst_place,
+                 .expected = verdict.worst_exact,
+                 .actual = verdict.worst_got,
+                 .error_u = {},
+                 .wrong = verdict.beyond};
+    if (!verdict.nan_mismatch && !verdict.bits_changed) {
+        lone.error_u = verdict.largest_error_u;
+    }
+    const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
+    if (verdict.beyond == 1) {
+        lone.region = Region::element;
+    } else if (one_batch && one_token && one_head && several_rows) {
+        lone.region = Region::row;
+    } else if (one_batch && one_token && tensor.batch * tensor.tokens > 1) {
+        lone.region = Region::token;
+    } else if (one_head && tensor.heads > 1) {
+        lone.region = Region::head;
+    } else if (one_batch && tensor.batch > 1) {
+        lone.region = Region::sequence;
+    } else {
+        return std::nullopt;
+    }
+    return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
+}
 
 Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const Limits& limits) {
     if (right.explains) {
@@ -134,7 +164,7 @@ Judgement judge(const Evidence& evidence, const Limits& limits, const std::funct
             progress(fraction);
         }
     };
-    const Trial right = {.in = evidence.in, .out = evidence.out, .operation = evidence.operation};
+    const Trial right = {.in = evidence.in, .out = evidence.out, .operation = evidence.operation, .further = evidence.further};
     const reference::Verdict verdict = judge.compare(right, [&](double fraction) { report(fraction / 2); });
     const Match of_right = judge.measured(verdict);
     Judgement judgement;
@@ -156,6 +186,9 @@ Judgement judge(const Evidence& evidence, const Limits& limits, const std::funct
         return quality(a) > quality(b);
     });
     judgement.outcome = outcome_of(of_right, judgement.matches, limits);
+    if (judgement.outcome == Outcome::close || judgement.outcome == Outcome::unexplained) {
+        judgement.lone = lone_of(evidence.in, verdict);
+    }
     return judgement;
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/oracle.hpp"
+#include "definition.hpp"
 #include "vkrope/frequencies.hpp"
 
 namespace vkrope::tools {
@@ -26,7 +26,8 @@ struct Evidence {
     reference::Tensor in, out;
     const void* input = nullptr;
     const void* output = nullptr;
-    reference::Operation operation;  // the right one; one window
+    reference::Operation operation;  // the right one; one window; positions of the first axis
+    FurtherAxes further;             // positions of the others
     // What only mistakes need to know.
     double base = 0;                    // as Rotation::base
     double softmax_scale = 1;           // as Rotation::softmax_scale
@@ -36,14 +37,15 @@ struct Evidence {
 
 /// How an output compares with one known mistake.
 struct Match {
-    std::string mistake;      // "swapped_pairing"
-    std::string meaning;      // "half_split where interleaved is right, or the reverse"
-    double max_error_u = 0;   // infinite where an output is NaN and should not be, or the reverse
-    double share_within = 0;  // of the elements: those within the bound
-    double share_close = 0;   // within the tolerance
-    bool explains = false;    // all of them are within the bound
-    bool nearly = false;      // all of them are within the tolerance
-    bool precision = false;   // it is no other operation, but the right one in other arithmetic
+    std::string mistake;        // "swapped_pairing"
+    std::string meaning;        // "half_split where interleaved is right, or the reverse"
+    double max_error_u = 0;     // infinite where an output is NaN and should not be, or the reverse
+    double share_within = 0;    // of the elements: those within the bound
+    double share_close = 0;     // within the tolerance
+    bool changes_rest = false;  // a channel outside the window is not what it should be, which no error in u tells
+    bool explains = false;      // all of them are within the bound
+    bool nearly = false;        // all of them are within the tolerance
+    bool precision = false;     // it is no other operation, but the right one in other arithmetic
 };
 
 enum class Outcome {
@@ -60,6 +62,16 @@ struct Limits {
     std::uint64_t sampled_elements = std::uint64_t{1} << 20;  // of a tensor, that mistakes are tried on
 };
 
+/// All that is wrong lies together, in the least of these that holds it.
+enum class Region { element, row, token, head, sequence };
+struct Lone {
+    Region region = Region::element;
+    reference::Place worst;           // its batch, token, head and channel, as far as the region fixes them, are those of all
+    double expected = 0, actual = 0;  // of the worst
+    std::optional<double> error_u;    // likewise; nothing: a channel that should have passed through, or a NaN
+    std::uint64_t wrong = 0;          // elements
+};
+
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
     double max_error_u = 0;      // of the right operation
@@ -67,6 +79,7 @@ struct Judgement {
     std::uint64_t elements = 0;  // compared with the right operation: all
     std::uint64_t sampled = 0;   // compared with each mistake at least; one that explains them was compared with all
     std::string breach;          // what was wrong, with where; empty: nothing
+    std::optional<Lone> lone;    // where no mistake explains what is wrong, and it is not all over the tensor
     std::vector<Match> matches;  // best first
 };
 

@@ -44,10 +44,7 @@ void write_matrix(const Rotation& rotation, const PositionRange& range, const st
     const std::string header = npy::make_header(npy::Type::f4, shape);
     std::vector<OutputFile> files;
     files.emplace_back("--out", path, header.size() + bytes);
-    std::error_code not_there_yet;
-    if (std::filesystem::equivalent(model_path, files.front().target(), not_there_yet)) {
-        fail(ExitCode::usage, "--out: '{}' is the file of --model; an output must be another file", path);
-    }
+    files.front().check_distinct_from("--model", model_path);
     files.front().write(header);
     std::vector<float> row(2 * pairs);
     for (std::int64_t position = range.first; position < range.end; ++position) {

@@ -17,7 +17,7 @@ using reference::Type;
 using Attempt = std::optional<Trial>;
 
 Trial right(const Evidence& evidence) {
-    return {.in = evidence.in, .out = evidence.out, .operation = evidence.operation};
+    return {.in = evidence.in, .out = evidence.out, .operation = evidence.operation, .further = evidence.further};
 }
 
 /// The right operation with one change.
@@ -53,14 +53,20 @@ Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& in
                   with(evidence, [&](Operation& operation) { operation.inv_freq = inv_freq; }));
 }
 
-Attempt with_positions(const Evidence& evidence,
-                       const std::function<std::int64_t(std::uint64_t token, std::int64_t position)>& change) {
+using Positions = std::vector<std::int64_t>;  // of one axis, [batch, tokens]
+
+/// Other positions on every axis: change(token, right) is that of one token, counted over all sequences.
+Attempt with_positions(const Evidence& evidence, const std::function<std::int64_t(std::uint64_t, const Positions&)>& change) {
     Attempt attempt = right(evidence);
-    std::vector<std::int64_t>& positions = attempt->operation.positions;
-    for (std::uint64_t token = 0; token < positions.size(); ++token) {
-        positions[token] = change(token, positions[token]);
-    }
-    return if_any(positions != evidence.operation.positions, attempt);
+    each_axis(*attempt, [&change](Positions& positions) {
+        const Positions right = positions;
+        for (std::uint64_t token = 0; token < positions.size(); ++token) {
+            positions[token] = change(token, right);
+        }
+    });
+    const bool changed =
+        attempt->operation.positions != evidence.operation.positions || attempt->further.positions != evidence.further.positions;
+    return if_any(changed, attempt);
 }
 
 Attempt with_offset(const Evidence& evidence, std::uint64_t offset) {
@@ -89,12 +95,13 @@ Attempt inverse_direction(const Evidence& evidence) {
 }
 
 Attempt rotated_twice(const Evidence& evidence) {
-    return with(evidence, [](Operation& operation) {
-        for (std::int64_t& position : operation.positions) {
+    Attempt attempt = with(evidence, [](Operation& operation) { operation.attention_factor *= operation.attention_factor; });
+    each_axis(*attempt, [](Positions& positions) {
+        for (std::int64_t& position : positions) {
             position *= 2;
         }
-        operation.attention_factor *= operation.attention_factor;
     });
+    return attempt;
 }
 
 Attempt cos_and_sin_exchanged(const Evidence& evidence) {
@@ -159,6 +166,11 @@ Attempt base_10000(const Evidence& evidence) {
     return if_any(evidence.base != 10000, unscaled(evidence, 10000));
 }
 
+Attempt base_10000_with_factor(const Evidence& evidence) {
+    return if_any(evidence.base != 10000 && evidence.operation.attention_factor != 1 && evidence.operation.gain != Gain::omit,
+                  with_frequencies(evidence, powers(10000, rotary_dim(evidence))));
+}
+
 bool is_partial(const Evidence& evidence) {
     return rotary_dim(evidence) < evidence.in.head_dim;
 }
@@ -185,15 +197,15 @@ Attempt inclusive_spacing(const Evidence& evidence) {
 // The positions.
 
 Attempt position_plus_one(const Evidence& evidence) {
-    return with_positions(evidence, [](std::uint64_t, std::int64_t position) { return position + 1; });
+    return with_positions(evidence, [](std::uint64_t token, const Positions& right) { return right[token] + 1; });
 }
 
 Attempt position_minus_one(const Evidence& evidence) {
-    return with_positions(evidence, [](std::uint64_t, std::int64_t position) { return position - 1; });
+    return with_positions(evidence, [](std::uint64_t token, const Positions& right) { return right[token] - 1; });
 }
 
 Attempt positions_zero(const Evidence& evidence) {
-    return with_positions(evidence, [](std::uint64_t, std::int64_t) { return 0; });
+    return with_positions(evidence, [](std::uint64_t, const Positions&) { return 0; });
 }
 
 Attempt not_rotated(const Evidence& evidence) {
@@ -205,24 +217,62 @@ Attempt not_rotated(const Evidence& evidence) {
 }
 
 Attempt positions_from_zero(const Evidence& evidence) {
-    return with_positions(
-        evidence, [&evidence](std::uint64_t token, std::int64_t) { return static_cast<std::int64_t>(token % evidence.in.tokens); });
+    return with_positions(evidence, [&evidence](std::uint64_t token, const Positions&) {
+        return static_cast<std::int64_t>(token % evidence.in.tokens);
+    });
 }
 
 Attempt positions_of_first_sequence(const Evidence& evidence) {
-    return with_positions(evidence, [&evidence](std::uint64_t token, std::int64_t) {
-        return evidence.operation.positions[token % evidence.in.tokens];
-    });
+    return with_positions(evidence,
+                          [&evidence](std::uint64_t token, const Positions& right) { return right[token % evidence.in.tokens]; });
+}
+
+// The axes of positions.
+
+bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+        if (axis_of(a, pair) != axis_of(b, pair)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Attempt sections_ignored(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    attempt->further = {};
+    return if_any(!evidence.further.positions.empty(), attempt);
+}
+
+Attempt sections_in_the_other_order(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    Sections& sections = attempt->further.sections;
+    const bool interleaved = sections.order == SectionOrder::interleaved;
+    sections.order = interleaved ? SectionOrder::sequential : SectionOrder::interleaved;
+    const bool there_is_such = sections.axes == 3 || sections.axes == 4;
+    return if_any(there_is_such && !same_axes(sections, evidence.further.sections, evidence.operation.inv_freq.size()), attempt);
+}
+
+/// Height and width are the two axes of images, and the two after the first of text with images.
+Attempt height_and_width_exchanged(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    std::vector<Positions>& further = attempt->further.positions;
+    if (further.size() == 1) {
+        std::swap(attempt->operation.positions, further[0]);
+    } else if (further.size() > 1) {
+        std::swap(further[0], further[1]);
+    }
+    return if_any(!further.empty(), attempt);
 }
 
 // The window.
 
 Attempt window_of_the_other_tensor(const Evidence& evidence) {
-    return with_offset(evidence, evidence.other_offset);
+    return if_any(evidence.other_offset != 0, with_offset(evidence, evidence.other_offset));
 }
 
 Attempt window_at_start(const Evidence& evidence) {
-    return if_any(evidence.other_offset != 0, with_offset(evidence, 0));
+    return with_offset(evidence, 0);
 }
 
 Attempt window_at_end(const Evidence& evidence) {
@@ -245,9 +295,9 @@ void exchange_tokens_and_batch(Tensor& tensor) {
 }
 
 /// Positions of more tokens than there are go on as the last one does.
-std::int64_t continued(const Evidence& evidence, std::uint64_t batch, std::uint64_t token) {
-    const std::uint64_t last = evidence.in.tokens - 1;
-    const std::int64_t position = evidence.operation.positions[batch * evidence.in.tokens + std::min(token, last)];
+std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch, std::uint64_t token) {
+    const std::uint64_t last = tokens - 1;
+    const std::int64_t position = positions[batch * tokens + std::min(token, last)];
     return token <= last ? position : position + static_cast<std::int64_t>(token - last);
 }
 
@@ -255,10 +305,13 @@ Attempt positions_along_heads(const Evidence& evidence) {
     Attempt attempt = right(evidence);
     exchange_tokens_and_heads(attempt->in);
     exchange_tokens_and_heads(attempt->out);
-    attempt->operation.positions.clear();
-    for (std::uint64_t row = 0; row < evidence.in.batch * evidence.in.heads; ++row) {
-        attempt->operation.positions.push_back(continued(evidence, row / evidence.in.heads, row % evidence.in.heads));
-    }
+    each_axis(*attempt, [&in = evidence.in](Positions& positions) {
+        const Positions right = std::move(positions);
+        positions.clear();
+        for (std::uint64_t row = 0; row < in.batch * in.heads; ++row) {
+            positions.push_back(continued(right, in.tokens, row / in.heads, row % in.heads));
+        }
+    });
     return if_any(evidence.in.heads > 1, attempt);
 }
 
@@ -266,10 +319,13 @@ Attempt positions_along_batch(const Evidence& evidence) {
     Attempt attempt = right(evidence);
     exchange_tokens_and_batch(attempt->in);
     exchange_tokens_and_batch(attempt->out);
-    attempt->operation.positions.clear();
-    for (std::uint64_t row = 0; row < evidence.in.batch * evidence.in.tokens; ++row) {
-        attempt->operation.positions.push_back(continued(evidence, 0, row % evidence.in.batch));
-    }
+    each_axis(*attempt, [&in = evidence.in](Positions& positions) {
+        const Positions right = std::move(positions);
+        positions.clear();
+        for (std::uint64_t row = 0; row < in.batch * in.tokens; ++row) {
+            positions.push_back(continued(right, in.tokens, 0, row % in.batch));
+        }
+    });
     return if_any(evidence.in.batch > 1, attempt);
 }
 
@@ -379,6 +435,9 @@ constexpr Row rows[] = {
     {"positions_zero", positions_zero, "rotated as at position 0: not at all"},
     {"positions_from_zero", positions_from_zero, "positions were counted from 0 in each sequence"},
     {"positions_of_first_sequence", positions_of_first_sequence, "every sequence has the positions of the first one"},
+    {"sections_ignored", sections_ignored, "every pair was turned by the position on the first axis"},
+    {"sections_in_the_other_order", sections_in_the_other_order, "sequential sections instead of interleaved, or the reverse"},
+    {"height_and_width_exchanged", height_and_width_exchanged, "the positions of height and width changed places"},
     {"rotated_twice", rotated_twice, "rotated a second time"},
     {"cos_and_sin_exchanged", cos_and_sin_exchanged, "sin stands where cos belongs, and the reverse"},
     {"window_of_the_other_tensor", window_of_the_other_tensor, "K's window was rotated in Q, or Q's in K"},
@@ -387,6 +446,7 @@ constexpr Row rows[] = {
     {"whole_head", whole_head, "all of head_dim was rotated, with frequencies for it"},
     {"exponent_of_head_dim", exponent_of_head_dim, "exponents divide by head_dim, not by rotary_dim"},
     {"base_10000", base_10000, "unscaled frequencies of base 10000, no attention factor"},
+    {"base_10000_with_factor", base_10000_with_factor, "unscaled frequencies of base 10000, with the attention factor"},
     {"inclusive_spacing", inclusive_spacing, "exponents reach 1: j / (n - 1), not j / n"},
     {"positions_along_heads", positions_along_heads, "heads were taken for tokens: axes in another order"},
     {"positions_along_batch", positions_along_batch, "sequences were taken for tokens: axes in another order"},
@@ -413,17 +473,18 @@ std::vector<Mistake> mistakes_of(const Evidence& evidence) {
     if (evidence.operation.inv_freq.empty() || evidence.operation.positions.empty() || evidence.in.heads == 0) {
         return mistakes;
     }
-    for (const Row& row : rows) {
-        if (Attempt attempt = row.attempt(evidence)) {
-            mistakes.push_back({row.name, row.meaning, std::move(*attempt), row.precision});
-        }
-    }
+    // First the model's own other RoPEs: where these explain an output, they are likelier than a base that happens to be the same.
     for (const OtherRotation& other : evidence.others) {
         const bool fits = evidence.operation.rotary_offset + 2 * other.rotation.inv_freq.size() <= evidence.in.head_dim;
         const bool another = differ(other.rotation.inv_freq, evidence.operation.inv_freq) ||
                              other.rotation.attention_factor != evidence.operation.attention_factor;
         if (other.rotation.rotates && fits && another) {
             mistakes.push_back(other_rotation(evidence, other));
+        }
+    }
+    for (const Row& row : rows) {
+        if (Attempt attempt = row.attempt(evidence)) {
+            mistakes.push_back({row.name, row.meaning, std::move(*attempt), row.precision});
         }
     }
     return mistakes;

@@ -69,14 +69,29 @@ HeadCounts head_counts(const std::string& json_text) {
     return {.q = q, .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
+}  // namespace
+
+ModelFile::ModelFile(const std::string& path) : path_(path) {
+    std::ifstream file = open_model(path);
+    if (!is_gguf(file)) {
+        json_ = read_text(file, path);
+    }
+}
+
+Result<Rotation> ModelFile::read(const ModelQuery& query) const {
+    return json_ ? from_hf_config(*json_, query) : from_gguf_file(path_, query);
+}
+
+HeadCounts ModelFile::heads() const {
+    return json_ ? head_counts(*json_) : HeadCounts();
+}
+
 ModelQuery query_of(const ModelOptions& options) {
     return {.layer_type = options.layer_type,
             .seq_len = options.sequence_length.value_or(0),
             .layer = options.layer ? static_cast<int>(*options.layer) : -1,
             .tower = options.tower};
 }
-
-}  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
     command.add_option("--model", options.path, "The model's config.json (Hugging Face), or a GGUF file.")
@@ -90,15 +105,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 
 Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
-    std::ifstream file = open_model(options.path);
-    Model model;
-    if (is_gguf(file)) {
-        model.rotation = value_of(from_gguf_file(options.path, query_of(options)), Subject::model_file, prefix);
-    } else {
-        const std::string text = read_text(file, options.path);
-        model.rotation = value_of(from_hf_config(text, query_of(options)), Subject::model_file, prefix);
-        model.heads = head_counts(text);
-    }
+    const ModelFile file(options.path);
+    Model model = {.rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix), .heads = file.heads()};
     for (const std::string& warning : model.rotation.warnings) {
         print_warning(fmt::format("{}: {}", options.path, warning));
     }

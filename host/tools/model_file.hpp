@@ -33,6 +33,23 @@ struct Model {
     HeadCounts heads;
 };
 
+/// A model's file, to be asked for several of its RoPEs.
+class ModelFile {
+   public:
+    /// Throws Failure where it cannot be read.
+    explicit ModelFile(const std::string& path);
+
+    Result<Rotation> read(const ModelQuery& query) const;
+
+    HeadCounts heads() const;
+
+   private:
+    std::string path_;
+    std::optional<std::string> json_;  // nothing: a GGUF file, which is not held in memory
+};
+
+ModelQuery query_of(const ModelOptions& options);
+
 /// Reads the file, or throws Failure. Warnings of the reader go to stderr.
 Model load_model(const ModelOptions& options);
 

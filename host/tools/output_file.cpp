@@ -143,6 +143,13 @@ void OutputFile::write(std::span<const std::byte> bytes) {
     }
 }
 
+void OutputFile::check_distinct_from(const char* option, const std::string& path) const {
+    std::error_code not_there_yet;
+    if (!path.empty() && std::filesystem::equivalent(path, target_, not_there_yet)) {
+        fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", option_, path_, option);
+    }
+}
+
 void OutputFile::close_flushed() {
     if (unwritten_ != 0) {
         fail(ExitCode::bad_file, "{}: '{}': {} bytes were announced and not written", option_, path_, unwritten_);

@@ -31,6 +31,9 @@ class OutputFile {
     /// The final path, absolute and without symbolic links.
     const std::filesystem::path& target() const noexcept { return target_; }
 
+    /// Throws Failure where this is the file of another option, which must not be overwritten.
+    void check_distinct_from(const char* option, const std::string& path) const;
+
     /// Flushes all files to disk, then gives them their final names. If one of them fails, none of them is left.
     static void publish(std::vector<OutputFile>& files);
 

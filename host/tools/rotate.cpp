@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "model_part.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
 #include "terminal.hpp"
@@ -12,30 +13,13 @@
 namespace vkrope::tools {
 namespace {
 
-void check_usage(const RotateOptions& options) {
-    if (options.q.empty() && options.k.empty()) {
-        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
-    }
-    const auto check_pair = [](const char* input, const std::string& in, const char* output, const std::string& out) {
-        if (in.empty() != out.empty()) {
-            fail(ExitCode::usage, "{}: missing; {} needs it", in.empty() ? input : output, in.empty() ? output : input);
-        }
-    };
-    check_pair("--q", options.q, "--out-q", options.out_q);
-    check_pair("--k", options.k, "--out-k", options.out_k);
-}
-
 /// An output that replaces an input, or the other output, is a mistake: the run could not be repeated.
 void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
     const std::pair<const char*, const std::string&> inputs[] = {
         {"--model", options.model.path}, {"--q", options.q}, {"--k", options.k}, {"--positions", options.positions}};
     for (const OutputFile& output : outputs) {
         for (const auto& [option, path] : inputs) {
-            std::error_code not_there_yet;
-            if (!path.empty() && std::filesystem::equivalent(path, output.target(), not_there_yet)) {
-                fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", output.option(),
-                     output.target().string(), option);
-            }
+            output.check_distinct_from(option, path);
         }
     }
     std::error_code not_there_yet;
@@ -62,7 +46,7 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateI
 }
 
 ExitCode rotate(const RotateOptions& options) {
-    check_usage(options);
+    check_tensors({"--q", options.q, "--out-q", options.out_q}, {"--k", options.k, "--out-k", options.out_k});
     const RotateInputs inputs = read_inputs(options);
     std::vector<OutputFile> outputs = open_outputs(options, inputs);
     const Measured measured = rotate_on_device(options, inputs);
@@ -84,6 +68,7 @@ ExitCode rotate(const RotateOptions& options) {
 
 void add_files(CLI::App& command, RotateOptions& options) {
     add_model_options(command, options.model);
+    add_model_part(command, options.model);
     command.add_option("--q", options.q, "The query tensor, .npy.")->type_name("FILE");
     command.add_option("--k", options.k, "The key tensor, .npy.")->type_name("FILE");
     command.add_option("--out-q", options.out_q, "Where the rotated query tensor goes.")->type_name("FILE");
@@ -107,9 +92,9 @@ void add_operation(CLI::App& command, RotateOptions& options) {
                "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, computed).");
     command.add_flag("--float32-angles", options.float32_angles,
                      "Angles as float32 products, as Hugging Face transformers computes them; --angles must be direct.");
-    add_choice(command, "--pairing", options.pairing, pairings, "Which channels form a pair, instead of the model's.");
+    add_pairing(command, options.pairing);
     add_integer(command, "--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                "Channels of a head, instead of the model's.");
+                "Channels of a head of Q and of K, instead of the model's.");
     add_integer(command, "--rotary-offset", options.rotary_offset, std::uint32_t{0}, std::uint32_t{65532},
                 "First rotated channel, instead of the model's.");
 }

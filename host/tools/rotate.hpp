@@ -31,12 +31,23 @@ struct RotateOptions {
 };
 
 struct RotateInputs {
-    Rotation rotation;  // the model's, with the command line's changes
+    Rotation rotation;  // the model's, with the command line's changes and the offsets of the rows that the files have
     std::optional<TensorFile> q, k;
     std::uint32_t batch = 0, tokens = 0;
     Element element = Element::f32;
     TokenPositions positions;
 };
+
+/// Q or K on the command line: two options and their paths, empty where not given.
+struct TensorPaths {
+    const char* input_option;
+    const std::string& input;
+    const char* output_option;
+    const std::string& output;
+};
+
+/// There is one of them at least, and each has both files. Throws Failure.
+void check_tensors(const TensorPaths& q, const TensorPaths& k);
 
 /// Reads what the options name and checks all that can be checked without a device. Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);

@@ -22,6 +22,8 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     shape.tokens = inputs.tokens;
     shape.q_heads = heads_of(inputs.q);
     shape.k_heads = heads_of(inputs.k);
+    shape.q_head_dim = inputs.q ? static_cast<std::uint32_t>(inputs.q->view.head_dim) : 0;
+    shape.k_head_dim = inputs.k ? static_cast<std::uint32_t>(inputs.k->view.head_dim) : 0;
     shape.element = inputs.element;
     shape.layout = options.layout;
     shape.positions = inputs.positions.ids;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first step of vkrope rotate: everything that can be checked without a device.
+#include <algorithm>
+
 #include "failure.hpp"
 #include "rotate.hpp"
 #include "terminal.hpp"
@@ -16,9 +18,6 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
         }
         rotation.product = AngleProduct::float32;
     }
-    rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
-    rotation.q_rotary_offset = options.rotary_offset.value_or(rotation.q_rotary_offset);
-    rotation.k_rotary_offset = options.rotary_offset.value_or(rotation.k_rotary_offset);
     if (!rotation.rotates) {
         fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding", options.model.path);
     }
@@ -31,25 +30,76 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     return rotation;
 }
 
-void check_window(const RotateOptions& options, const Rotation& rotation, const char* name, std::uint32_t offset) {
-    if (std::uint64_t{offset} + rotation.rotary_dim > rotation.head_dim) {
+/// Rows that a tensor may have, and where their window begins.
+struct RowForm {
+    std::uint32_t head_dim = 0, rotary_offset = 0;
+    const char* what = "";
+    bool shared = false;  // by all heads: there is one
+};
+
+/// Of most models one form. Latent attention has several: its head_dim counts only the channels that turn, which are a tensor of
+/// their own or stand behind others; K's as in the cache, or as in Q where the heads have been put together.
+std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation, bool key) {
+    const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset, width = rotation.rotary_dim;
+    std::vector<RowForm> forms;
+    if (std::max(q, k) + width <= rotation.head_dim || options.head_dim) {
+        forms = {{options.head_dim.value_or(rotation.head_dim), key ? k : q}};
+    } else if (key) {
+        forms = {{k + width, k, "a row of the latent cache", true},
+                 {q + width, q, "a whole head"},
+                 {width, 0, "the rotary part alone", true}};
+    } else {
+        forms = {{q + width, q, "a whole head"}, {width, 0, "the rotary part alone"}};
+    }
+    for (RowForm& form : forms) {
+        form.rotary_offset = options.rotary_offset.value_or(form.rotary_offset);
+    }
+    return forms;
+}
+
+/// The forms whose window lies inside the row; there must be one.
+std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation, bool key) {
+    std::vector<RowForm> forms = forms_of(options, rotation, key);
+    const RowForm widest = forms.front();
+    std::erase_if(forms, [&rotation](const RowForm& form) {
+        return std::uint64_t{form.rotary_offset} + rotation.rotary_dim > form.head_dim;
+    });
+    if (forms.empty()) {
         const bool asked_for = options.rotary_offset || options.head_dim;
         fail(asked_for ? ExitCode::usage : ExitCode::bad_file,
              "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}", asked_for ? "--rotary-offset" : "--model",
-             name, rotation.rotary_dim, offset, rotation.head_dim);
+             key ? "K" : "Q", rotation.rotary_dim, widest.rotary_offset, widest.head_dim);
     }
+    return forms;
 }
 
-void check_against_model(const TensorFile& tensor, const Model& model, const RotateInputs& inputs,
-                         std::optional<std::uint64_t> heads) {
-    if (tensor.view.head_dim != inputs.rotation.head_dim) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; the model's head_dim is {}{}", tensor.option, tensor.path,
-             npy::shape_text(tensor.array.header.shape), tensor.view.head_dim, inputs.rotation.head_dim,
-             inputs.rotation.head_dim == model.rotation.head_dim ? " (--head-dim overrides it)" : " by --head-dim");
+/// What the last dimension of the file says.
+RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms, const RotateOptions& options) {
+    std::string known;
+    for (const RowForm& form : forms) {
+        if (form.head_dim == tensor.view.head_dim) {
+            return form;
+        }
+        known += forms.size() == 1 ? fmt::format("{}", form.head_dim)
+                                   : fmt::format("{}{} ({})", known.empty() ? "" : " or ", form.head_dim, form.what);
     }
+    fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; the model's head_dim is {}{}", tensor.option, tensor.path,
+         npy::shape_text(tensor.array.header.shape), tensor.view.head_dim, known,
+         options.head_dim ? " by --head-dim" : "; --head-dim overrides it");
+}
+
+/// Reads Q or K, and takes the offset of the rows that it has.
+TensorFile read_rows(const RotateOptions& options, const Rotation& rotation, bool key, std::optional<std::uint64_t> heads,
+                     std::uint32_t& rotary_offset) {
+    const std::vector<RowForm> forms = fitting_forms(options, rotation, key);
+    TensorFile tensor = read_tensor(key ? "--k" : "--q", key ? options.k : options.q, options.layout, options.dtype);
+    const RowForm form = form_of(tensor, forms, options);
+    rotary_offset = form.rotary_offset;
+    heads = form.shared ? 1 : heads;
     if (heads && *heads != tensor.view.heads) {
         print_note(fmt::format("{}: '{}' has {} heads; the model has {}", tensor.option, tensor.path, tensor.view.heads, *heads));
     }
+    return tensor;
 }
 
 /// Q and K share positions, and the kernel that rotates them.
@@ -66,19 +116,30 @@ void check_alike(const TensorFile& q, const TensorFile& k) {
 
 }  // namespace
 
+void check_tensors(const TensorPaths& q, const TensorPaths& k) {
+    if (q.input.empty() && k.input.empty()) {
+        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
+    }
+    for (const TensorPaths& paths : {q, k}) {
+        if (paths.input.empty() != paths.output.empty()) {
+            const bool no_input = paths.input.empty();
+            fail(ExitCode::usage, "{}: missing; {} needs it", no_input ? paths.input_option : paths.output_option,
+                 no_input ? paths.output_option : paths.input_option);
+        }
+    }
+}
+
 RotateInputs read_inputs(const RotateOptions& options) {
     const Model model = load_model(options.model);
     RotateInputs inputs;
-    inputs.rotation = rotation_of(options, model.rotation);
+    const Rotation rotation = rotation_of(options, model.rotation);
+    inputs.rotation = rotation;
+    inputs.rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
     if (!options.q.empty()) {
-        check_window(options, inputs.rotation, "Q", inputs.rotation.q_rotary_offset);
-        inputs.q = read_tensor("--q", options.q, options.layout, options.dtype);
-        check_against_model(*inputs.q, model, inputs, model.heads.q);
+        inputs.q = read_rows(options, rotation, false, model.heads.q, inputs.rotation.q_rotary_offset);
     }
     if (!options.k.empty()) {
-        check_window(options, inputs.rotation, "K", inputs.rotation.k_rotary_offset);
-        inputs.k = read_tensor("--k", options.k, options.layout, options.dtype);
-        check_against_model(*inputs.k, model, inputs, model.heads.k);
+        inputs.k = read_rows(options, rotation, true, model.heads.k, inputs.rotation.k_rotary_offset);
     }
     if (inputs.q && inputs.k) {
         check_alike(*inputs.q, *inputs.k);

@@ -139,9 +139,17 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured, c
                : fmt::format("rotated, not verified (add --verify){}", speed);
 }
 
-std::string model_text(const Rotation& rotation) {
-    return fmt::format("{}, {}, {} of {} channels rotated{}", rotation.rope_type, word_for(pairings, rotation.pairing),
-                       rotation.rotary_dim, rotation.head_dim,
+/// "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
+std::string channels_text(const RotateInputs& inputs) {
+    const std::uint64_t first = (inputs.q ? inputs.q : inputs.k)->view.head_dim;
+    const bool alike = !inputs.q || !inputs.k || inputs.k->view.head_dim == first;
+    return fmt::format("{} of {} channels{}", inputs.rotation.rotary_dim, first,
+                       alike ? "" : fmt::format(" of Q and of {} of K", inputs.k->view.head_dim));
+}
+
+std::string model_text(const RotateInputs& inputs) {
+    const Rotation& rotation = inputs.rotation;
+    return fmt::format("{}, {}, {} rotated{}", rotation.rope_type, word_for(pairings, rotation.pairing), channels_text(inputs),
                        rotation.attention_factor == 1.0 ? "" : fmt::format(", attention factor {}", rotation.attention_factor));
 }
 
@@ -158,7 +166,7 @@ std::string text_of(const RotateOptions& options, const RotateInputs& inputs, co
     std::string text = row("device", measured.device.name + ", " + measured.device.driver);
     text += row("tensors", fmt::format("{}; {}, layout {}", of_q_and_k(shape_of(inputs.q), shape_of(inputs.k)),
                                        word_for(elements, inputs.element), word_for(layouts, options.layout)));
-    text += row("model", model_text(inputs.rotation));
+    text += row("model", model_text(inputs));
     text += row("angles", fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source), measured.angles.rows,
                                       bytes_text(measured.angles.bytes)));
     text += row("positions",

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
+#include <utility>
 
+#include "definition.hpp"
 #include "rotate.hpp"
 #include "terminal.hpp"
 
@@ -19,36 +20,19 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     operation.attention_factor = inputs.rotation.attention_factor;
     // A device does not say whether it flushes subnormal numbers, so all get the allowance of one that does.
     operation.absolute_allowance = 0x1p-123 + 0x1p-148;
-    const auto cos_sin = [exact = !options.float32_angles](std::int64_t position, double inv_freq) {
-        if (exact) {
-            return reference::exact_cos_sin(position, inv_freq);
-        }
-        const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq);
-        return reference::CosSin{std::cos(angle), std::sin(angle)};
-    };
-    const std::vector<double>& inv_freq = inputs.rotation.inv_freq;
-    if (inputs.positions.axes == 0) {
-        operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-        operation.cos_sin = [=, &inv_freq](std::int64_t position, std::size_t pair) { return cos_sin(position, inv_freq[pair]); };
-    } else {
-        // The oracle's positions only number the tokens: which axis counts depends on the pair.
-        operation.positions.resize(std::size_t{inputs.batch} * inputs.tokens);
-        std::iota(operation.positions.begin(), operation.positions.end(), 0);
-        operation.cos_sin = [=, &inputs, tokens = operation.positions.size()](std::int64_t token, std::size_t pair) {
-            const std::uint32_t axis = axis_of(inputs.rotation.sections, static_cast<std::uint32_t>(pair));
-            return cos_sin(inputs.positions.ids[axis * tokens + static_cast<std::size_t>(token)], inputs.rotation.inv_freq[pair]);
+    if (options.float32_angles) {
+        operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position, std::size_t pair) {
+            const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq[pair]);
+            return reference::CosSin{std::cos(angle), std::sin(angle)};
         };
     }
-    return operation;
+    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions, inputs.batch, inputs.tokens));
 }
 
 /// What breaks the contract, or nothing.
 std::string breach(const char* name, const reference::Verdict& verdict, double bound_u) {
-    const char* what = verdict.nan_mismatch   ? "a value is NaN where the exact one is not, or the reverse"
-                       : verdict.bits_changed ? "a channel outside the rotated window changed"
-                       // Written so that an error that is not a number is a breach.
-                       : !(verdict.largest_error_u <= bound_u) ? "a value is too far from the exact one"
-                                                               : nullptr;
+    const char* what = breach_of(verdict, bound_u);
     return what == nullptr
                ? ""
                : fmt::format("{}: {} ({:.3g} u, allowed {} u): {}", name, what, verdict.largest_error_u, bound_u, verdict.worst);

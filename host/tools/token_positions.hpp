@@ -22,8 +22,9 @@ TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens);
 /// [axes, batch, tokens] too. Throws Failure.
 TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens, std::uint32_t axes = 0);
 
-/// One a token, [batch, tokens], of positions on one axis, however they were given.
-std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens);
+/// One a token, [batch, tokens], on one of the axes, however they were given; given on one axis, they are the same on all.
+std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens,
+                                   std::uint32_t axis = 0);
 
 /// The largest |position|.
 std::uint64_t largest_distance(const TokenPositions& positions) noexcept;

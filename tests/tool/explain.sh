@@ -23,6 +23,7 @@ works explain --model "$models/qwen2.5-7b.yarn.json"
 says 'so their dot product gets the square, 1.29'
 works explain --model "$models/deepseek-v2-lite.json"
 says 'channels 128 to 191 of a query row, channels 512 to 575 of a key row'
+says 'a tensor that holds these 64 alone turns whole'
 says 'softmax scale 1.58963: multiply the scale of your softmax'
 says 'warnings kv_lora_rank is missing'
 works explain --model "$models/gpt-j-6b.json"
@@ -33,8 +34,17 @@ works explain --model "$models/gpt-j-6b.json" --pairing half_split
 says 'channel j pairs with channel j + 32'
 works explain --model "$models/qwen3-vl-4b.json"
 says '3 a token (interleaved sections): axis 0 turns 24 pairs, axis 1 turns 20 pairs, axis 2 turns 20 pairs'
+holds 'the axis of a clock' sh -c '"$1" explain --model "$2" --svg axes.svg >/dev/null && grep -q ">pair 0, axis 0<" axes.svg' sh "$vkrope" "$models/qwen3-vl-4b.json"
 works explain --model "$models/phi-4-mini.json" --seq-len 131072
 says 'times slower'
+says '131072 positions: '
+# Frequencies of the short list serve no more than the length that it was made for.
+works explain --model "$models/phi-4-mini.json" --json
+holds 'the length that is served' [ "$(number turns_within)" = 4096.0 ]
+holds 'and that of the model' [ "$(number length)" = 131072 ]
+works explain --model "$models/phi-4-mini.json" --svg served.svg
+says '4096 positions, which is what these frequencies serve (longer sequences: --seq-len): '
+holds 'in the picture' grep -q 'length that these frequencies serve, 4096' served.svg
 model_with '"rope_theta": 10000.0, "head_dim": 256' >wide.json
 works explain --model wide.json
 says 'one pair in 4 is shown; --all shows every one of the 128'

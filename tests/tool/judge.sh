@@ -92,6 +92,11 @@ works "$vkrope" rotate --model unscaled.json --q q.npy --k k.npy --out-q q_out.n
 judged mistake scaling_ignored --first-position 7
 works "$vkrope" rotate --model base.json --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy --first-position 7
 judged mistake base_10000 --first-position 7
+cp model.json yarn.json
+sed 's/500000.0/10000.0/; s/"factor": 8.0/"factor": 1.0, "attention_factor": 1.2079441541679836/' yarn.json >model.json
+rotated --first-position 7
+cp yarn.json model.json
+judged mistake base_10000_with_factor --first-position 7
 works "$vkrope" rotate --model unscaled.json --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy --first-position 7
 cp model.json yarn.json && cp partial.json model.json
 judged mistake whole_head --first-position 7
@@ -106,9 +111,78 @@ printf '{"model_type": "gemma3_text", "hidden_size": 256, "num_attention_heads":
  "num_hidden_layers": 12, "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window": 512,
  "max_position_embeddings": 32768, "sliding_window_pattern": 6}' >model.json
 rotated --first-position 7 --layer-type sliding_attention
-judged mistake base_10000 --first-position 7 --layer-type full_attention
+judged mistake other_layer_type --first-position 7 --layer-type full_attention
 rotated --first-position 7 --layer-type full_attention
 judged mistake other_layer_type --first-position 7 --layer-type sliding_attention
+cp yarn.json model.json
+
+# Positions on three axes, [axes, batch, tokens]: frame, height and width; and what comes of confusing them.
+mrope() {
+    printf '{"model_type": "%s", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,\n' "$1"
+    printf ' "rope_theta": 1000000.0, "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "default", %s}}\n' "$2"
+}
+mrope qwen2_vl '"mrope_section": [8, 12, 12]' >sequential.json
+mrope qwen3_vl_text '"mrope_section": [8, 12, 12], "mrope_interleaved": true' >interleaved.json
+cp q.npy q_long.npy && cp k.npy k_long.npy
+works "$vkrope" make-input --shape 2,3,4,64 --seed 1 --out q.npy
+works "$vkrope" make-input --shape 2,3,2,64 --seed 2 --out k.npy
+frame='0 1 2 7 8 9' height='0 5 6 70 4 40' width='3 0 1000 2 131071 6'
+# shellcheck disable=SC2086 # numbers
+{
+    int32 $frame $height $width | npy '<i4' '(3, 2, 3)' >axes.npy
+    int32 $frame $width $height | npy '<i4' '(3, 2, 3)' >exchanged.npy
+    int32 $frame | npy '<i4' '(2, 3)' >frame.npy
+}
+for order in sequential interleaved; do
+    cp $order.json model.json
+    rotated --positions axes.npy
+    judged pass '' --positions axes.npy
+    judged mistake height_and_width_exchanged --positions exchanged.npy
+    rotated --positions frame.npy
+    judged mistake sections_ignored --positions axes.npy
+    works check --q q.npy --actual q_out.npy --positions frame.npy
+    holds 'blind spots' grep -q 'would not show: .*sections_ignored, sections_in_the_other_order, height_and_width_exchanged' \
+        "$logs/out"
+done
+cp sequential.json model.json
+rotated --positions axes.npy
+cp interleaved.json model.json
+judged mistake sections_in_the_other_order --positions axes.npy
+rotated --positions axes.npy
+cp sequential.json model.json
+judged mistake sections_in_the_other_order --positions axes.npy
+refuse 5 'has shape (3, 2, 3), 3 position axes; the model has one position axis' \
+    "$vkrope" check --model yarn.json --q q.npy --actual q_out.npy --positions axes.npy
+# A vision tower: height and width.
+printf '{"model_type": "qwen2_vl", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+ "rope_theta": 1000000.0, "vision_config": {"depth": 2, "embed_dim": 256, "num_heads": 4, "hidden_size": 256}}' >model.json
+# shellcheck disable=SC2086 # numbers
+int32 $height $width | npy '<i4' '(2, 2, 3)' >image.npy
+# shellcheck disable=SC2086 # numbers
+int32 $width $height | npy '<i4' '(2, 2, 3)' >turned.npy
+rotated --positions image.npy --tower vision
+judged pass '' --positions image.npy --tower vision
+judged mistake height_and_width_exchanged --positions turned.npy --tower vision
+mv q_long.npy q.npy && mv k_long.npy k.npy
+cp yarn.json model.json
+
+# Latent attention: Q and K have each their own head_dim, as their files say.
+cp "$models/deepseek-v2-lite.json" model.json
+cp q.npy q_long.npy && cp k.npy k_long.npy
+works "$vkrope" make-input --shape 2,5,16,192 --seed 1 --out q.npy
+for k in 64:1 192:16 576:1; do
+    works "$vkrope" make-input --shape "2,5,${k#*:},${k%:*}" --seed 2 --out k.npy
+    rotated --first-position 7
+    judged pass '' --first-position 7
+    judged mistake position_plus_one --first-position 6
+    judged mistake swapped_pairing --first-position 7 --pairing half_split
+done
+rotated --first-position 7 --rotary-offset 0
+judged mistake window_at_start --first-position 7
+works "$vkrope" make-input --shape 2,5,1,100 --seed 2 --out k.npy
+refuse 5 "--k: 'k.npy' has shape (2, 5, 1, 100), head_dim 100; the model's head_dim is 576 (a row of the latent cache) or 192 (a" \
+    check --q q.npy --k k.npy --actual q_out.npy --actual-k k_out.npy
+mv q_long.npy q.npy && mv k_long.npy k.npy
 cp yarn.json model.json
 
 # 16 bits, in and out.
@@ -148,6 +222,12 @@ tail -c 4096 q_out.npy | od -An -v -t u1 -w1 | awk '{ print NR == 3 ? ($1 + 1) %
     byte $(cat bytes.txt)
 } >close.npy
 expect 1 'too far from the exact one' check --q q.npy --actual close.npy --first-position 30000
+holds 'the one value that is wrong' grep -qE \
+    '^   one value alone is wrong: \[batch 0, token 33, head 0, channel 0\]: expected [-.e0-9]+, actual [-.e0-9]+, off by [-+.e0-9]+ u$' \
+    "$logs/out"
+expect 1 '' check --q q.npy --actual close.npy --first-position 30000 --json
+holds 'the same as JSON' grep -q '"region": "element"' "$logs/out"
+expect 1 'too far from the exact one' check --q q.npy --actual close.npy --first-position 30000
 holds 'close' grep -q '^Q  close: the right operation, but not exact: correct to' "$logs/out"
 works check --q q.npy --actual close.npy --first-position 30000 --tolerance 0.1
 expect 1 '' check --q q.npy --actual close.npy --first-position 30000 --tolerance 1e-7
@@ -169,4 +249,11 @@ works "$vkrope" make-input --shape 2,37,4,64 --seed 1 --out q.npy
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layout bhsd
 expect 1 '' check --q q.npy --actual q_out.npy --first-position 7
 holds 'heads taken for tokens' grep -q '^Q  mistake: positions_along_heads' "$logs/out"
+
+# What is wrong outside the window has no error in u: a row of the table does not say 0 of it.
+cp partial.json model.json
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --rotary-offset 16
+expect 1 '' check --q q.npy --actual q_out.npy --first-position 7
+holds 'not 0 u' sh -c 'grep -q "^  positions_zero  *outside window" "$1"' sh "$logs/out"
+cp yarn.json model.json
 finish

@@ -33,6 +33,8 @@ struct Engine {
     std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position = [](auto b, auto t, auto) {
         return 5.0 + 7 * double(b) + double(t);
     };
+    std::vector<std::uint32_t> axes = {};  // that turn the pairs; none: all turn by `position`
+    std::function<double(std::uint64_t b, std::uint64_t t, std::uint32_t axis)> on_axis;
     std::function<double(double place, double frequency)> angle = [](double place, double frequency) { return place * frequency; };
     std::function<double(double)> cos = [](double turned) { return std::cos(turned); };
     std::function<double(double)> sin = [](double turned) { return std::sin(turned); };
@@ -47,7 +49,7 @@ struct Engine {
                 const auto at = [&](bool neighbours, std::size_t member) {
                     return place(b, t, h, offset + (neighbours ? 2 * j + member : j + member * inv_freq.size()));
                 };
-                const double turned = angle(position(b, t, h), inv_freq[j]);
+                const double turned = angle(axes.empty() ? position(b, t, h) : on_axis(b, t, axes[j]), inv_freq[j]);
                 const double c = rounded(factor * cos(turned)), s = rounded(factor * direction * sin(turned));
                 const double x0 = in[at(interleaved, 0)], x1 = in[at(interleaved, 1)];
                 out[at(interleaved_out, 0)] = float(rounded(rounded(x0 * c) - rounded(x1 * s)));
@@ -207,6 +209,7 @@ TEST_CASE("each mistake is named") {
                 })));
     check_named("exponent_of_head_dim", Case(changed([](Engine& e) { e.inv_freq = powers(500, 2.0 / head_dim); })));
     check_named("base_10000", Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25), e.factor = 1; })));
+    check_named("base_10000_with_factor", Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25); })));
     check_named("inclusive_spacing", Case(changed([](Engine& e) { e.inv_freq = powers(500, 1.0 / 3); })));
     check_named(
         "positions_along_heads",
@@ -232,6 +235,181 @@ TEST_CASE("an output that was reshaped and not transposed") {
     }
     check_named("tokens_and_heads_exchanged", heads_first);
     check_named("tokens_and_sequences_exchanged", tokens_first);
+}
+
+namespace {
+
+/// Frame, height and width of a token; no two axes are alike, nor any two sequences.
+double of_image(std::uint64_t b, std::uint64_t t, std::uint32_t axis) {
+    return axis == 0   ? 5.0 + 7 * double(b) + double(t / 3)
+           : axis == 1 ? 11.0 + 2 * double(b) + double(t % 3)
+                       : 3.0 + 5 * double(t % 4);
+}
+
+/// A model whose tokens have positions on several axes.
+struct AxesCase {
+    Sections sections;
+    std::vector<std::uint32_t> axes;  // that turn the pairs
+
+    Case made(const std::function<void(Engine&)>& change) const {
+        Engine engine;
+        engine.axes = axes;
+        engine.on_axis = of_image;
+        change(engine);
+        Case made(engine);
+        made.evidence.further.sections = sections;
+        for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+            std::vector<std::int64_t> positions;
+            for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+                positions.push_back(std::int64_t(of_image(row / tokens, row % tokens, axis)));
+            }
+            if (axis == 0) {
+                made.evidence.operation.positions = positions;
+            } else {
+                made.evidence.further.positions.push_back(positions);
+            }
+        }
+        return made;
+    }
+};
+
+const AxesCase in_sections = {.sections = {.order = SectionOrder::sequential, .axes = 3, .pairs = {1, 2, 1}}, .axes = {0, 1, 1, 2}};
+const AxesCase interleaved_sections = {.sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {1, 2, 1}},
+                                       .axes = {0, 1, 2, 0}};
+const AxesCase height_and_width = {.sections = {.order = SectionOrder::sequential, .axes = 2, .pairs = {2, 2}},
+                                   .axes = {0, 0, 1, 1}};
+
+std::function<void(Engine&)> on_axes(const std::function<double(std::uint64_t, std::uint64_t, std::uint32_t)>& positions) {
+    return [positions](Engine& e) { e.on_axis = positions; };
+}
+
+}  // namespace
+
+TEST_CASE("positions on several axes: right, and each mistake is named") {
+    for (const AxesCase& model : {in_sections, interleaved_sections, height_and_width}) {
+        CAPTURE(model.sections.axes);
+        const Judgement judgement = model.made([](Engine&) {}).judged();
+        CHECK(judgement.outcome == Outcome::pass);
+        CHECK(judgement.max_error_u <= 1.0);
+        for (const Match& match : judgement.matches) {
+            CAPTURE(match.mistake);
+            CHECK(match.explains == (match.mistake == "subnormals_flushed"));
+        }
+        check_named("sections_ignored", model.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); })));
+        check_named("position_plus_one", model.made(on_axes([](auto b, auto t, auto axis) { return of_image(b, t, axis) + 1; })));
+        check_named("positions_from_zero", model.made(on_axes([](auto, auto t, auto) { return double(t); })));
+        check_named("positions_of_first_sequence",
+                    model.made(on_axes([](auto, auto t, auto axis) { return of_image(0, t, axis); })));
+        check_named("inverse_direction", model.made([](Engine& e) { e.direction = -1; }));
+        check_named("rotated_twice", model.made([](Engine& e) {
+            e.angle = [](double position, double inv_freq) { return 2 * position * inv_freq; };
+            e.factor *= e.factor;
+        }));
+    }
+    check_named("sections_in_the_other_order", in_sections.made([](Engine& e) { e.axes = interleaved_sections.axes; }));
+    check_named("sections_in_the_other_order", interleaved_sections.made([](Engine& e) { e.axes = in_sections.axes; }));
+    const auto exchanged = [](std::uint32_t a, std::uint32_t b) {
+        return on_axes([a, b](auto sequence, auto t, auto axis) {
+            return of_image(sequence, t, axis == a ? b : axis == b ? a : axis);
+        });
+    };
+    check_named("height_and_width_exchanged", in_sections.made(exchanged(1, 2)));
+    check_named("height_and_width_exchanged", interleaved_sections.made(exchanged(1, 2)));
+    check_named("height_and_width_exchanged", height_and_width.made(exchanged(0, 1)));
+}
+
+TEST_CASE("positions on several axes are tried on a sample too") {
+    Case made = in_sections.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); }));
+    made.limits.sampled_elements = 8 * head_dim;
+    const Judgement judgement = made.judged();
+    CHECK(judgement.sampled < count);
+    CHECK(judgement.matches.front().mistake == "sections_ignored");
+    CHECK(judgement.matches.front().explains);
+    Case right = in_sections.made([](Engine&) {});
+    right.limits.sampled_elements = 8 * head_dim;
+    // The right operation goes by the same sample as the mistakes do, and none of them explains it.
+    for (const Match& match : right.judged().matches) {
+        CHECK(match.explains == (match.mistake == "subnormals_flushed"));
+    }
+}
+
+TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
+    Case made = in_sections.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); }));
+    for (std::vector<std::int64_t>& positions : made.evidence.further.positions) {
+        positions = made.evidence.operation.positions;
+    }
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    int blind = 0;
+    for (const Match& match : judgement.matches) {
+        blind += match.explains && match.mistake != "subnormals_flushed";
+    }
+    CHECK(blind == 3);
+}
+
+TEST_CASE("what is wrong in one place alone is named with its index") {
+    const std::size_t at = place(1, 4, 2, q_offset + 1);
+    const auto spoilt = [](const std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t c)>& where) {
+        Case made{Engine()};
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t row = i / head_dim, c = i % head_dim;
+            if (c >= q_offset && c < q_offset + rotary_dim && where(row / heads / tokens, row / heads % tokens, row % heads, c)) {
+                made.out[i] += 1;
+            }
+        }
+        return made;
+    };
+    Case one = spoilt([](auto b, auto t, auto h, auto c) { return b == 1 && t == 4 && h == 2 && c == q_offset + 1; });
+    const Judgement judgement = one.judged();
+    REQUIRE(judgement.lone);
+    CHECK(judgement.lone->region == Region::element);
+    CHECK(judgement.lone->worst.batch == 1);
+    CHECK(judgement.lone->worst.token == 4);
+    CHECK(judgement.lone->worst.head == 2);
+    CHECK(judgement.lone->worst.channel == q_offset + 1);
+    CHECK(judgement.lone->wrong == 1);
+    const double exact = 1.25 * (one.in[at] * std::cos(16 * 0.25) - one.in[at + pairs] * std::sin(16 * 0.25));
+    CHECK(judgement.lone->expected == doctest::Approx(exact).epsilon(1e-14));
+    CHECK(judgement.lone->actual == double(one.out[at]));
+    const double unit = 0x1p-24 * 1.25 * (std::fabs(double(one.in[at])) + std::fabs(double(one.in[at + pairs])));
+    CHECK(*judgement.lone->error_u == doctest::Approx(std::fabs(double(one.out[at]) - exact) / unit).epsilon(1e-9));
+
+    struct Spoilt {
+        Region region;
+        std::uint64_t wrong;
+        Case made;
+    };
+    Spoilt all[] = {{Region::row, rotary_dim, spoilt([](auto b, auto t, auto h, auto) { return b == 1 && t == 4 && h == 2; })},
+                    {Region::token, heads * rotary_dim, spoilt([](auto b, auto t, auto, auto) { return b == 1 && t == 4; })},
+                    {Region::head, batch * tokens * rotary_dim, spoilt([](auto, auto, auto h, auto) { return h == 2; })},
+                    {Region::sequence, 2 * heads * rotary_dim,
+                     spoilt([](auto b, auto t, auto, auto) { return b == 1 && (t == 4 || t == 5); })}};
+    // Heads 0, 1 and 0 of one sequence.
+    const auto zigzag = [](auto b, auto t, auto h, auto c) { return b == 1 && t > 3 && t < 7 && h == t % 2 && c == q_offset; };
+    CHECK(spoilt(zigzag).judged().lone->region == Region::sequence);
+    for (Spoilt& each : all) {
+        CAPTURE(int(each.region));
+        const Judgement judged = each.made.judged();
+        CHECK(judged.outcome == Outcome::unexplained);
+        REQUIRE(judged.lone);
+        CHECK(judged.lone->region == each.region);
+        CHECK(judged.lone->wrong == each.wrong);
+    }
+    // Two values of two rows are not in one place; a mistake that explains everything needs no place; nor does a pass.
+    CHECK(!spoilt([](auto b, auto t, auto h, auto c) { return t == 4 + b && h == b && c == q_offset; }).judged().lone);
+    CHECK(!Case(changed([](Engine& e) { e.direction = -1; })).judged().lone);
+    CHECK(!Case(Engine()).judged().lone);
+    // A channel that should have passed through has no error in u, and neither has what is no number.
+    Case outside{Engine()}, not_a_number{Engine()};
+    outside.out[place(0, 3, 1, 0)] += 1;
+    not_a_number.out[place(0, 3, 1, q_offset)] = std::numeric_limits<float>::quiet_NaN();
+    for (Case* made : {&outside, &not_a_number}) {
+        const Judgement judged = made->judged();
+        REQUIRE(judged.lone);
+        CHECK(judged.lone->region == Region::element);
+        CHECK(judged.lone->worst.token == 3);
+        CHECK(!judged.lone->error_u);
+    }
 }
 
 TEST_CASE("angles in float32") {

@@ -129,6 +129,38 @@ correct --head-dim 96 --rotary-offset 32
 correct --head-dim 96 --rotary-offset 8 --pairing interleaved
 refuse 2 'ends past head_dim' rotate --q q.npy --out-q q_out.npy --head-dim 96 --rotary-offset 34
 
+# Latent attention: a window for each tensor, as wide as its file says. K's rotary part alone, behind what does not turn in a row of
+# its own, and in a row of the cache is the same rotation, and what stands before it passes through.
+cp model.json plain_model.json
+cp "$models/deepseek-v2-lite.json" model.json
+inputs 1,1,16,192 1,1,1,64 f32
+correct --first-position 7
+cp k_out.npy part_out.npy
+tail -c 256 k.npy >part
+tail -c 256 k_out.npy >part_out
+for row in 192 576; do
+    works "$vkrope" make-input --shape 1,1,1,$row --seed 3 --out row.npy
+    size=$(($(wc -c <row.npy) - 256))
+    { head -c $size row.npy && cat part; } >k.npy
+    correct --first-position 7
+    { head -c $size row.npy && cat part_out; } >expected.npy
+    holds "a row of $row" cmp -s expected.npy k_out.npy
+    works rotate --k k.npy --out-k alone.npy --first-position 7
+    holds "a row of $row without Q" cmp -s expected.npy alone.npy
+done
+works "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy
+holds 'the widths of both' grep -q 'interleaved, 64 of 192 channels of Q and of 576 of K rotated' "$logs/out"
+inputs 1,3,16,64 1,3,16,192 f16
+correct
+correct --rotary-offset 0
+works "$vkrope" make-input --shape 1,3,1,128 --seed 1 --out beyond.npy
+refuse 5 'head_dim 128; the model'"'"'s head_dim is 192 (a whole head) or 64 (the rotary part alone); --head-dim overrides it' \
+    rotate --q beyond.npy --out-q q_out.npy
+refuse 5 'head_dim is 576 (a row of the latent cache) or 192 (a whole head) or 64 (the rotary part alone)' \
+    rotate --k beyond.npy --out-k k_out.npy
+works rotate --q beyond.npy --out-q q_out.npy --head-dim 128 --rotary-offset 32
+mv plain_model.json model.json
+
 # One tensor alone; other head counts than the model's get a note; no tokens are an empty output.
 inputs 1,9,4,64 1,9,3,64 f32
 works rotate --k k.npy --out-k k_only.npy
