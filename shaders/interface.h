@@ -61,6 +61,7 @@ VKROPE_CONSTANT constant_conversion = 41;       // conversion_*
 VKROPE_CONSTANT constant_count = 42;
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
+VKROPE_CONSTANT copies_owned = 64;  // most steps that an invocation copies of a row
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;

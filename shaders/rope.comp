@@ -150,9 +150,11 @@ Words load(bool second, uint at) {
         if (f32 && unit_elements == 8) w.b = load_wide(second, at / 4 + 1);
     } else if (f32) {
         w.a.x = load_word(second, at);
-        if (unit_elements == 2) w.a.y = load_word(second, at + 1);
+        if (unit_elements >= 2) w.a.y = load_word(second, at + 1);
+        if (unit_elements >= 4) w.a.zw = uvec2(load_word(second, at + 2), load_word(second, at + 3));
     } else if (access == access_word) {
         w.a.x = load_word(second, at / 2);
+        if (unit_elements >= 4) w.a.y = load_word(second, at / 2 + 1);
     } else {
         w.a.x = (load_shared(second, at / 2) >> (16 * (at & 1u))) & 0xffffu;
     }
@@ -192,9 +194,14 @@ void store(bool second, uint at, Words w) {
         if (f32 && unit_elements == 8) store_wide(second, at / 4 + 1, w.b);
     } else if (f32) {
         store_word(second, at, w.a.x);
-        if (unit_elements == 2) store_word(second, at + 1, w.a.y);
+        if (unit_elements >= 2) store_word(second, at + 1, w.a.y);
+        if (unit_elements >= 4) {
+            store_word(second, at + 2, w.a.z);
+            store_word(second, at + 3, w.a.w);
+        }
     } else if (access == access_word) {
         store_word(second, at / 2, w.a.x);
+        if (unit_elements >= 4) store_word(second, at / 2 + 1, w.a.y);
     } else {
         const uint shift = 16 * (at & 1u);
         merge_word(second, at / 2, 0xffffu << shift, (w.a.x & 0xffffu) << shift);
@@ -219,23 +226,29 @@ struct Token {
 
 struct Step {
     uvec2 from, to;  // channels where the two units start, before and after
-    bool paired;     // in a window; otherwise they are copied, bit for bit unless the element type changes
-    bool rotates;
+    bool rotates;    // otherwise they are copied, bit for bit unless the element type changes
     Unit c, s;
 };
 
 // Of several axes. Not in Token: a structure with an array in it is copied whole.
 Angle axis_angles[most_axes];
 
-uint runs_of(uint steps) { return (steps + units_owned - 1) / units_owned; }
-
 // Steps that rotate, and steps that copy the channels outside the window: only a tensor that changes places has to move them.
 uint rotating_steps() { return rotary_dim / (2 * unit_elements); }
+const bool copies_some = first_head_dim > rotary_dim || second_head_dim > rotary_dim;
 uint copying_steps(bool second) {
     return in_place(second) ? 0 : (head_dim(second) - rotary_dim + 2 * unit_elements - 1) / (2 * unit_elements);
 }
-uint runs(bool second, uint heads) {
-    return heads == 0 ? 0 : runs_of(rotating_steps()) + runs_of(copying_steps(second));
+
+// Invocations of a row. One that owns all heads takes units_owned of the steps that rotate and an equal share of those that copy,
+// copies_owned at most: its neighbours, which a software device runs in step with it, then do the same at the same time.
+bool owns_all() { return heads_owned == 0; }
+uint items_of_row(bool second) {
+    uint items = rotating_steps() + copying_steps(second);
+    if (owns_all()) {
+        items = max((rotating_steps() + units_owned - 1) / units_owned, (copying_steps(second) + copies_owned - 1) / copies_owned);
+    }
+    return items;
 }
 
 // A channel outside the windows, counted without them, to its place in the row.
@@ -338,30 +351,26 @@ void angles_of(Token token, uint pair, out Unit c, out Unit s) {
     }
 }
 
-Step step_of(bool second, Token token, uint run, uint index) {
+// The first is the step `index` of those that rotate, the second of those that copy.
+Step rotating_step(bool second, Token token, uint index) {
+    const uint pair = index * unit_elements;
     Step step;
-    const uint before = runs_of(rotating_steps());
-    if (run < before) {
-        const uint pair = (run * units_owned + index) * unit_elements;
-        step.paired = true;
-        step.rotates = token.covered;
-        step.from = channels_of(second, pairing, pair);
-        step.to = pairing == pairing_out ? step.from : channels_of(second, pairing_out, pair);
-        angles_of(token, pair, step.c, step.s);
-        if ((push.flags & flag_gain) != 0) {
-            step.c = vkrope_scale(step.c, uintBitsToFloat(push.gain));
-            step.s = vkrope_scale(step.s, uintBitsToFloat(push.gain));
-        }
-    } else {
-        // Two units side by side; at the end of an odd number of units, the last one twice.
-        const uint channel = ((run - before) * units_owned + index) * 2 * unit_elements;
-        const bool last = channel + unit_elements >= head_dim(second) - rotary_dim;
-        step.paired = step.rotates = false;
-        step.from = uvec2(around_windows(second, channel), around_windows(second, last ? channel : channel + unit_elements));
-        step.to = step.from;
-        step.c = step.s = Unit(vec4(0), vec4(0));
+    step.rotates = token.covered;
+    step.from = channels_of(second, pairing, pair);
+    step.to = pairing == pairing_out ? step.from : channels_of(second, pairing_out, pair);
+    angles_of(token, pair, step.c, step.s);
+    if ((push.flags & flag_gain) != 0) {
+        step.c = vkrope_scale(step.c, uintBitsToFloat(push.gain));
+        step.s = vkrope_scale(step.s, uintBitsToFloat(push.gain));
     }
     return step;
+}
+
+// Two units side by side; at the end of an odd number of units, the last one twice.
+uvec2 copying_step(bool second, uint index) {
+    const uint channel = index * 2 * unit_elements;
+    const bool last = channel + unit_elements >= head_dim(second) - rotary_dim;
+    return uvec2(around_windows(second, channel), around_windows(second, last ? channel : channel + unit_elements));
 }
 
 void finish(bool second, Step step, uint row, Words A, Words B) {
@@ -375,7 +384,7 @@ void finish(bool second, Step step, uint row, Words A, Words B) {
         y1 = x1;
     }
     vkrope_from_pairs(pairing_out, unit_elements, y0, y1, p, q);
-    const bool replaced = pairing == pairing_out ? step.rotates : step.paired;
+    const bool replaced = pairing != pairing_out || step.rotates;
     if (from == to) {
         if (replaced) {
             A = vkrope_encode(to, p);
@@ -393,33 +402,85 @@ void finish(bool second, Step step, uint row, Words A, Words B) {
     store(second, row + step.to.y, B);
 }
 
-// The run `run` of the heads [first, last) of one token.
-void process(bool second, Token token, uint run, uint first, uint last) {
+Words converted(bool second, Words w) {
+    Words to = w;
+    if (in_element(second) != out_element(second)) to = vkrope_encode(out_element(second), vkrope_decode(in_element(second), w));
+    return to;
+}
+
+// Where the rows of a token start.
+struct Rows {
+    uint from, to;
+};
+
+void rotate_heads(bool second, Step step, Rows rows, uint first, uint last) {
+    const uint from_head = in_side(second).head, to_head = out_side(second).head;
+    if (heads_batch == 1) {
+        for (uint head = first; head < last; ++head) {
+            const uvec2 at = rows.from + head * from_head + step.from;
+            const Words A = load(second, at.x), B = load(second, at.y);
+            finish(second, step, rows.to + head * to_head, A, B);
+        }
+    } else {
+        // All loads come before the first store; a group that is not full loads its last head again.
+        Words A[4], B[4];
+        for (uint h = 0; h < 4; ++h) {
+            const uvec2 at = rows.from + min(first + h, last - 1) * from_head + step.from;
+            A[h] = load(second, at.x);
+            B[h] = load(second, at.y);
+        }
+        for (uint h = 0; h < 4; ++h) {
+            if (first + h < last) finish(second, step, rows.to + (first + h) * to_head, A[h], B[h]);
+        }
+    }
+}
+
+void copy_heads(bool second, uvec2 step, Rows rows, uint first, uint last) {
+    const uint from_head = in_side(second).head, to_head = out_side(second).head;
+    if (heads_batch == 1) {
+        for (uint head = first; head < last; ++head) {
+            const uvec2 from = rows.from + head * from_head + step, to = rows.to + head * to_head + step;
+            const Words A = load(second, from.x), B = load(second, from.y);
+            store(second, to.x, converted(second, A));
+            store(second, to.y, converted(second, B));
+        }
+    } else {
+        Words A[4], B[4];
+        for (uint h = 0; h < 4; ++h) {
+            const uvec2 from = rows.from + min(first + h, last - 1) * from_head + step;
+            A[h] = load(second, from.x);
+            B[h] = load(second, from.y);
+        }
+        for (uint h = 0; h < 4; ++h) {
+            const uvec2 to = rows.to + min(first + h, last - 1) * to_head + step;
+            store(second, to.x, converted(second, A[h]));
+            store(second, to.y, converted(second, B[h]));
+        }
+    }
+}
+
+// What the invocation `item` of `items` owns of a row, in the heads [first, last) of one token.
+void process(bool second, Token token, uint item, uint items, uint first, uint last) {
     const Side in_rows = in_side(second), out_rows = out_side(second);
-    const uint from = in_rows.offset + token.z * in_rows.z + token.index * in_rows.token;
-    uint to = out_rows.offset + token.z * out_rows.z + token.index * out_rows.token;
-    if (second && scatter != 0) to = out_rows.offset + token.page * out_rows.z + token.line * out_rows.token;
-    const uint before = runs_of(rotating_steps());
-    const uint steps_left = run < before ? rotating_steps() - run * units_owned : copying_steps(second) - (run - before) * units_owned;
-    const uint steps = first < last ? min(steps_left, units_owned) : 0;
-    for (uint i = 0; i < steps; ++i) {
-        const Step step = step_of(second, token, run, i);
-        if (heads_batch == 1) {
-            for (uint head = first; head < last; ++head) {
-                const uvec2 at = from + head * in_rows.head + step.from;
-                const Words A = load(second, at.x), B = load(second, at.y);
-                finish(second, step, to + head * out_rows.head, A, B);
-            }
-        } else {
-            // All loads come before the first store; a group that is not full loads its last head again.
-            Words A[4], B[4];
-            for (uint h = 0; h < 4; ++h) {
-                const uvec2 at = from + min(first + h, last - 1) * in_rows.head + step.from;
-                A[h] = load(second, at.x);
-                B[h] = load(second, at.y);
-            }
-            for (uint h = 0; h < 4; ++h) {
-                if (first + h < last) finish(second, step, to + (first + h) * out_rows.head, A[h], B[h]);
+    Rows rows;
+    rows.from = in_rows.offset + token.z * in_rows.z + token.index * in_rows.token;
+    rows.to = out_rows.offset + token.z * out_rows.z + token.index * out_rows.token;
+    if (second && scatter != 0) rows.to = out_rows.offset + token.page * out_rows.z + token.line * out_rows.token;
+    const uint copying = copying_steps(second);
+    // The steps [x, y) of each kind.
+    uvec2 rotates = uvec2(item, min(item + 1, rotating_steps())), copies = uvec2(item, item + 1) - rotating_steps();
+    bool has_copies = item >= rotating_steps();
+    if (owns_all()) {
+        const uint share = (copying + items - 1) / items;
+        rotates = min(uvec2(item, item + 1) * units_owned, rotating_steps());
+        copies = min(uvec2(item, item + 1) * share, copying);
+        has_copies = true;
+    }
+    if (first < last) {
+        for (uint i = rotates.x; i < rotates.y; ++i) rotate_heads(second, rotating_step(second, token, i), rows, first, last);
+        if (copies_some) {
+            if (has_copies) {
+                for (uint i = copies.x; i < copies.y; ++i) copy_heads(second, copying_step(second, i), rows, first, last);
             }
         }
     }
@@ -486,13 +547,13 @@ bool counts(Outside outside, uint z) {
 
 void main() {
     const uint first_heads = push.heads & 0xffffu, second_heads = push.heads >> 16;
-    const uint first_runs = runs(false, first_heads), second_runs = runs(true, second_heads);
-    const bool owns_all = heads_owned == 0;
-    const uint owned = owns_all ? 1 : heads_owned;
-    // What a token consists of: runs, for an invocation that owns all heads; else runs times groups of heads, Q's and then K's.
-    const uint first_items = first_runs * ((first_heads + owned - 1) / owned);
-    const uint second_items = second_runs * ((second_heads + owned - 1) / owned);
-    const uint items = owns_all ? max(first_runs, second_runs) : first_items + second_items;
+    const uint first_row = items_of_row(false), second_row = items_of_row(true);
+    const uint owned = owns_all() ? 1 : heads_owned;
+    // What a token consists of: a row, for an invocation that owns all heads; else rows times groups of heads, Q's and then K's.
+    const uint first_items = first_row * ((first_heads + owned - 1) / owned);
+    const uint second_items = second_row * ((second_heads + owned - 1) / owned);
+    uint items = first_items + second_items;
+    if (owns_all()) items = max(first_heads == 0 ? 1 : first_row, second_heads == 0 ? 1 : second_row);
 
     const uint invocation = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     const uint index = invocation / items, item = invocation % items;
@@ -502,16 +563,16 @@ void main() {
         if (counter != 0) {
             if (item == 0 && counts(outside, gl_WorkGroupID.z)) atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
         }
-        uvec3 q = uvec3(item, 0, item < first_runs ? first_heads : 0);  // run, first head, one past the last head
-        uvec3 k = uvec3(item, 0, item < second_runs ? second_heads : 0);
-        if (!owns_all) {
+        uvec3 q = uvec3(item, 0, first_heads);  // item of the row, first head, one past the last head
+        uvec3 k = uvec3(item, 0, second_heads);
+        if (!owns_all()) {
             const uint k_item = item - first_items;  // wraps where the item is Q's, and is not used then
-            const uint q_first = item / max(first_runs, 1) * owned, k_first = k_item / max(second_runs, 1) * owned;
+            const uint q_first = item / first_row * owned, k_first = k_item / second_row * owned;
             const bool is_q = item < first_items;
-            q = uvec3(item % max(first_runs, 1), q_first, is_q ? min(q_first + owned, first_heads) : 0);
-            k = uvec3(k_item % max(second_runs, 1), k_first, is_q ? 0 : min(k_first + owned, second_heads));
+            q = uvec3(item % first_row, q_first, is_q ? min(q_first + owned, first_heads) : 0);
+            k = uvec3(k_item % second_row, k_first, is_q ? 0 : min(k_first + owned, second_heads));
         }
-        process(false, token, q.x, q.y, q.z);
-        if (tensors == 2) process(true, token, k.x, k.y, token.stored ? k.z : 0);
+        process(false, token, q.x, items, q.y, q.z);
+        if (tensors == 2) process(true, token, k.x, items, k.y, token.stored ? k.z : 0);
     }
 }

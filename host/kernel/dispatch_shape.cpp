@@ -42,10 +42,17 @@ Windows windows_of(const KernelInfo& info) noexcept {
     return windows;
 }
 
-bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
-    const std::uint32_t unit = unit_elements(info, access);
+namespace {
+
+bool widths_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
     return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit);
+}
+
+}  // namespace
+
+bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
+    return widths_allow_unit(info, unit_elements(info, access));
 }
 
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides, std::uint32_t access) noexcept {
@@ -60,6 +67,11 @@ Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool
         return size < limits.workgroup_invocations ? size : limits.workgroup_invocations;
     };
     if (cpu) {
+        // What a step costs beside its accesses is the same for several words as for one, but it takes longer to compile: for windows
+        // that rule out wide access, not for the odd call whose strides do.
+        if (access == shader::access_word && !widths_allow(info, shader::access_wide)) {
+            while (widths_allow_unit(info, 2 * variant.unit_elements)) variant.unit_elements *= 2;
+        }
         // 64 bytes or more side by side: a software device runs an invocation on one core, and a core fetches whole lines.
         const std::uint32_t unit_bytes = variant.unit_elements * (all_f32(info.q) && all_f32(info.k) ? 4 : 2);
         variant.heads_owned = 0;
@@ -72,23 +84,40 @@ Variant variant_for(const KernelInfo& info, bool cpu, std::uint32_t access, bool
     return variant;
 }
 
-std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, const Work& work) noexcept {
-    const std::uint64_t step = 2 * std::uint64_t{variant.unit_elements};  // elements of one row that one step moves
-    const auto runs = [&](const Width& width, std::uint32_t heads, bool in_place) {
-        const std::uint64_t copied = in_place ? 0 : width.head_dim - info.rotary_dim;
-        return heads == 0 ? 0
-                          : divide_up(info.rotary_dim / step, variant.units_owned) +
-                                divide_up(divide_up(copied, step), variant.units_owned);
-    };
-    const std::uint64_t q_runs = runs(info.q, work.q_heads, work.q_in_place), k_runs = runs(info.k, work.k_heads, work.k_in_place);
-    if (variant.heads_owned == 0) return q_runs > k_runs ? q_runs : k_runs;
-    return q_runs * divide_up(work.q_heads, variant.heads_owned) + k_runs * divide_up(work.k_heads, variant.heads_owned);
+namespace {
+
+// Of one row. A step moves two units; only a tensor that changes places has to move what is around its windows.
+struct Steps {
+    std::uint64_t rotating = 0, copying = 0;
+};
+
+Steps steps_of(const KernelInfo& info, const Variant& variant, const Width& width, bool in_place) {
+    const std::uint64_t step = 2 * std::uint64_t{variant.unit_elements};
+    return {info.rotary_dim / step, in_place ? 0 : divide_up(width.head_dim - info.rotary_dim, step)};
 }
 
-std::uint32_t most_heads(const Variant& variant) noexcept {
+}  // namespace
+
+std::uint64_t items_per_token(const KernelInfo& info, const Variant& variant, const Work& work) noexcept {
+    const auto items = [&](const Width& width, std::uint32_t heads, bool in_place) -> std::uint64_t {
+        if (heads == 0) return 0;
+        const Steps steps = steps_of(info, variant, width, in_place);
+        if (variant.heads_owned != 0) return (steps.rotating + steps.copying) * divide_up(heads, variant.heads_owned);
+        return std::max(divide_up(steps.rotating, variant.units_owned), divide_up(steps.copying, shader::copies_owned));
+    };
+    const std::uint64_t q = items(info.q, work.q_heads, work.q_in_place), k = items(info.k, work.k_heads, work.k_in_place);
+    return variant.heads_owned == 0 ? std::max(q, k) : q + k;
+}
+
+std::uint32_t most_heads(const KernelInfo& info, const Variant& variant) noexcept {
     if (variant.heads_owned != 0) return 65535;
-    constexpr std::uint32_t iterations = 16384;  // of Q, and as many of K
-    return std::max(iterations / variant.units_owned, 1u);
+    constexpr std::uint64_t iterations = 16384;  // of Q, and as many of K
+    const auto copying = [&](const Width& width) {
+        return width.head_dim == 0 ? 0 : steps_of(info, variant, width, false).copying;
+    };
+    const std::uint64_t items = divide_up(info.rotary_dim / (2 * std::uint64_t{variant.unit_elements}), variant.units_owned);
+    const std::uint64_t share = divide_up(std::max(copying(info.q), copying(info.k)), items);
+    return std::uint32_t(iterations / (variant.units_owned + std::min<std::uint64_t>(share, shader::copies_owned)));
 }
 
 std::uint64_t most_invocations(const Variant& variant, const DispatchLimits& limits) noexcept {

@@ -31,7 +31,7 @@ struct Work {
 
 /// Heads that one dispatch can count, of Q and of K. An invocation that owns them all loops over them, and llvmpipe ends a shader
 /// after 65 535 iterations of all its loops together, without a word.
-std::uint32_t most_heads(const Variant& variant) noexcept;
+std::uint32_t most_heads(const KernelInfo& info, const Variant& variant) noexcept;
 
 struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};

@@ -61,7 +61,9 @@ bool has_result(std::uint32_t op) noexcept {
 struct Known {
     Scalar scalar;                  // a value
     bool reached = false;           // a block or function
-    std::uint32_t order = 0;        // a block: which one of the module, from 1 on
+    std::size_t at = 0;             // a function: where it starts
+    std::uint32_t next = 0;         // a function: the one that was reached after it
+    std::uint32_t order = 0;        // a block: which one of its function, from 1 on
     bool removed = false;           // it is defined in what is not reached
     bool is_merge = false;          // a block where a construct that stays ends: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
@@ -81,20 +83,23 @@ class Pruner {
         : words_(words), count_(count), of_id_(of_id), out_(out) {}
 
     std::size_t run() noexcept {
-        do {  // a function may be called by one that stands behind it
-            changed_ = false;
-            walk(&Pruner::reach);
-        } while (changed_);
-        walk(&Pruner::survey);
-        walk(&Pruner::write);
+        walk(header_words, &Pruner::learn);
+        // The entry point first, then what is called, in the order of the calls.
+        for (std::uint32_t function = of_id_[0].next; function != 0; function = of_id_[function].next)
+            walk(of_id_[function].at, &Pruner::reach);
+        walk(header_words, &Pruner::survey);
+        walk(header_words, &Pruner::write);
         return written_;
     }
 
    private:
-    void walk(void (Pruner::*visit)(const Instruction&)) noexcept {
+    using Visit = void (Pruner::*)(const Instruction&);
+
+    // The module; from the start of a function on, that function.
+    void walk(std::size_t start, Visit visit) noexcept {
         in_function_ = false;
         block_ = blocks_ = 0;
-        for (std::size_t at = header_words; at < count_; at += words_[at] >> 16) {
+        for (std::size_t at = start; at < count_; at += words_[at] >> 16) {
             const Instruction i = {words_ + at, words_[at] >> 16, words_[at] & 0xffff};
             if (i.op == op_function) {
                 in_function_ = true;
@@ -107,6 +112,7 @@ class Pruner {
             }
             (this->*visit)(i);
             if (i.op == op_function_end) {
+                if (start != header_words) return;
                 in_function_ = false;
                 block_ = 0;
             }
@@ -117,9 +123,13 @@ class Pruner {
         return !in_function_ || (of_id_[function_].reached && (block_ == 0 || first_block_ || of_id_[block_].reached));
     }
 
-    void mark(std::uint32_t id) noexcept {
-        changed_ = changed_ || !of_id_[id].reached;
+    void mark(std::uint32_t block) noexcept { of_id_[block].reached = true; }
+
+    void mark_function(std::uint32_t id) noexcept {
+        if (of_id_[id].reached) return;
         of_id_[id].reached = true;
+        of_id_[last_reached_].next = id;
+        last_reached_ = id;
     }
 
     bool leads(std::uint32_t from, std::uint32_t to) const noexcept {
@@ -134,20 +144,26 @@ class Pruner {
 
     // ---- What is reached, and what is known ----
 
-    void reach(const Instruction& i) noexcept {
+    // Of the module's own instructions.
+    void learn(const Instruction& i) noexcept {
         switch (i.op) {
-            case op_entry_point: mark(i.words[2]); return;
+            case op_entry_point: mark_function(i.words[2]); return;
+            case op_function: of_id_[i.words[2]].at = std::size_t(i.words - words_); return;
             case op_constant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
             case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
             case op_type_float: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
             case op_type_vector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
-            case op_label: of_id_[i.words[1]].order = ++blocks_; return;
-            default: break;
+            default: return;
         }
-        if (!in_function_ || block_ == 0 || !is_reached()) return;
+    }
+
+    // Of those of a reached function, and of the blocks in it that are.
+    void reach(const Instruction& i) noexcept {
+        if (i.op == op_label) of_id_[i.words[1]].order = ++blocks_;
+        if (block_ == 0 || !is_reached()) return;
         switch (i.op) {
-            case op_function_call: mark(i.words[3]); return;
+            case op_function_call: mark_function(i.words[3]); return;
             case op_selection_merge: selects_ = true; return;
             case op_branch: mark(i.words[1]); break;
             case op_branch_conditional: {
@@ -274,8 +290,8 @@ class Pruner {
     Known* of_id_;
     std::uint32_t* out_;
     std::size_t written_ = 0;
-    bool changed_ = false, in_function_ = false, first_block_ = false, selects_ = false, uses_float16_ = false;
-    std::uint32_t function_ = 0, block_ = 0, blocks_ = 0;
+    bool in_function_ = false, first_block_ = false, selects_ = false, uses_float16_ = false;
+    std::uint32_t function_ = 0, block_ = 0, blocks_ = 0, last_reached_ = 0;
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
     }
     box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
-    box.heads = std::min(box.heads, most_heads(variant));
+    box.heads = std::min(box.heads, most_heads(info, variant));
 
     const std::uint64_t most = most_invocations(variant, dispatch);
     const auto items = [&] {

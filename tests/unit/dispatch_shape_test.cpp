@@ -53,9 +53,32 @@ TEST_CASE("invocations: in place moves the window, out of place the whole row") 
     CHECK(items_per_token(partial, gpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) == 3 * 5 + 12 * 2);
     const Variant four = variant_for(partial, false, shader::access_wide, true, limits);
     CHECK(items_per_token(partial, four, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 12 * 2 + 12 * 1);
-    // All heads of a token, 64 bytes of a row: 4 steps an invocation.
+    // All heads of a token, 64 bytes of a row: 4 steps an invocation, and as large a share of those that copy.
     const Variant cpu = variant_for(partial, true, shader::access_wide, false, limits);
-    CHECK(items_per_token(partial, cpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 1 + 3);
+    CHECK(items_per_token(partial, cpu, {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2}) == 1);
+    const KernelInfo half = info(Element::f32, 128, 64);
+    CHECK(items_per_token(half, cpu, {.z = 1, .tokens = 1, .q_heads = 5}) == 2);
+    // 8190 steps that copy are more than 64 for each of those that rotate.
+    CHECK(items_per_token(info(Element::f32, 65532, 8), cpu,
+                          {.z = 1, .tokens = 1, .q_heads = 5, .k_heads = 2, .q_in_place = true}) == 128);
+    CHECK(most_heads(info(Element::f32, 65532, 8), cpu) == 16384 / (4 + 64));
+    CHECK(most_heads(half, cpu) == 16384 / (4 + 4));
+    CHECK(most_heads(info(Element::f32, 128, 128), cpu) == 16384 / 4);
+    CHECK(most_heads(half, gpu) == 65535);
+}
+
+TEST_CASE("on a software device a step of word access has as many words as the windows allow") {
+    const auto unit = [](const KernelInfo& of, bool cpu) {
+        return variant_for(of, cpu, shader::access_word, false, {}).unit_elements;
+    };
+    CHECK(unit(info(Element::f16, 96, 24), true) == 4);    // halves of 12
+    CHECK(unit(info(Element::f16, 128, 128), true) == 2);  // 16-byte access does it, and few calls are left
+    CHECK(unit(info(Element::f16, 80, 20), true) == 2);
+    CHECK(unit(info(Element::f32, 96, 24), true) == 1);
+    CHECK(unit(info(Element::f32, 90, 20, 2), true) == 2);
+    CHECK(unit(info(Element::f32, 7, 6), true) == 1);
+    CHECK(unit(info(Element::f16, 128, 128), false) == 2);  // neighbouring invocations: neighbouring words
+    CHECK(unit(info(Element::f32, 128, 128), false) == 1);
 }
 
 TEST_CASE("a window of several has units that straddle none of them") {

@@ -169,7 +169,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] && t.whole.groups <= t.dispatch.workgroup_count[2] &&
-                t.whole.heads <= most_heads(t.variant);
+                t.whole.heads <= most_heads(t.info, t.variant);
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
         if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
@@ -208,7 +208,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     const Counts& box = tiling.box;
     if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
     if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > most_heads(t.variant)) return "more heads than a dispatch counts";
+    if (box.heads > most_heads(t.info, t.variant)) return "more heads than a dispatch counts";
     const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) * steps(t.whole.heads, box.heads) *
                        steps(t.whole.tokens, box.tokens) * steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
