@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "sharded_batch.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <stdexcept>
+
+namespace vkrope::sharding {
+namespace {
+
+void check(const Status& status) {
+    if (!status) throw std::runtime_error(status.what);
+}
+
+template <class T>
+T value_of(Result<T> result) {
+    check(result.status);
+    return std::move(result.value);
+}
+
+struct Destroy {
+    void operator()(Kernel* kernel) const noexcept { destroy(kernel); }
+    void operator()(PositionKernel* kernel) const noexcept { destroy(kernel); }
+    void operator()(DescriptorArena* arena) const noexcept { destroy(arena); }
+};
+template <class Object>
+using Owned = std::unique_ptr<Object, Destroy>;
+
+template <class Object>
+Owned<DescriptorArena> arena_of(const Device& device, const Owned<Object>& kernel) {
+    if (device.ref().enabled & push_descriptor) return {};
+    return Owned<DescriptorArena>(value_of(create_arena(kernel.get(), 2)));
+}
+
+Buffer uploaded(Device& device, const Bytes& bytes) {
+    Buffer buffer = value_of(Buffer::make(device, bytes.size()));
+    check(buffer.upload(bytes.data(), bytes.size()));
+    return buffer;
+}
+
+Rotation rotation_of(const Batch& batch) {
+    Rotation rotation{.head_dim = batch.head_dim, .rotary_dim = batch.head_dim};
+    rotation.inv_freq.resize(batch.head_dim / 2);
+    check(default_inv_freq(500000.0, batch.head_dim, rotation.inv_freq.data()));
+    return rotation;
+}
+
+/// Any sign, any mantissa, an exponent of 2 from -6 to 1.
+std::uint32_t random_bits(Element element, std::mt19937& generator) {
+    const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7, sign = random >> 31;
+    switch (element) {
+        case Element::f16: return sign << 15 | (9 + exponent) << 10 | (random & 0x3ff);
+        case Element::bf16: return sign << 15 | (121 + exponent) << 7 | (random & 0x7f);
+        default: return sign << 31 | (121 + exponent) << 23 | (random & 0x7fffff);
+    }
+}
+
+Bytes random_elements(Element element, std::size_t bytes, std::mt19937& generator) {
+    Bytes made(bytes);
+    for (std::size_t at = 0; at < bytes; at += element_bytes(element)) {
+        const std::uint32_t bits = random_bits(element, generator);
+        std::memcpy(made.data() + at, &bits, element_bytes(element));
+    }
+    return made;
+}
+
+/// What record_positions() makes of a rank's number: [sequences, tokens].
+Buffer positions_of(Device& device, const Batch& local, std::uint32_t rank, std::uint32_t ranks) {
+    const Owned<PositionKernel> kernel(value_of(create_positions(device.ref())));
+    const Owned<DescriptorArena> arena = arena_of(device, kernel);
+    Buffer ids = value_of(Buffer::make(device, VkDeviceSize{4} * local.sequences * local.tokens));
+    const PositionCall call{.batch = local.sequences,
+                            .tokens = local.tokens,
+                            .first = local.first_position,
+                            .cp_size = ranks,
+                            .cp_rank = rank,
+                            .out = ids.whole()};
+    value_of(device.submit([&](VkCommandBuffer commands) { return record_positions(commands, kernel.get(), call, arena.get()); }));
+    return ids;
+}
+
+}  // namespace
+
+Batch test_batch(Element element) {
+    return {
+        .element = element, .sequences = 2, .tokens = 48, .q_heads = 16, .k_heads = 4, .head_dim = 64, .first_position = 100003};
+}
+
+Tensors random_tensors(const Batch& batch, std::uint32_t seed) {
+    std::mt19937 generator(seed);
+    Tensors made;
+    made.q = random_elements(batch.element, batch.bytes(batch.q_heads), generator);
+    made.k = random_elements(batch.element, batch.bytes(batch.k_heads), generator);
+    return made;
+}
+
+const char* word_for(Split split) {
+    return split == Split::heads ? "heads" : "sequence";
+}
+
+Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks, Mistake mistake)
+    : whole_(whole), local_(whole), split_(split), rank_(rank), ranks_(ranks),
+      believed_rank_(mistake == Mistake::start && rank != 0 && rank + 1 == ranks ? rank - 1 : rank) {
+    if (split == Split::heads) {
+        local_.k_heads = first_k_head(rank + 1) - first_k_head(rank);
+        local_.q_heads = local_.k_heads * (whole.q_heads / whole.k_heads);
+        if (local_.k_heads == 0) throw std::runtime_error("more ranks than heads of K");
+    } else {
+        local_.tokens = whole.tokens / ranks;
+        if (whole.tokens % (2 * ranks) != 0) throw std::runtime_error("the tokens are no two chunks of one length a rank");
+    }
+}
+
+/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for what lies together in both: the heads of a token.
+template <class Copy>
+void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
+    const std::uint32_t chunk = local_.tokens / 2;
+    for (Bytes Tensors::*tensor : {&Tensors::q, &Tensors::k}) {
+        const bool key = tensor == &Tensors::k;
+        const std::size_t row = std::size_t{whole_.head_dim} * element_bytes(whole_.element);
+        const std::size_t whole_token = row * (key ? whole_.k_heads : whole_.q_heads);
+        const std::size_t local_token = row * (key ? local_.k_heads : local_.q_heads);
+        const std::uint32_t group = key ? 1 : whole_.q_heads / whole_.k_heads;
+        for (std::uint32_t sequence = 0; sequence < whole_.sequences; ++sequence) {
+            for (std::uint32_t t = 0; t < local_.tokens; ++t) {
+                std::size_t token = t, head = 0;
+                if (split_ == Split::heads) {
+                    head = std::size_t{first_k_head(starting_rank)} * group;
+                } else if (t < chunk) {
+                    token = std::size_t{rank_} * chunk + t;
+                } else {
+                    token = std::size_t{2 * ranks_ - 1 - rank_} * chunk + t - chunk;
+                }
+                copy(tensor, (std::size_t{sequence} * whole_.tokens + token) * whole_token + head * row,
+                     (std::size_t{sequence} * local_.tokens + t) * local_token, local_token);
+            }
+        }
+    }
+}
+
+Tensors Shard::part_of(const Tensors& whole) const {
+    Tensors part{Bytes(local_.bytes(local_.q_heads)), Bytes(local_.bytes(local_.k_heads))};
+    for_each_run(believed_rank_, [&](Bytes Tensors::*tensor, std::size_t from, std::size_t to, std::size_t bytes) {
+        std::memcpy((part.*tensor).data() + to, (whole.*tensor).data() + from, bytes);
+    });
+    return part;
+}
+
+void Shard::put(const Tensors& part, Tensors& whole) const {
+    for_each_run(rank_, [&](Bytes Tensors::*tensor, std::size_t to, std::size_t from, std::size_t bytes) {
+        std::memcpy((whole.*tensor).data() + to, (part.*tensor).data() + from, bytes);
+    });
+}
+
+Tensors Shard::rotate(Device& device, const Tensors& part) const {
+    const Width width{local_.element, local_.element, local_.head_dim, 0};
+    KernelInfo info{.rotary_dim = local_.head_dim, .q = width, .k = width};
+    info.positions = split_ == Split::heads ? PositionSource::implicit : PositionSource::ids;
+    const Owned<Kernel> kernel(value_of(create(device.ref(), info)));
+    const Owned<DescriptorArena> arena = arena_of(device, kernel);
+    // As far as the whole sequence: a rank has some of its last positions.
+    const std::uint64_t reach = std::uint64_t(whole_.first_position) + whole_.tokens;
+    const AngleTable table = value_of(AngleTable::make(device, rotation_of(local_), info.angles, reach));
+    Buffer q = uploaded(device, part.q), k = uploaded(device, part.k), ids;
+
+    Call call{.batch = local_.sequences, .tokens = local_.tokens};
+    call.q_in = call.q_out = {.where = q.whole(), .heads = local_.q_heads};
+    call.k_in = call.k_out = {.where = k.whole(), .heads = local_.k_heads};
+    call.angles = table.angles();
+    if (split_ == Split::heads) {
+        call.positions.first = local_.first_position;
+    } else {
+        ids = positions_of(device, local_, believed_rank_, ranks_);
+        call.positions = {.ids = ids.whole(), .batch_stride = local_.tokens};
+    }
+    value_of(device.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    Tensors rotated{Bytes(part.q.size()), Bytes(part.k.size())};
+    check(q.download(rotated.q.data(), rotated.q.size()));
+    check(k.download(rotated.k.data(), rotated.k.size()));
+    return rotated;
+}
+
+Tensors rotate_whole(Device& device, const Batch& batch, const Tensors& tensors) {
+    const HostShape shape{.batch = batch.sequences,
+                          .tokens = batch.tokens,
+                          .q_heads = batch.q_heads,
+                          .k_heads = batch.k_heads,
+                          .element = batch.element,
+                          .first_position = batch.first_position};
+    HostRotation work = value_of(HostRotation::make(device, rotation_of(batch), shape));
+    check(work.upload(tensors.q.data(), tensors.k.data()));
+    value_of(work.run());
+    Tensors rotated{Bytes(tensors.q.size()), Bytes(tensors.k.size())};
+    check(work.download(rotated.q.data(), rotated.k.data()));
+    return rotated;
+}
+
+std::vector<Device> open_all(std::size_t& errors) {
+    std::vector<Device> opened;
+    for (const DeviceInfo& info : value_of(devices())) {
+        if (!info.suitable) continue;
+        DeviceOptions options;
+        options.select = info.uuid;
+        options.validation = true;
+        options.on_message = [&errors](const Message& message) {
+            if (!message.error) return;
+            ++errors;
+            std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
+        };
+        Result<Device> device = Device::open(options);
+        if (device.status.code == Code::not_supported) {  // there is no validation layer
+            options.validation = false;
+            device = Device::open(options);
+        }
+        opened.push_back(value_of(std::move(device)));
+    }
+    return opened;
+}
+
+}  // namespace vkrope::sharding
