@@ -2,6 +2,8 @@
 // The command "vkrope-bench": its own options, and all of Google Benchmark's.
 #include <benchmark/benchmark.h>
 
+#include <ctime>
+
 #include "device_text.hpp"
 #include "failure.hpp"
 #include "output_file.hpp"
@@ -85,6 +87,14 @@ std::vector<std::pair<std::string, std::string>> context_of(const Options& optio
     return context;
 }
 
+/// As a line of the page; the JSON has one of its own.
+std::string date_text() {
+    const std::time_t now = std::time(nullptr);
+    char text[32] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", std::localtime(&now));
+    return text;
+}
+
 void write_html(const std::string& path, const std::string& html) {
     std::vector<tools::OutputFile> files;
     files.emplace_back("--html", path, html.size());
@@ -101,8 +111,9 @@ ExitCode run(int argc, char** argv) {
     device_options.select = options.device;
     device_options.on_message = tools::print_message;
     Bench bench(value_of(Device::open(device_options), Subject::device));
-    const auto context = context_of(options, bench.device().info());
+    auto context = context_of(options, bench.device().info());
     for (const auto& [name, value] : context) benchmark::AddCustomContext(name, value);
+    context.insert(context.begin() + 2, {"date", date_text()});  // behind the driver
     bench.register_rows();
     for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
     Collector collector(console(options));

@@ -14,21 +14,28 @@ namespace {
 
 namespace svg = tools::svg;
 
+// A narrow screen has no room for a table: there each row is a name over its figures over its bar.
 constexpr const char* style = R"(
-:root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;--bar:#0072b2;--roof:#b00020}
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;--bar:#56b4e9;--roof:#ff6b7d}}
-body{margin:0 auto;max-width:60rem;padding:1rem;background:var(--paper);color:var(--ink);font:1rem/1.45 sans-serif}
+:root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;--bar:#0072b2;--other:#9a9a9a;--roof:#b00020}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;--bar:#56b4e9;--other:#7c7c7c;--roof:#ff6b7d}}
+body{margin:0 auto;max-width:64rem;padding:1rem;background:var(--paper);color:var(--ink);font:1rem/1.45 sans-serif}
 h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}
-p,dt,caption{color:var(--quiet)}
+p,dt{color:var(--quiet)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}
 th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere}
-td.bar{width:30%;min-width:6rem}
-td.bar svg{display:block;width:100%;height:.9rem}
-.fill{fill:var(--bar)}.limit{stroke:var(--roof);stroke-width:2}
-figure{margin:1rem 0}figure svg{display:block;width:100%;height:auto}
+th:first-child,td:first-child,.words{text-align:left}
+.bar{width:100%;min-width:6rem}
+.bar svg{display:block;width:100%;height:.9rem}
+.fill{fill:var(--bar)}.other{fill:var(--other)}.limit{stroke:var(--roof);stroke-width:2;vector-effect:non-scaling-stroke}
+.key{padding:0 .5em;color:var(--paper);background:var(--bar)}.key.other{background:var(--other)}
+.loss{color:var(--roof)}
+figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:28rem;height:auto}
+@media (max-width:50rem){
+tr{display:grid;grid-template-columns:repeat(4,1fr);border-bottom:1px solid var(--line);padding:.25rem 0}
+th,td{border:0;padding:.1rem .25rem}th,td:first-child,.words{white-space:normal;overflow-wrap:anywhere}
+td:first-child,.bar{grid-column:1/-1}th:first-child,th.bar{display:none}.words{grid-column:span 2}.bar{width:auto}
+}
 )";
 
 std::string escaped(std::string_view text) {
@@ -63,14 +70,29 @@ std::vector<Measured> those_of(const std::vector<Measured>& results, std::string
     return found;
 }
 
-/// A bar of `share` of the roof, which stands at four fifths of the width: something may be above it.
-std::string bar(double share) {
-    const double width = std::clamp(share * 80, 0.0, 100.0);
+/// The share at which a bar is full, so that all bars of a table are in proportion: the largest, and never so little that the roof
+/// would be at the edge.
+double full_bar(const std::vector<Measured>& results) {
+    double full = 1.25;
+    for (const Measured& result : results) {
+        const double roof = result.counter("roof");
+        full = std::max({full, roof, roof * result.counter("vkrope_speedup")});
+    }
+    return full;
+}
+
+/// A bar of `share` of the roof, which is a line; of a rival, and below it vkrope's, where `ours` is above 0.
+std::string bar(double share, double ours, double full) {
+    const auto rect = [&](const char* look, double part, int y, int height) {
+        return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y, part / full * 100, height);
+    };
+    const std::string says = ours > 0 ? fmt::format("{:.0f} % of the roof, vkrope {:.0f} %", share * 100, ours * 100)
+                                      : fmt::format("{:.0f} % of the roof", share * 100);
+    const std::string rects = ours > 0 ? rect("other", share, 0, 5) + rect("fill", ours, 5, 5) : rect("fill", share, 0, 10);
     return fmt::format(
-        "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{0:.0f} % of the roof\">"
-        "<rect class=\"fill\" width=\"{1:.1f}\" height=\"10\"/><line class=\"limit\" x1=\"80\" y1=\"0\" x2=\"80\" "
-        "y2=\"10\"/></svg>",
-        share * 100, width);
+        "<td class=\"bar\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{0}\">{1}"
+        "<line class=\"limit\" x1=\"{2:.2f}\" y1=\"0\" x2=\"{2:.2f}\" y2=\"10\"/></svg></td>",
+        says, rects, 100 / full);
 }
 
 std::string cell(const std::string& text) {
@@ -82,19 +104,46 @@ template <class Cells>
 std::string table(std::string_view heading, std::string_view what, std::string_view head, const std::vector<Measured>& results,
                   const Cells& cells) {
     if (results.empty()) return {};
-    std::string html =
-        fmt::format("<section>\n<h2>{}</h2>\n<p>{}</p>\n<div class=\"scroll\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
-                    heading, what, head);
+    std::string html = fmt::format("<section>\n<h2>{}</h2>\n{}<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n", heading,
+                                   what.empty() ? "" : fmt::format("<p>{}</p>\n", what), head);
     for (const Measured& result : results) {
         html += fmt::format("<tr><td>{}</td>{}</tr>\n", escaped(rest_of(result.name)), cells(result));
     }
-    return html + "</tbody>\n</table>\n</div>\n</section>\n";
+    return html + "</tbody>\n</table>\n</section>\n";
 }
 
-std::string throughput_cells(const Measured& result) {
-    const double share = result.counter("roof");
-    return cell(time_text(result.ns)) + cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9)) +
-           cell(fmt::format("{:.0f} %", share * 100)) + "<td class=\"bar\">" + bar(share) + "</td>";
+std::string rate_cells(const Measured& result) {
+    return cell(time_text(result.ns)) + cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9));
+}
+
+std::string share_cell(const Measured& result) {
+    return cell(fmt::format("{:.0f} %", result.counter("roof") * 100));
+}
+
+/// A table of shares of the roof.
+std::string roof_table(std::string_view heading, std::string_view what, const std::vector<Measured>& results) {
+    return table(heading, what, "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th class=\"bar\"></th>", results,
+                 [full = full_bar(results)](const Measured& result) {
+                     return rate_cells(result) + share_cell(result) + bar(result.counter("roof"), 0, full);
+                 });
+}
+
+std::string rival_table(const std::vector<Measured>& results) {
+    return table(
+        "Rivals",
+        "<span class=\"key other\">rival</span> The same rotation as other libraries do it, in shaders of our own writing, and "
+        "(unfused) vkrope's Q and K one after the other. <span class=\"key\">vkrope</span> By default, timed alternately with each "
+        "of them; the column says how many times as fast it is, and less than 1 is a loss. They are not the originals, of which "
+        "ggml's alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and 0.9 in f16 on lavapipe 26.2.6, and 0.05 "
+        "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where ggml's workgroups have one. The row ggml "
+        "has such workgroups, ggml_along_x has full ones. A rival far below its original says nothing against the original.",
+        "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th class=\"bar\"></th>", results,
+        [full = full_bar(results)](const Measured& result) {
+            const double share = result.counter("roof"), speedup = result.counter("vkrope_speedup");
+            return rate_cells(result) + share_cell(result) +
+                   fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup) +
+                   bar(share, share * speedup, full);
+        });
 }
 
 /// A drawing inside a page: without the line that only a file of its own has.
@@ -105,7 +154,8 @@ std::string inlined(const svg::Drawing& drawing) {
 
 std::string growth_plot(const std::vector<Measured>& results, std::string_view prefix, const std::string& title,
                         const std::string& unit) {
-    svg::Series series{.label = "measured", .points = {}, .dots = true};
+    svg::Series series{.label = "vkrope", .points = {}, .dots = true};
+    svg::Series roof{.label = "the roof", .points = {}, .dots = true};
     std::vector<double> x, y;
     for (const Measured& result : those_of(results, prefix)) {
         const double tokens = result.counter("tokens_per_second");
@@ -113,13 +163,17 @@ std::string growth_plot(const std::vector<Measured>& results, std::string_view p
         series.points.push_back({std::strtod(result.name.c_str() + prefix.size(), nullptr), 1e9 / tokens});
         x.push_back(series.points.back().x);
         y.push_back(series.points.back().y);
+        if (const double share = result.counter("roof"); share > 0) {
+            roof.points.push_back({x.back(), y.back() * share});
+            y.push_back(y.back() * share);
+        }
     }
     if (series.points.size() < 2) return {};
     svg::Drawing drawing(640, 360, title);
     svg::Plot plot{.title = title,
                    .x = svg::axis_over(unit, svg::Scale::logarithmic, x),
                    .y = svg::axis_over("ns a token", svg::Scale::logarithmic, y),
-                   .series = {series},
+                   .series = {series, roof},
                    .bounds = {}};
     svg::draw(drawing, plot, {10, 10, 620, 340});
     return inlined(drawing);
@@ -128,40 +182,37 @@ std::string growth_plot(const std::vector<Measured>& results, std::string_view p
 }  // namespace
 
 std::string html_report(const std::vector<Measured>& results, const std::vector<std::pair<std::string, std::string>>& context) {
+    std::string title = "RoPE on";
+    for (const char* const part : {"device", "date"}) {
+        for (const auto& [name, value] : context) {
+            if (name == part) title += (name == "date" ? ", " : " ") + escaped(value);
+        }
+    }
+    if (context.empty()) title = "vkrope-bench";
     std::string html = fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>vkrope-bench</title>\n"
-        "<style>{}</style>\n</head>\n<body>\n<h1>vkrope-bench</h1>\n<dl>\n",
-        style);
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{1}</title>\n"
+        "<style>{0}</style>\n</head>\n<body>\n<h1>{1}</h1>\n<dl>\n",
+        style, title);
     for (const auto& [name, value] : context) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
     html += "</dl>\n";
-    constexpr const char* head = "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th></th>";
-    html += table("vkrope and the roof",
-                  "Bytes read and written a second, against the fastest shader that copies as many bytes on this device, timed "
-                  "alternately: the line. Medians.",
-                  head, those_of(results, "rope/"), throughput_cells);
-    html += table(
-        "Rivals",
-        "The same rotation as other libraries do it, in shaders of our own writing, and vkrope's Q and K one after the other. "
-        "The last column says how many times as fast vkrope is by default, timed alternately.",
-        "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th></th><th>vkrope</th>", those_of(results, "rival/"),
-        [](const Measured& result) {
-            return throughput_cells(result) + cell(fmt::format("{:.2f} x", result.counter("vkrope_speedup")));
-        });
-    const auto rate = [](const Measured& result) {
-        return cell(time_text(result.ns)) + cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9));
-    };
+    html +=
+        roof_table("vkrope and the roof",
+                   "Bytes read and written a second, against the fastest shader that copies as many bytes on this device, timed "
+                   "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
+                   those_of(results, "rope/"));
+    html += rival_table(those_of(results, "rival/"));
     html += table("Without a GPU", "Plain loops on all cores of the processor.", "<th>row</th><th>time</th><th>GB/s</th>",
-                  those_of(results, "cpu/"), rate);
+                  those_of(results, "cpu/"), rate_cells);
     const std::string plots =
         growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16", "tokens") +
         growth_plot(results, "growth/heads/", "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
     if (!plots.empty()) html += "<section>\n<h2>How cost grows</h2>\n" + plots + "</section>\n";
-    std::vector<Measured> copies = those_of(results, "copy/"), commands = those_of(results, "copy_buffer/");
-    html += table("The roof", "The fastest copy shader for the bytes of each shape.",
-                  "<th>row</th><th>time</th><th>GB/s</th><th>shader</th>", copies,
-                  [&](const Measured& result) { return rate(result) + cell(escaped(result.label)); });
-    html += table("vkCmdCopyBuffer", "The same bytes by the copy command.", head, commands, throughput_cells);
+    html +=
+        table("The roof", "The fastest copy shader for the bytes of each shape.",
+              "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>", those_of(results, "copy/"),
+              [](const Measured& result) { return rate_cells(result) + "<td class=\"words\">" + escaped(result.label) + "</td>"; });
+    html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.", those_of(results, "copy_buffer/"));
     html += table("On the host", "", "<th>row</th><th>time</th>", those_of(results, "host/"),
                   [](const Measured& result) { return cell(time_text(result.ns)); });
     return html + "</body>\n</html>\n";

@@ -8,8 +8,9 @@
 
 #include "interface.h"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint way = 0;      // 0: pow, cos and sin; 1: tables in buffers; 2: a table in a texture, four heads
+layout(local_size_x_id = 0, local_size_y_id = 4) in;
+// 0, 3: pow, cos and sin, in 0 with a workgroup for each head row; 1: tables in buffers; 2: a table in a texture, four heads
+layout(constant_id = 1) const uint way = 0;
 layout(constant_id = 2) const uint element = 0;  // element_*
 layout(constant_id = 3) const uint head_dim = 2;
 
@@ -46,7 +47,7 @@ uint narrowed(vec2 f) {
 
 vec2 angle(uint position, uint pair) {
     vec2 cs;
-    if (way == 0) {
+    if (way == 0 || way == 3) {
         const float theta = float(position) * pow(theta_scale, float(pair));
         cs = vec2(cos(theta), sin(theta));
     }
@@ -61,13 +62,18 @@ vec2 angle(uint position, uint pair) {
 
 void main() {
     const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    const uint at = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     const uint pairs_a_word = element == element_f32 ? 1 : 2, heads_owned = way == 2 ? 4 : 1;
     const uint half_words = head_dim / 2 / pairs_a_word;
     const uint head_groups = (heads + heads_owned - 1) / heads_owned;
-    const uint word = at % half_words, row = at / half_words;
+    const uint at = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint word = at % half_words, row = at / half_words;
+    if (way == 0) {
+        const uint parts = (half_words + gl_WorkGroupSize.y - 1) / gl_WorkGroupSize.y;  // of a row
+        word = group % parts * gl_WorkGroupSize.y + gl_LocalInvocationID.y;
+        row = group / parts;
+    }
     const uint token = row / head_groups, first_head = row % head_groups * heads_owned;
-    if (token < tokens) {
+    if (token < tokens && word < half_words) {
         const uint position = first_position + token, pair = word * pairs_a_word;
         const vec2 a = angle(position, pair);
         vec2 b = vec2(1, 0);

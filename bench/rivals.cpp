@@ -28,12 +28,14 @@ constexpr Binding bindings_of_ncnn[] = {{shader::binding_first_in, storage},
 /// By Way.
 constexpr Module modules[] = {{packed, sizeof packed, bindings_of_ggml, 2, 2, false},
                               {packed, sizeof packed, bindings_of_onnxruntime, 4, 4, false},
-                              {packed, sizeof packed, bindings_of_ncnn, 3, 2, false}};
+                              {packed, sizeof packed, bindings_of_ncnn, 3, 2, false},
+                              {packed, sizeof packed, bindings_of_ggml, 2, 2, false}};
 
 }  // namespace
 
 const char* word_for(Way way) noexcept {
-    return way == Way::ggml ? "ggml" : way == Way::onnxruntime ? "onnxruntime" : "ncnn";
+    constexpr const char* words[] = {"ggml", "onnxruntime", "ncnn", "ggml_along_x"};
+    return words[std::size_t(way)];
 }
 
 std::vector<float> cpu_table(const Shape& shape) {
@@ -47,7 +49,9 @@ std::vector<float> cpu_table(const Shape& shape) {
 Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way), push_() {
     const Shape& shape = layer.shape();
     const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(layer.element()), shape.rotary_dim};
-    shader_ = value_of(Shader::make(device, modules[std::size_t(way)], constants, sizeof(Push), word_for(way)), Subject::device);
+    const auto along = way == Way::ggml ? Shader::Along::y : Shader::Along::x;
+    shader_ =
+        value_of(Shader::make(device, modules[std::size_t(way)], constants, sizeof(Push), word_for(way), along), Subject::device);
     push_.tokens = shape.tokens;
     push_.theta_scale = float(std::pow(shape.base, -2.0 / shape.rotary_dim));
     if (way == Way::onnxruntime) {
@@ -82,9 +86,11 @@ Status Rival::record(VkCommandBuffer commands) {
         descriptors.buffers[shader::binding_table] = cos_.whole();
         descriptors.buffers[shader::binding_table_sin] = sin_.whole();
         descriptors.view = texture_.angles().view;
-        const std::uint64_t heads = way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads;
-        const std::uint64_t invocations = heads * push_.tokens * shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2);
-        shader_.record(commands, descriptors, &push_, (invocations + shader_.workgroup_size() - 1) / shader_.workgroup_size());
+        const std::uint64_t rows = std::uint64_t{way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads} * push_.tokens;
+        const std::uint64_t row = shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2),
+                            size = shader_.workgroup_size();
+        const auto groups = [&](std::uint64_t invocations) { return (invocations + size - 1) / size; };
+        shader_.record(commands, descriptors, &push_, way_ == Way::ggml ? rows * groups(row) : groups(rows * row));
     }
     return {};
 }

@@ -8,9 +8,10 @@
 namespace vkrope::bench {
 
 enum class Way : std::uint32_t {
-    ggml = 0,         // one pair an invocation; pow, cos and sin in every head
-    onnxruntime = 1,  // one pair an invocation; cos and sin in buffers
-    ncnn = 2,         // one pair of four heads an invocation; cos and sin in a texture
+    ggml = 0,          // one pair an invocation; pow, cos and sin in every head; a workgroup of 1 x 256 x 1 for each head row
+    onnxruntime = 1,   // one pair an invocation; cos and sin in buffers
+    ncnn = 2,          // one pair of four heads an invocation; cos and sin in a texture
+    ggml_along_x = 3,  // as ggml, with full workgroups along x, which is kinder to devices that run these in step
 };
 const char* word_for(Way way) noexcept;
 
@@ -24,7 +25,7 @@ class Rival {
     /// What its check allows. Tables are ours, so that only the rotation itself rounds: the bound of direct tables. With pow the
     /// angle is a float, off by as much as the device's pow, cos and sin are, times the position: 1/16 of (|x0| + |x1|), which
     /// still tells it from any other rotation.
-    double bound_u() const noexcept { return way_ == Way::ggml ? 0x1p-4 / 0x1p-24 : 3; }
+    double bound_u() const noexcept { return way_ == Way::ggml || way_ == Way::ggml_along_x ? 0x1p-4 / 0x1p-24 : 3; }
 
    private:
     struct Push {

@@ -83,7 +83,7 @@ Bench::Row& Bench::set_up(const std::string& name, const Make& make) {
 
 void Bench::check_row(Row& row) {
     if (!row.bound_u) return;
-    value_of(time_ns(device_, row.record), Subject::device);
+    row.first_ns = value_of(time_ns(device_, row.record), Subject::device);
     std::uint64_t elements = 0;
     for (const bool key : {false, true}) {
         const Shape& shape = row.layer->shape();
@@ -137,7 +137,7 @@ Bench::Row Bench::rope_row(const Shape& shape, Element element, AngleSource angl
 }
 
 Bench::Row Bench::unfused_row(const Shape& shape, Element element) {
-    Row row = empty_row(shape, element, false);
+    Row row = empty_row(shape, element, shape.scatters());
     const auto rope = std::make_shared<Rope>(device_, *row.layer, AngleSource::by_default);
     row.record = recording(rope, &Rope::record_unfused);
     row.ours = recording(rope, &Rope::record);
@@ -179,8 +179,8 @@ void Bench::time_rotation(benchmark::State& state, Row& row) {
         host.push_back(now_ns() - start);
         return status;
     };
-    // A long row has few iterations, and each of these is a median then.
-    const std::size_t turns = state.max_iterations < 3 ? 3 : 1;
+    // A long row has few iterations, and each of these is a median then, unless it takes a second.
+    const std::size_t turns = state.max_iterations < 3 && row.first_ns < 1e9 ? 3 : 1;
     for (auto _ : state) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
             check(roof().round(true), Subject::device);
@@ -285,19 +285,20 @@ void Bench::register_growth() {
 void Bench::register_rivals() {
     for (const Shape& shape : shapes()) {
         for (const Element element : all_elements) {
-            if (!shape.plain() || reduced(shape, element, memory()).tokens != shape.tokens) continue;
+            if (reduced(shape, element, memory()).tokens != shape.tokens) continue;
             const std::string suffix = shape.name + "/" + name_of(element);
+            add_row(
+                "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); }, &Bench::time_rotation);
+            if (!shape.plain()) continue;
             // Long tensors exceed what many devices bind at once, and the rivals do not cut theirs.
             const std::uint64_t bytes = shape.q_elements() * element_bytes(element);
             if (bytes <= device_.info().limits.maxStorageBufferRange) {
-                for (const Way way : {Way::ggml, Way::onnxruntime, Way::ncnn}) {
+                for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn}) {
                     add_row(
                         fmt::format("rival/{}/{}", word_for(way), suffix), [=, this] { return rival_row(shape, element, way); },
                         &Bench::time_rotation);
                 }
             }
-            add_row(
-                "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); }, &Bench::time_rotation);
             add("cpu/" + suffix, [=, this](benchmark::State& state) { time_cpu(state, shape, element); });
         }
     }

@@ -40,6 +40,7 @@ class Bench {
         std::function<Status(VkCommandBuffer)> ours = nullptr;  // of rivals: vkrope's rotation, timed alternately
         std::optional<double> bound_u = {};                     // nothing: the output is no rotation
         double checked = 0, error_u = 0;                        // share of elements, largest error
+        double first_ns = 0;                                    // what the run that was checked took
         std::string label;
     };
     using Make = std::function<Row()>;

@@ -44,7 +44,7 @@ Shader::Shader(Shader&&) noexcept = default;
 Shader& Shader::operator=(Shader&&) noexcept = default;
 
 Result<Shader> Shader::make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
-                            std::uint32_t push_bytes, const char* name) {
+                            std::uint32_t push_bytes, const char* name, Along along) {
     Result<Shader> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
@@ -53,8 +53,9 @@ Result<Shader> Shader::make(Device& device, const Module& module, const std::vec
     if (made.status = borrow(impl.program, device.ref()); !made) return made;
     impl.program.module = &module;
     impl.workgroup_size = std::min(impl.program.dispatch_limits.workgroup_invocations, 256u);
-    std::vector<std::uint32_t> values = {impl.workgroup_size};
+    std::vector<std::uint32_t> values = {along == Along::x ? impl.workgroup_size : 1};
     values.insert(values.end(), constants.begin(), constants.end());
+    values.push_back(along == Along::y ? impl.workgroup_size : 1);
     const Result<Spirv> words = unpack(module.packed, module.packed_bytes);
     if (made.status = words.status; !made) return made;
     if (made.status = create_layouts(impl.program, push_bytes); !made) return made;

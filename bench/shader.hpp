@@ -27,10 +27,12 @@ class Shader {
     Shader& operator=(Shader&&) noexcept;
 
     /// module      outlives the shader
-    /// constants   specialisation constants from 1 on; 0 is the workgroup size
+    /// constants   specialisation constants from 1 on; 0 is the size of a workgroup along x, and the one after these along y
     /// push_bytes  of push constants
+    /// along       where a workgroup extends; its other sizes are 1
+    enum class Along { x, y };
     static Result<Shader> make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
-                               std::uint32_t push_bytes, const char* name);
+                               std::uint32_t push_bytes, const char* name, Along along = Along::x);
 
     /// Invocations of a workgroup.
     std::uint32_t workgroup_size() const noexcept;

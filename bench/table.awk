@@ -1,40 +1,54 @@
 # SPDX-License-Identifier: MIT
-# awk -f table.awk RESULT.json...: a Markdown table of the default source of angles, from the medians that vkrope-bench left. It
-# reads one value a line, which is how Google Benchmark writes its JSON.
+# awk -f table.awk RESULT.json...: two Markdown tables, of what was measured on and of the default source of angles against the roof
+# and the rivals, from the medians that vkrope-bench left. It reads one value a line, which is how Google Benchmark writes its JSON:
+# README.md beside this file says which.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
+    gsub(/\\"/, "\"", line)
+    gsub(/\|/, "\\|", line)
     return line
 }
-function keep(   part, key) {
+function keep(   part, row) {
     if (!median) return
     split(name, part, "/")
-    key = device SUBSEP part[2] "/" part[3]
     if (part[1] == "rope" && part[4] == "factored_texture" && (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
-        if (!(key in rate)) order[++rows] = key
-        rate[key] = sprintf("%.1f", bytes / 1e9)
-        share[key] = sprintf("%.0f %%", 100 * roof)
-    } else if (part[1] == "rival") {
-        key = device SUBSEP part[3] "/" part[4]
-        faster[key, part[2]] = sprintf("%.1f x", speedup)
+        row = run SUBSEP part[2] "/" part[3]
+        if (!(row in rate)) order[++rows] = row
+        rate[row] = sprintf("%.1f", bytes / 1e9)
+        share[row] = sprintf("%.0f %%", 100 * roof)
+    } else if (part[1] == "rival") { # in bold: a loss
+        faster[run, part[3] "/" part[4], part[2]] = sprintf(speedup < 1 ? "**%.2f x**" : speedup < 10 ? "%.2f x" : "%.0f x", speedup)
     }
 }
-FNR == 1 { device = "?"; median = 0 }
-/^ *"device":/ { device = value($0) }
+FNR == 1 { run++; median = 0 }
+/^ *"date":/ { date[run] = substr(value($0), 1, 10) }
+/^ *"device":/ { device[run] = value($0); runs_on[device[run]]++ }
+/^ *"driver":/ { driver[run] = value($0) }
+/^ *"commit":/ { commit[run] = value($0) }
 /^ *"run_name":/ { name = value($0); median = 0; bytes = roof = speedup = 0 }
 /^ *"aggregate_name":/ { median = value($0) == "median" }
-/^ *"bytes_per_second":/ { bytes = value($0) }
-/^ *"roof":/ { roof = value($0) }
-/^ *"vkrope_speedup":/ { speedup = value($0) }
+/^ *"bytes_per_second":/ { bytes = value($0) + 0 }
+/^ *"roof":/ { roof = value($0) + 0 }
+/^ *"vkrope_speedup":/ { speedup = value($0) + 0 }
 /^ *}/ { keep(); median = 0 }
 END {
-    print "| device | row | GB/s | of the roof | over ggml's way | over ONNX Runtime's | over ncnn's | over two dispatches |"
-    print "|---|---|---|---|---|---|---|---|"
+    if (!rows) {
+        print "table.awk: no medians of a rotation: these are no results of vkrope-bench with repetitions" >"/dev/stderr"
+        exit 1
+    }
+    print "| device | driver | date | commit |"
+    print "|---|---|---|---|"
+    for (r = 1; r <= run; r++) printf "| %s | %s | %s | %s |\n", device[r], driver[r], date[r], commit[r]
+    print ""
+    print "| device | row | GB/s | of the roof | over ggml's way | over that along x | over ONNX Runtime's | over ncnn's | over two dispatches |"
+    print "|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= rows; i++) {
         split(order[i], at, SUBSEP)
-        printf "| %s | %s | %s | %s |", at[1], at[2], rate[order[i]], share[order[i]]
-        split("ggml onnxruntime ncnn unfused", who, " ")
-        for (w = 1; w <= 4; w++) printf " %s |", faster[order[i], who[w]]
+        what = device[at[1]] (runs_on[device[at[1]]] > 1 ? ", " driver[at[1]] : "")
+        printf "| %s | %s | %s | %s |", what, at[2], rate[order[i]], share[order[i]]
+        split("ggml ggml_along_x onnxruntime ncnn unfused", who, " ")
+        for (w = 1; w <= 5; w++) printf " %s |", faster[order[i], who[w]]
         printf "\n"
     }
 }

@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `vkrope-bench` on lavapipe, from outside: names and counters of the rows, the context, the page, what it refuses. Arguments: the
-# command, the source tree, and the driver manifest of lavapipe, which may be empty.
+# command, the source tree, the driver manifests of lavapipe and of SwiftShader, which may be empty, and a folder that is left with
+# the page and its figures, for page.sh.
 # shellcheck disable=SC1091,SC2016,SC2154 # check.sh is found at run time, and has these variables; expressions for awk
 . "$(dirname "$0")/../tool/check.sh"
 bench=$vkrope
 source=$models
+kept=$5
+rm -rf "$kept"
 
 use_driver /nonexistent/no_driver.json
 expect 2 'no such option' "$bench" --benchmark_fliter=x
@@ -32,17 +35,19 @@ for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_
     done
 done
 for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed/in_place" "copy/$shape/f16" "host/record/$shape"; done
-for who in ggml onnxruntime ncnn unfused; do has "rival/$who/prefill_llama3_8b/f16"; done
+for who in ggml ggml_along_x onnxruntime ncnn unfused; do has "rival/$who/prefill_llama3_8b/f16"; done
 has cpu/prefill_llama3_8b/f16 growth/tokens/1 growth/tokens/4096 growth/heads/128 host/create_cold host/create_warm \
     host/fill_factored_131072
 
-# A row of every kind, each checked by the tool itself.
+# A row of every kind, each checked by the tool itself. But for ggml's: Debian 12's lavapipe takes seconds for one.
+who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b1|decode_b64|vision_2d)/f16/[a-z_]*/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture'
-rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/[a-z]*/prefill_llama3_8b/f32|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
+rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/$who/prefill_llama3_8b/f32|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
 rows="$rows|host/(record/decode_b1/|create_|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 --commit abc123 \
     --benchmark_out=run.json --html page.html
 cp "$logs/out" table
+mkdir -p "$kept" && cp page.html run.json "$kept" || exit 1
 holds 'no row failed' sh -c '! grep -q error_occurred run.json'
 holds 'the device, the commit and the date are in the context' sh -c \
     'grep -q "\"device\": \"llvmpipe" run.json && grep -q "\"commit\": \"abc123\"" run.json && grep -q "\"date\":" run.json'
@@ -57,7 +62,7 @@ counts() {
 }
 counts rope/decode_b64/f16/computed/in_place bytes_per_second roof tokens_per_second host_ns checked error_u
 counts rope/vision_2d/f16/direct_texture/in_place bytes_per_second roof tokens_per_second host_ns
-counts rival/ggml/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
+counts rival/ggml_along_x/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
 counts rival/unfused/prefill_llama3_8b/f32 roof vkrope_speedup
 counts copy/decode_b64/f32 bytes_per_second
 counts copy_buffer/decode_b64/f32 bytes_per_second roof
@@ -70,10 +75,32 @@ holds 'no script, no link' sh -c '! grep -qiE "<script|href|url\(|src=" page.htm
 holds 'rows are in the page' grep -q 'decode_b64/f16/computed/in_place' page.html
 if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint --noout page.html; fi
 
-# The Markdown table, of medians: without rivals, as there is none of this shape.
-works "$bench" --benchmark_filter=rope/decode_b1/f32/factored_texture --benchmark_min_time=0.001 --benchmark_out=medians.json
-works awk -f "$source/bench/table.awk" medians.json
-holds 'a line says device, row, rate and share' grep -qE '^\| llvmpipe .* \| decode_b1/f32 \| [0-9.]+ \| [0-9]+ % \|( +\|){4}$' "$logs/out"
+# The Markdown table, of medians, on two devices of one name: this run, and the same with another driver and rivals that win.
+rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
+works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" --benchmark_min_time=0.001 --benchmark_repetitions=2 \
+    --commit abc123 --benchmark_out=medians.json
+sed 's/"driver": ".*"/"driver": "another | one"/; s/"vkrope_speedup": .*/"vkrope_speedup": 5.0e-01/' medians.json >other.json
+works awk -f "$source/bench/table.awk" medians.json other.json
+cp "$logs/out" table
+# Rows of one table have as many cells as its head; a rule is under each head; a line of its own is between the two.
+holds 'it is Markdown' awk -F '|' '{ gsub(/\\\|/, ""); line++ }
+    /^$/ { tables++; line = 0; next }
+    !/^\|.*\|$/ || (line > 1 && NF != cells) || (line == 2) != /^\|(---\|)+$/ { exit wrong = 1 }
+    line == 1 { cells = NF }
+    END { exit wrong || tables != 1 || line != 10 }' table
+date=$(date +%Y-%m-%d)
+holds 'it says device, driver, date and commit' grep -qE "^\| llvmpipe [^|]* \| llvmpipe Mesa [^|]* \| $date \| abc123 \|$" table
+holds 'a | of a name is no cell' grep -qF '| another \| one |' table
+for row in prefill_llama3_8b/f32 prefill_llama3_8b/f16 prefill_llama3_8b/bf16 decode_b1/f16; do
+    holds "two lines are of $row" \
+        [ "$(grep -cE "^\| llvmpipe .*, (llvmpipe Mesa|another) .*\| $row \| [0-9.]+ \| [0-9]+ % \|" table)" = 2 ]
+done
+# four FIGURE: lines of f32 with it for each of these four rivals.
+four() { grep -cE "prefill_llama3_8b/f32 \|[^|]*\|[^|]*\| +\|( $1 \|){4}$" table; }
+holds 'rivals are beside it' [ "$(four '\**[0-9]+\.[0-9]{2} x\**')" = 2 ]
+holds 'losses are in bold' [ "$(four '\*\*0\.50 x\*\*')" = 1 ]
+checks=$((checks + 1))
+awk -f "$source/bench/table.awk" run.json >"$logs/out" 2>&1 && wrong 'results without medians made a table'
 
 # Medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
@@ -81,4 +108,14 @@ holds 'one line, the median of several' [ "$(grep -c 'host/fill' "$logs/out")" =
 holds 'which says so' grep -q 'host/fill_factored_131072/manual_time_median' "$logs/out"
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001 --benchmark_format=json
 holds 'other formats are as Google Benchmark has them' grep -q '"aggregate_name": "median"' "$logs/out"
+
+if [ -n "$swiftshader" ]; then
+    use_driver "$swiftshader"
+    VKROPE_DEVICE=SwiftShader
+    works "$bench" --benchmark_filter=rival/ggml/prefill_llama3_8b/f32 --benchmark_min_time=0.001 --benchmark_repetitions=1 \
+        --benchmark_out=run.json
+    counts rival/ggml/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
+else
+    echo "the row rival/ggml is skipped: VKROPE_SWIFTSHADER_ICD is empty"
+fi
 finish

@@ -75,6 +75,26 @@ TEST_CASE("every kind of row is in it, and the plots are drawings") {
     CHECK(figures == 2);
 }
 
+TEST_CASE("the title says which device and when; a rival that is faster is marked, and no bar ends outside its box") {
+    const std::string html = html_report({}, {{"device", "A & B"}, {"driver", "C"}, {"date", "2031-02-03 04:05"}});
+    CHECK(html.find("<title>RoPE on A &amp; B, 2031-02-03 04:05</title>") != std::string::npos);
+    CHECK(html.find("<h1>RoPE on A &amp; B, 2031-02-03 04:05</h1>") != std::string::npos);
+
+    Measured rival = measured("rival/ggml/prefill/f32", 6e6);
+    const char* const loss = "<td class=\"loss\">0.50 x</td>";
+    CHECK(html_report({rival}, {}).find("class=\"loss\"") == std::string::npos);
+    rival.counters["vkrope_speedup"] = 0.5;
+    CHECK(html_report({rival}, {}).find(loss) != std::string::npos);
+
+    // 4 times the roof fills the box, so that the roof is at a quarter of it.
+    Measured fast = measured("copy_buffer/prefill/f32", 1e6);
+    fast.counters = {{"roof", 4}};
+    Measured slow = fast;
+    slow.counters["roof"] = 0.5;
+    const std::string bars = html_report({fast, slow}, {});
+    for (const char* part : {"width=\"100.00\"", "width=\"12.50\"", "x1=\"25.00\""}) CHECK(bars.find(part) != std::string::npos);
+}
+
 TEST_CASE("the check of this test sees what is not well-formed") {
     CHECK(unbalanced("<p>a</p>") == "");
     CHECK(unbalanced("<p>a") != "");
