@@ -73,7 +73,8 @@ HeadCounts head_counts(const std::string& json_text) {
 
 ModelFile::ModelFile(const std::string& path) : path_(path) {
     std::ifstream file = open_model(path);
-    if (!is_gguf(file)) {
+    const bool called_gguf = std::filesystem::path(path).extension() == ".gguf";  // whose reader says what it is not
+    if (!is_gguf(file) && !called_gguf) {
         json_ = read_text(file, path);
     }
 }

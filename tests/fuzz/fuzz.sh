@@ -43,12 +43,12 @@ if ! clang++ -fsanitize=fuzzer,address,undefined "$SCRATCH/empty.cpp" -o "$SCRAT
 fi
 
 build=$SCRATCH/build
+# shellcheck disable=SC2046,SC2086 # one word a target
 {
     "$CMAKE" -S "$SOURCE" -B "$build" -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" "-DCMAKE_PREFIX_PATH=${PREFIX_PATH:-}" -DVKROPE_FUZZ=ON \
-        "-DVKROPE_SANITIZE=$sanitizers"
-    # shellcheck disable=SC2046,SC2086 # one word a target
-    "$CMAKE" --build "$build" -j 2 --target $(printf 'fuzz_%s ' $targets)
+        "-DVKROPE_SANITIZE=$sanitizers" &&
+        "$CMAKE" --build "$build" -j 2 --target $(printf 'fuzz_%s ' $targets)
 } >"$SCRATCH/build.log" 2>&1 || { tail -n 40 "$SCRATCH/build.log"; exit 1; }
 
 # Seeds: files of this source tree. Those of targets that take a query begin with its four bytes.

@@ -50,6 +50,10 @@ judged 1 'mistake: scaling_ignored' linear
 rotated gemma3
 judged 1 'mistake: other_layer_type' gemma3 --layer-type sliding_attention
 
+# A file that is only called so.
+echo '{"model_type": "llama"}' >text.gguf
+expect 5 'does not begin with GGUF' "$vkrope" frequencies --model text.gguf
+
 # Latent attention, and positions on several axes.
 works "$vkrope" make-input --shape 1,5,4,192 --seed 1 --out q.npy
 works "$vkrope" make-input --shape 1,5,1,64 --seed 2 --out k.npy
