@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv.cpp reads: every number as little-endian base-128, 7
-# bits a byte, the top bit set on all but its last. The five words of the header as they are; then for each instruction 32 * opcode + length, or
-# where the length is 32 or more, 32 * opcode and the length; then its other words. Less than half as long as the words.
+# bits a byte, the top bit set on all but its last. The five words of the header as they are; how many different first words the
+# instructions have, and these, each of which says an opcode and a length; then for each instruction the number of its first word among
+# these, from 0 on, and its other words. Two fifths as long as the words.
 file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 set(bytes "")
@@ -16,25 +17,42 @@ function(append_number number)
     set(bytes "${bytes}" PARENT_SCOPE)
 endfunction()
 
+set(firsts "")  # in the order of appearance
+set(numbers "")
 set(left 5)  # words of the header, then of the instruction
 foreach(word IN LISTS words)
     string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1" word ${word})
     math(EXPR word "${word}")
     if(left GREATER 0)
-        append_number(${word})
+        list(APPEND numbers ${word})
     else()
         math(EXPR left "${word} >> 16")
-        math(EXPR opcode "32 * (${word} & 65535)")
-        if(left LESS 32)
-            math(EXPR opcode "${opcode} + ${left}")
-            append_number(${opcode})
-        else()
-            append_number(${opcode})
-            append_number(${left})
+        list(FIND firsts ${word} number)
+        if(number EQUAL -1)
+            list(LENGTH firsts number)
+            list(APPEND firsts ${word})
         endif()
-        string(APPEND bytes "\n")
+        list(APPEND numbers ${number})
     endif()
     math(EXPR left "${left} - 1")
 endforeach()
+
+list(SUBLIST numbers 0 5 header)
+list(SUBLIST numbers 5 -1 instructions)
+list(LENGTH firsts first_count)
+foreach(number IN LISTS header first_count)
+    append_number(${number})
+endforeach()
+foreach(number IN LISTS firsts)
+    append_number(${number})
+endforeach()
+set(in_line 0)
+foreach(number IN LISTS instructions)
+    append_number(${number})
+    math(EXPR in_line "(${in_line} + 1) % 24")
+    if(in_line EQUAL 0)
+        string(APPEND bytes "\n")
+    endif()
+endforeach()
 list(LENGTH words count)
-file(WRITE ${OUTPUT} "// ${count} words\n${bytes}")
+file(WRITE ${OUTPUT} "// ${count} words, ${first_count} first words\n${bytes}\n")

@@ -123,11 +123,17 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     };
     const auto append = [&](std::uint32_t word) { result->words[result->count++] = word; };
     while (bytes != end && result->count < header_words) append(number());
+    const std::uint32_t first_count = number();
+    const std::unique_ptr<std::uint32_t[]> firsts(new (std::nothrow) std::uint32_t[first_count]);
+    if (!firsts) {
+        result.status = error(Code::out_of_host_memory, "no memory for %u kinds of instructions", first_count);
+        return result;
+    }
+    for (std::uint32_t i = 0; i < first_count; ++i) firsts[i] = number();
     while (bytes != end) {
-        const std::uint32_t first = number();
-        const std::uint32_t length = first % 32 != 0 ? first % 32 : number();
-        append(length << 16 | first / 32);
-        for (std::uint32_t i = 1; i < length && bytes != end; ++i) append(number());
+        const std::uint32_t first = firsts[number()];
+        append(first);
+        for (std::uint32_t i = 1; i < first >> 16 && bytes != end; ++i) append(number());
     }
     return result;
 }

@@ -85,9 +85,9 @@ TEST_CASE("constants get their values, operations on them are carried out, every
 }
 
 TEST_CASE("packed words come back") {
-    // The header; opcode 61 of 4 words; opcode 300 of 33 words, of which the first two are given.
-    std::vector<std::uint8_t> packed = {3, 0xff, 1,    0x80, 0x80, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0f,
-                                        0, 0xa4, 0x0f, 1,    2,    0x80, 0x01, 0x80, 0x4b, 33,   7};
+    // The header; two kinds of instructions: opcode 61 of 4 words, opcode 300 of 33; one of each.
+    std::vector<std::uint8_t> packed = {3,    0xff, 1,    0x80, 0x80, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 2, 0xbd,
+                                        0x80, 0x10, 0xac, 0x82, 0x84, 0x01, 0,    1,    2,    0x80, 0x01, 1, 7};
     packed.insert(packed.end(), 31, 9);
     const auto words = unpack(packed.data(), packed.size());
     REQUIRE(words.status);
