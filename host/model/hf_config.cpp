@@ -36,13 +36,14 @@ class Import {
         model_type();
         const ScalingSections sections = scaling_sections(config_, model_, rotation_.warnings);
         for (const auto& [type, section] : sections.by_type) {
-            scaling_type(section);  // an unknown type is what a user should hear of first
+            require_known_scaling(section);  // an unknown type is what a user should hear of first
         }
         if (sections.by_type.empty()) {
-            scaling_type(sections.all);
+            require_known_scaling(sections.all);
         }
-        refuse_unsupported_keys(config_, model_.name != nullptr && model_.rope_asked_by == nullptr);
+        refuse_unsupported_keys(top_, model_.name != nullptr && model_.rope_asked_by == nullptr && !model_.absolute_is_meant);
         refuse_without_rope(sections);
+        refuse_scaling_of_attention();
         layer_ = Layers(config_, model_, sections.types()).choose(query_, rotation_.warnings);
         choose_section(sections);
         pairing();
@@ -54,7 +55,7 @@ class Import {
         } else {
             rotation_.rotates = false;
         }
-        for (const std::string& key : ignored_keys(config_)) {
+        for (const std::string& key : ignored_keys(top_, model_.rotary_object)) {
             warn("ignored key " + key);
         }
         for (std::string& warning : ignored_around(model_scope_)) {
@@ -66,11 +67,14 @@ class Import {
    private:
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
+    /// The key with its value, as messages put it.
+    static std::string stated(const Field& field) { return field.name + " is " + shown(*field.value); }
+
     void assumed(const char* field, double value) {
         warn(std::string(field) + " is missing: " + shown_number(value) + " assumed, the default of " + model_name_);
     }
 
-    /// DBRX keeps its numbers in an object of their own.
+    /// DBRX and MPT keep their numbers in an object of their own.
     static Scopes lookups(const Scope& config) {
         Scopes scopes = {config};
         if (const Field inner = find_first({config}, {"attn_config"}); inner && inner.value->is_object()) {
@@ -98,13 +102,14 @@ class Import {
             refuse_variants();
             return;
         }
+        unknown_type_ = field;
         warn("model_type " + shown(*field.value) + " is unknown: defaults and pairing of llama assumed");
     }
 
     /// Models that share a model_type with others and are not like them.
     void refuse_variants() {
         // DeepSeek's smallest ones: the attention is Llama's.
-        if (const Field latent = find({config_}, {"use_mla"}); latent && !truth(latent) && model_.qk_rope_head_dim != 0) {
+        if (model_.qk_rope_head_dim != 0 && without_latent_attention()) {
             model_ = *find_model_type("deepseek");
         }
         if (model_name_ == "baichuan") {
@@ -115,10 +120,42 @@ class Import {
         }
     }
 
+    bool without_latent_attention() const {
+        const Field latent = find(top_, {"use_mla"});
+        return latent && !truth(latent);
+    }
+
     void refuse_without_rope(const ScalingSections& sections) const {
         const char* key = model_.rope_asked_by;
-        if (key != nullptr && !find_first({config_, sections.all.scope()}, {key})) {
+        Scopes scopes = top_;
+        scopes.push_back(sections.all.scope());
+        if (key != nullptr && !find_first(scopes, {key})) {
             fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE", key, model_.name);
+        }
+        // Nothing says that a class that nobody knows has RoPE at all.
+        if (model_.name == nullptr && unknown_type_ && !names_rope(top_)) {
+            fail(Code::not_supported, "%s: it is unknown, and no key names RoPE", stated(unknown_type_).c_str());
+        }
+    }
+
+    /// MPT names its scaling where it keeps its numbers, once for each implementation that it may use.
+    void refuse_scaling_of_attention() const {
+        const Field chosen = find_first(top_, {"rope_impl"});
+        const bool by_transformers = chosen && *chosen.value == "hf";
+        const Field section = find_first(top_, {by_transformers ? "rope_hf_config" : "rope_dail_config"});
+        const Field type =
+            section && section.value->is_object() ? find_first({{section.value, section.name + "."}}, {"type"}) : Field();
+        const char* plain = by_transformers ? "no_scaling" : "original";
+        if (type && *type.value != plain) {
+            fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(), plain);
+        }
+    }
+
+    /// The formulas that go by the name of ntk differ.
+    void require_known_scaling(const ScalingSection& section) const {
+        if (scaling_type(section) == "ntk" && !model_.mixed_ntk) {
+            const Field type = find_first({section.scope()}, {"rope_type", "type"});
+            fail(Code::not_supported, "%s: its formula is known of model_type new alone", stated(type).c_str());
         }
     }
 
@@ -138,6 +175,12 @@ class Import {
         rotation_.rope_type = scaling_type(section_);
         both_ = top_;
         both_.push_back(section_.scope());
+    }
+
+    /// ModernBERT's way of saying that local layers have the base of the others.
+    bool local_base_is_global() const {
+        const auto entry = config_.object->find("local_rope_theta");
+        return entry != config_.object->end() && entry->is_null() && !has_local_base();
     }
 
     bool has_local_base() const { return bool(find_first(top_, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})); }
@@ -176,7 +219,9 @@ class Import {
             rotation_.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
             return;
         }
-        if (const Field field = find(top_, {"head_dim", "kv_channels", "attention_head_dim"})) {
+        if (model_.doubled_heads) {
+            doubled_head_dim();
+        } else if (const Field field = find(top_, {"head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head"})) {
             rotation_.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
         } else if (model_.head_dim != 0 && !config_.object->contains("head_dim")) {
             rotation_.head_dim = model_.head_dim;
@@ -186,9 +231,28 @@ class Import {
         }
     }
 
+    void doubled_head_dim() {
+        const Field field = find(top_, {"head_dim", "attention_head_dim"});
+        rotation_.head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim)) : 2 * divided_head_dim();
+        if (rotation_.head_dim > max_head_dim) {
+            fail(Code::invalid_data, "head_dim becomes %u: must be at most 65534", rotation_.head_dim);
+        }
+        const Field other = find_first(top_, {"kv_channels"});
+        if (other && *other.value != rotation_.head_dim) {
+            warn("ignored key " + other.name + ", which is " + shown(*other.value) + ": heads are " +
+                 std::to_string(rotation_.head_dim) + " wide, as attention is twice as wide as hidden_size");
+        }
+    }
+
     /// Multi-head latent attention: what turns is the tail of a query row, and that of the one row of latent channels.
     bool latent_head_dim() {
         const Field rope = find(top_, {"qk_rope_head_dim"});
+        if (without_latent_attention()) {
+            if (rope && is_set(*rope.value)) {
+                warn("ignored key " + rope.name + ", which is " + shown(*rope.value) + ": use_mla is false");
+            }
+            return false;
+        }
         if (rope ? *rope.value == 0 : model_.qk_rope_head_dim == 0) {
             return false;
         }
@@ -354,7 +418,8 @@ class Import {
                                   "rope_theta");
             return positive_number(own);
         }
-        const bool local = !layer_.is_full() && (model_.layers == LayerRule::local_base || has_local_base());
+        const bool local =
+            !layer_.is_full() && (model_.layers == LayerRule::local_base || has_local_base()) && !local_base_is_global();
         const Field field = local ? find(top_, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})
                                   : find(both_, {"rope_theta", "global_rope_theta", "rotary_emb_base", "rotary_base",
                                                  "rope_embedding_base", "rope_freq_constant"});
@@ -365,6 +430,9 @@ class Import {
         }
         if (!field) {
             assumed(local ? "rope_local_base_freq" : "rope_theta", theta);
+            if (!local && model_.rope_theta_since_5 != 0) {
+                rotation_.warnings.back() += ", whose default in transformers 5 is " + shown_number(model_.rope_theta_since_5);
+            }
         }
         const Field ratio = find(top_, {"rope_ratio"});  // ChatGLM
         return ratio ? theta * positive_number(ratio) : theta;
@@ -458,6 +526,7 @@ class Import {
     bool latent_ = false;              // multi-head latent attention
     double share_ = 1;                 // of the head, that turns: of a proportional rotation
     std::uint32_t turning_pairs_ = 0;  // the others of the window stand still
+    Field unknown_type_;               // the model_type that the table does not have
     ModelType model_;                  // llama's, until the table says otherwise; its name stays null then
     std::string model_name_ = "llama";
     Rotation rotation_;

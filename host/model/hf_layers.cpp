@@ -136,6 +136,14 @@ void Layers::read_types(const ModelType& model) {
         }
         return;
     }
+    const Field step = find_first(scope_, {"mamba_step"});  // PLaMo 2: one layer of so many is attention, that in the middle
+    const Field enabled = find_first(scope_, {"mamba_enabled"});
+    if (step && !(enabled && !truth(enabled))) {
+        list_.assign(whole_number(step, 1, max_layers), "mamba");
+        const std::uint64_t middle = list_.size() / 2;
+        list_[count_ != 0 && count_ <= middle ? count_ - 1 : middle] = full;
+        return;
+    }
     if (model.period != 0 || pattern) {
         const bool by_class = model.period != 0;
         period_ = pattern ? whole_number(pattern, 1, max_layers) : model.period;

@@ -29,10 +29,12 @@ enum class FullLayers {
 struct ModelType {
     const char* name = nullptr;
     Pairing pairing = Pairing::half_split;
-    double rope_theta = 10000;  ///< 0: versions of the class disagree, so the file has to say it
+    double rope_theta = 10000;      ///< 0: versions of the class disagree, so the file has to say it
+    double rope_theta_since_5 = 0;  ///< of the class in transformers 5, where it has another one; 0: the same
     double partial_rotary_factor = 1;
     std::uint32_t rotary_dim = 0;           ///< 0: from partial_rotary_factor
     std::uint32_t head_dim = 0;             ///< 0: hidden_size / num_attention_heads
+    bool doubled_heads = false;             ///< attention is twice as wide as hidden_size, and so are its heads: Zamba 2
     std::uint32_t hidden_size = 0;          ///< 0: the file has to say it
     std::uint32_t num_attention_heads = 0;  ///< 0: the file has to say it
     std::uint32_t qk_nope_head_dim = 0;     ///< multi-head latent attention: channels of a query before those that turn
@@ -50,6 +52,9 @@ struct ModelType {
     bool full_without_rope = false;            ///< those layers are the full-attention ones, the others chunked: Llama 4
     bool grows_by_doubling = false;            ///< use_dynamic_ntk is a key of its class
     const char* rope_asked_by = nullptr;       ///< without RoPE unless this key is there
+    bool absolute_is_meant = false;            ///< with RoPE unless position_embedding_type says something else
+    bool rotary_object = false;                ///< its scaling is in an object called rotary: InternLM, the first
+    bool mixed_ntk = false;                    ///< its rope_type ntk is that of kexue.fm/archives/9706
     bool plain_yarn = false;                   ///< latent attention whose YaRN is not DeepSeek's: nothing of it in the softmax
 };
 

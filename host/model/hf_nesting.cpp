@@ -11,14 +11,31 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* thinker = "thinker_config";  // of an omni model, with its own text_config
+/// An object that holds the language model's configuration.
+struct Nested {
+    const char* name;
+    bool wraps = false;  ///< or holds the object that does
+    bool half = false;   ///< one half of an encoder-decoder model; of a flat configuration it is something else
+};
 
-/// Objects that hold the language model's configuration, the likeliest first.
-constexpr const char* nested_configs[] = {"text_config", "llm_config", "language_config", thinker};
+/// The likeliest first.
+constexpr Nested nested_configs[] = {
+    {"text_config"},
+    {"llm_config"},
+    {"language_config"},
+    {.name = "thinker_config", .wraps = true},  // of an omni model
+    {.name = "vlm_config", .wraps = true},      // of a retriever made of one, ColPali's and its like
+    {.name = "decoder", .wraps = true, .half = true},
+    {.name = "encoder", .wraps = true, .half = true},
+};
 
 /// Keys that shape the rotation and do not say so in their name.
-constexpr const char* widths[] = {"attention_head_dim", "global_head_dim",  "head_dim",    "kv_channels",
-                                  "layer_types",        "qk_nope_head_dim", "swa_head_dim"};
+constexpr const char* widths[] = {"attention_head_dim", "global_head_dim", "head_dim",         "hidden_size_per_head",
+                                  "kv_channels",        "layer_types",     "qk_nope_head_dim", "swa_head_dim"};
+
+/// And those that shape it where those are missing.
+constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type", "num_attention_heads",
+                                 "num_hidden_layers"};
 
 template <std::size_t count>
 bool contains(const char* const (&names)[count], const std::string& name) {
@@ -39,22 +56,37 @@ bool has_sizes(const Scope& scope) {
 }
 
 void descend(LanguageModel& model) {
-    for (const char* name : nested_configs) {
-        const Field field = nested(model.config, name);
+    for (const Nested& kind : nested_configs) {
+        const Field field = nested(model.config, kind.name);
         if (!field) {
             continue;
         }
         const Scope inner = {field.value, field.name + "."};
-        if (name != thinker && has_sizes(model.config) && !find_first({inner}, {"hidden_size", "n_embd"})) {
+        if (has_sizes(model.config) && (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
             continue;  // an older file, flat, with an object that only names a class
         }
         model.around.push_back(model.config);
         model.config = inner;
-        if (name == thinker) {
+        if (kind.wraps) {
             descend(model);
         }
         return;
     }
+}
+
+/// Whether two objects have language models whose rotations follow from the same numbers.
+bool alike(const json& one, const json& other) {
+    const LanguageModel a = language_model(one), b = language_model(other);
+    const auto covers = [](const json& from, const json& to) {
+        for (const auto& [key, value] : from.items()) {
+            const auto entry = to.find(key);
+            if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value) && (entry == to.end() || *entry != value)) {
+                return false;
+            }
+        }
+        return true;
+    };
+    return covers(*a.config.object, *b.config.object) && covers(*b.config.object, *a.config.object);
 }
 
 std::string without_dot(const Scope& scope) {
@@ -86,12 +118,14 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
     all.push_back(model.config);
     for (std::size_t depth = 0; depth < all.size(); ++depth) {
         const json* chosen = depth + 1 < all.size() ? all[depth + 1].object : nullptr;
-        for (const char* name : nested_configs) {
-            const Field other = nested(all[depth], name);
-            if (!other || other.value == chosen || (chosen != nullptr && *other.value == *chosen)) {
+        for (const Nested& kind : nested_configs) {
+            const Field other = nested(all[depth], kind.name);
+            if (!other || other.value == chosen || (chosen != nullptr && alike(*other.value, *chosen))) {
                 continue;
             }
-            const std::string read = chosen != nullptr ? without_dot(all[depth + 1]) + " is read, and differs" : "it has no sizes";
+            const std::string read = chosen != nullptr ? without_dot(all[depth + 1]) + " is read, and differs"
+                                     : kind.half       ? "the keys around it are read"
+                                                       : "it has no sizes";
             warnings.push_back("ignored key " + other.name + ": " + read);
         }
     }

@@ -31,6 +31,7 @@ const ScalingType scaling_types[] = {
     {"longrope",
      {"factor", "short_factor", "long_factor", "attention_factor", "short_mscale", "long_mscale",
       "original_max_position_embeddings"}},
+    {"ntk", {"factor", "mixed_b"}},
     {"proportional", {"factor"}},
     {"xdrope", {"alpha"}},
     {"yarn",
@@ -64,7 +65,7 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
-/// The section without what need not be said twice: nulls, and the fields that find() compares wherever they stand.
+/// The section without what need not be said twice: nulls, and what share() looks at.
 json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {
@@ -79,8 +80,16 @@ json comparable(const json& section) {
     return result;
 }
 
+/// The layer type that a section without layer types speaks of, in rope_parameters that have them; null where they have none.
+const json* scaled_type(const json& parameters) {
+    const auto full = parameters.find("full_attention");
+    return full != parameters.end() && full->is_object() ? &*full : nullptr;
+}
+
 void require_agreement(const json& parameters, const json& scaling) {
-    const json a = comparable(parameters);
+    // Before layer types had sections, what a model scaled was its full-attention layers.
+    const json* full = scaled_type(parameters);
+    const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full : parameters);
     const json b = comparable(scaling);
     if (a == b) {
         return;
@@ -94,7 +103,18 @@ void require_agreement(const json& parameters, const json& scaling) {
     }
 }
 
-ScalingSections divided(const std::string& name, const json& object) {
+/// The layer type whose section says the same of `key`; empty where none does.
+std::string type_that_says(const ScalingSections& sections, const std::string& key, const json& value) {
+    for (const auto& [type, section] : sections.by_type) {
+        const auto own = section.object.find(key);
+        if (own != section.object.end() && *own == value) {
+            return type;
+        }
+    }
+    return {};
+}
+
+ScalingSections divided(const std::string& name, const json& object, std::vector<std::string>& warnings) {
     ScalingSections sections;
     for (const auto& [key, value] : object.items()) {
         if (value.is_object()) {
@@ -106,12 +126,77 @@ ScalingSections divided(const std::string& name, const json& object) {
         return sections;
     }
     for (const auto& [key, value] : object.items()) {
-        if (!value.is_object() && !value.is_null()) {
+        if (value.is_object() || value.is_null()) {
+            continue;
+        }
+        const std::string type = type_that_says(sections, key, value);
+        if (type.empty()) {
             fail(Code::invalid_data, "%s has both %s and parameters per layer type: which of them holds is unknown", name.c_str(),
                  shown_key(key).c_str());
         }
+        warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " + shown(value) +
+                           ": each layer type's own " + "is read, and " + shown_key(type) + " has the same");
     }
     return sections;
+}
+
+/// What only rope_scaling says holds too, and what both say has to agree. Of sections per layer type it may be any one's.
+void share(json& parameters, const json& scaling, const char* key) {
+    const auto old = scaling.find(key);
+    if (old == scaling.end() || old->is_null()) {
+        return;
+    }
+    bool said = false, agrees = false;
+    const auto compare = [&](const json& section) {
+        const auto own = section.find(key);
+        said = said || (own != section.end() && !own->is_null());
+        agrees = agrees || (own != section.end() && *own == *old);
+    };
+    compare(parameters);
+    bool by_type = false;
+    for (const json& section : parameters) {
+        if (section.is_object()) {
+            by_type = true;
+            compare(section);
+        }
+    }
+    if (!said && !by_type) {
+        parameters[key] = *old;
+    } else if (!agrees) {
+        fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree", key);
+    }
+}
+
+/// InternLM's {"base", "type", "scaling_factor"} in the words of rope_scaling: InternLMAttention of its modeling_internlm.py.
+ScalingSection of_rotary(const Scope& config, const Field& rotary, std::vector<std::string>& warnings) {
+    const Scope scope = {rotary.value, rotary.name + "."};
+    ScalingSection section = {rotary.name, json::object()};
+    if (const Field base = find({scope}, {"base"})) {
+        section.object["rope_theta"] = positive_number(base);
+        const Field other = find({config}, {"rope_theta"});
+        if (other && *other.value != *base.value) {
+            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", base.name.c_str(), shown(*base.value).c_str(),
+                 other.name.c_str(), shown(*other.value).c_str());
+        }
+    }
+    const Field type = find({scope}, {"type"});
+    if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
+        fail(type ? Code::not_supported : Code::invalid_data, "%s.type is %s: must be origin or dynamic", rotary.name.c_str(),
+             type ? shown(*type.value).c_str() : "missing");
+    }
+    const bool grows = *type.value == "dynamic";
+    section.object["rope_type"] = grows ? "dynamic" : "default";
+    const Field factor = find({scope}, {"scaling_factor"});
+    if (grows) {
+        section.object["factor"] = factor ? positive_number(factor) : 1;
+    }
+    for (const auto& [key, value] : rotary.value->items()) {
+        const bool read = key == "base" || key == "type" || (grows && key == "scaling_factor");
+        if (!read && !value.is_null()) {
+            warnings.push_back("ignored key " + scope.prefix + shown_key(key));
+        }
+    }
+    return section;
 }
 
 /// The parameters of one scaling.
@@ -128,6 +213,8 @@ class Parameters {
             check(scale_linear(rotation_.inv_freq, number("factor")));
         } else if (type == "dynamic") {
             dynamic();
+        } else if (type == "ntk") {
+            ntk();
         } else if (type == "xdrope") {
             if (const Field alpha = find(own_, {"alpha"})) {
                 check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
@@ -221,6 +308,23 @@ class Parameters {
         return factor;
     }
 
+    /// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706, equations 10 to 13, and for b = 1
+    /// the fixed form, equation 6. NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
+    void ntk() {
+        const double factor = number("factor");
+        if (factor < 1) {
+            fail(Code::invalid_data, "%s.factor is %s: rope_type ntk needs at least 1", section_.name.c_str(),
+                 shown_number(factor).c_str());
+        }
+        const double mixed_b = number("mixed_b", 1);
+        const double pairs = double(rotation_.inv_freq.size());
+        std::vector<double> divisors;
+        for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
+            divisors.push_back(std::pow(factor, std::pow(double(j + 1) / pairs, mixed_b)));
+        }
+        check(scale_divisors(rotation_.inv_freq, divisors.data(), divisors.size()));
+    }
+
     void dynamic() {
         if (const Field alpha = find(own_, {"alpha"})) {  // HunYuan: the same for every length
             fixed_ntk(alpha);
@@ -228,11 +332,13 @@ class Parameters {
         }
         const Field original = find(own_, {"original_max_position_embeddings"});
         warn_without_length("dynamic scaling depends on the length, which is unknown: no longer than trained assumed");
-        const DynamicNtkScaling scaling = {number("factor"), original ? positive_number(original) : max_position()};
-        if (original && rotation_.max_position != 0 && scaling.max_position_embeddings != double(rotation_.max_position)) {
+        const double given = original ? positive_number(original) : 0;
+        const bool alone = original && rotation_.max_position == 0;
+        const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
+        if (original && given != scaling.max_position_embeddings) {
             warn(original.name + " is " + shown(*original.value) + " and max_position_embeddings is " +
                  std::to_string(rotation_.max_position) +
-                 ": the former is taken for the trained length, as transformers documents it; its code takes the latter");
+                 ": the latter is taken for the trained length, as transformers' code does; it documents the former");
         }
         check(scale_dynamic_ntk(rotation_.inv_freq, scaling, input_.seq_len));
         rotation_.longest_seq_len = std::max(input_.seq_len, length(scaling.max_position_embeddings));
@@ -407,21 +513,31 @@ const ScalingSection* ScalingSections::of(const std::string& type) const {
 }
 
 ScalingSections scaling_sections(const Scope& config, const ModelType& model, std::vector<std::string>& warnings) {
-    const json parameters = object_or_empty(config, "rope_parameters");
+    json parameters = object_or_empty(config, "rope_parameters");
     const json scaling = object_or_empty(config, "rope_scaling");
+    if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field(); rotary && rotary.value->is_object()) {
+        if (!parameters.empty() || !scaling.empty()) {
+            fail(Code::invalid_data, "%s and %s are both there: which of them holds is unknown", rotary.name.c_str(),
+                 parameters.empty() ? "rope_scaling" : "rope_parameters");
+        }
+        return {of_rotary(config, rotary, warnings), {}};
+    }
     if (!parameters.empty() && !scaling.empty()) {
         require_agreement(parameters, scaling);
+        for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
+            share(parameters, scaling, key);
+        }
     }
     if (!parameters.empty()) {
-        return divided(config.prefix + "rope_parameters", parameters);
+        return divided(config.prefix + "rope_parameters", parameters, warnings);
     }
     // An explicit null is how a file says that it does without.
     if (scaling.empty() && model.scaling != nullptr && !config.object->contains("rope_parameters") &&
         !config.object->contains("rope_scaling")) {
         warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name + " assumed");
-        return divided("rope_parameters", json::parse(model.scaling));
+        return divided("rope_parameters", json::parse(model.scaling), warnings);
     }
-    return scaling.empty() ? ScalingSections() : divided(config.prefix + "rope_scaling", scaling);
+    return scaling.empty() ? ScalingSections() : divided(config.prefix + "rope_scaling", scaling, warnings);
 }
 
 Field partial_rotary_factor(const Scopes& scopes) {

@@ -31,7 +31,7 @@ struct ScalingSections {
 };
 
 /// Finds them; that both generations say different things is an error. Of a model whose class has a scaling of its own it is that
-/// where the file says nothing, with a warning.
+/// where the file says nothing, with a warning. InternLM's object called rotary becomes such a section.
 ScalingSections scaling_sections(const Scope& config, const ModelType& model, std::vector<std::string>& warnings);
 
 /// The type under its present name: "su" is "longrope" and "mrope", which is no scaling, is "default". An unknown one is

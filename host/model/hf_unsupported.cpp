@@ -29,8 +29,10 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"mla_use_nope", When::is_true, no_rope},                                                                  // Kimi Linear
     {"position_embedding_type", When::not_rope, no_rope},                                                      // Granite 4, BERT
     {"position_encoding_2d", When::is_true, "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
-    {"rope", When::is_false, no_rope},    // OLMo before transformers
-    {"rotary", When::is_false, no_rope},  // GPT-J
+    {"rope", When::is_false, no_rope},                                                          // OLMo before transformers
+    {"rotary", When::is_false, no_rope},                                                        // GPT-J
+    {"use_long_context", When::is_true, "its base is multiplied, which is not supported yet"},  // Zamba 2
+    {"use_mem_rope", When::is_false, no_rope},                                                  // Zamba 2
     {"use_rope", When::is_false, no_rope},
 };
 
@@ -47,6 +49,9 @@ constexpr const char* known_keys[] = {"attn_rotary_emb",
                                       "qk_rope_head_dim",
                                       "rope_embedding_base",
                                       "rope_freq_constant",
+                                      "rope_dail_config",
+                                      "rope_hf_config",
+                                      "rope_impl",
                                       "rope_interleave",
                                       "rope_interleaved",
                                       "rope_local_base_freq",
@@ -71,13 +76,21 @@ bool contains(const char* const (&names)[count], const std::string& name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-bool looked_at(const std::string& key) {
-    return contains(known_keys, key) || std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys),
-                                                    [&](const UnsupportedKey& row) { return key == row.name; });
+bool is_about_rope(const std::string& key) {
+    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos;
+}
+
+/// A key that asks for true or false is looked at where its value is one of them.
+bool looked_at(const std::string& key, const json& value) {
+    const auto asks = [&](const UnsupportedKey& row) {
+        const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
+        return key == row.name && (value.is_boolean() || !yes_or_no);
+    };
+    return contains(known_keys, key) || std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
 }
 
 /// "rope", "rotary", Cohere's "rope_gptj".
-bool names_rope(const std::string& type) {
+bool is_rope(const std::string& type) {
     return type.rfind("rope", 0) == 0 || type.rfind("rotary", 0) == 0;
 }
 
@@ -86,15 +99,15 @@ bool applies(When when, const json& value) {
         case When::is_true: return value == true;
         case When::is_false: return value == false;
         case When::is_given: return is_set(value);
-        default: return is_set(value) && !(value.is_string() && names_rope(value.get<std::string>()));
+        default: return is_set(value) && !(value.is_string() && is_rope(value.get<std::string>()));
     }
 }
 
 }  // namespace
 
-void refuse_unsupported_keys(const Scope& config, bool rotates_by_class) {
+void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
-        const Field field = find_first({config}, {key.name});
+        const Field field = find_first(scopes, {key.name});
         // What classes that descend from BERT's write whether they have such embeddings or not: ModernBERT has none.
         const bool idle = rotates_by_class && key.when == When::not_rope && field && *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
@@ -103,12 +116,27 @@ void refuse_unsupported_keys(const Scope& config, bool rotates_by_class) {
     }
 }
 
-std::vector<std::string> ignored_keys(const Scope& config) {
+bool names_rope(const Scopes& scopes) {
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool type_of_rope =
+                key == "position_embedding_type" && value.is_string() && is_rope(value.get_ref<const std::string&>());
+            if (is_about_rope(key) || type_of_rope) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object) {
     std::vector<std::string> ignored;
-    for (const auto& [key, value] : config.object->items()) {
-        const bool about_rope = key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos;
-        if (about_rope && !looked_at(key) && is_set(value)) {
-            ignored.push_back(config.prefix + shown_key(key));
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool read = looked_at(key, value) || (rotary_object && key == "rotary" && value.is_object());
+            if (is_about_rope(key) && !read && is_set(value)) {
+                ignored.push_back(scope.prefix + shown_key(key));
+            }
         }
     }
     return ignored;

@@ -12,9 +12,14 @@ namespace vkrope {
 /// implement, and names it: reading on as if it were not there would give wrong angles without a word.
 ///
 /// rotates_by_class  the model's class has RoPE whatever its configuration says of position embeddings
-void refuse_unsupported_keys(const Scope& config, bool rotates_by_class);
+void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
+
+/// Whether some key says that the model has RoPE.
+bool names_rope(const Scopes& scopes);
 
 /// Keys of the language model's own object that look like RoPE and are not read; for the warnings.
-std::vector<std::string> ignored_keys(const Scope& config);
+///
+/// rotary_object  the object called rotary is read
+std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object);
 
 }  // namespace vkrope

@@ -79,17 +79,17 @@ std::string type_of(const json& object) {
     return field ? text(field) : std::string();
 }
 
-/// vision_config, at the top or in the thinker of an omni model.
+/// vision_config, at the top, in the thinker of an omni model or in the model that a retriever is made of.
 Scope vision_config(const json& config) {
-    for (const Scope& scope : Scopes{{&config, ""}}) {
-        if (const Field field = find_first({scope}, {"vision_config"}); field && field.value->is_object()) {
-            return {field.value, "vision_config."};
-        }
+    if (const Field field = find_first({{&config, ""}}, {"vision_config"}); field && field.value->is_object()) {
+        return {field.value, "vision_config."};
     }
-    if (const Field thinker = find_first({{&config, ""}}, {"thinker_config"}); thinker && thinker.value->is_object()) {
-        Scope inner = vision_config(*thinker.value);
-        inner.prefix = "thinker_config." + inner.prefix;
-        return inner;
+    for (const char* name : {"thinker_config", "vlm_config"}) {
+        if (const Field outer = find_first({{&config, ""}}, {name}); outer && outer.value->is_object()) {
+            Scope inner = vision_config(*outer.value);
+            inner.prefix = outer.name + "." + inner.prefix;
+            return inner;
+        }
     }
     fail(Code::invalid_argument, "tower is 'vision': the model has no vision_config");
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "model/json_document.hpp"
 
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/import_error.hpp"
@@ -27,8 +30,6 @@ std::string printable(std::string text) {
 /// Looks at the events of a document and refuses what json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
-    explicit StrictReader(std::string_view text) : text_(text) {}
-
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
     bool number_integer(json::number_integer_t) override { return true; }
@@ -43,21 +44,13 @@ class StrictReader : public json::json_sax_t {
     bool end_array() override { return leave(); }
 
     bool key(json::string_t& name) override {
-        last_key_ = name;
         if (!keys_.back().insert(name).second) {
             fail(Code::invalid_data, "not usable JSON: the key \"%s\" is given twice in one object", shown_key(name).c_str());
         }
         return true;
     }
 
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& exception) override {
-        // What Python's json module writes for a float that is not finite, and JSON has no word for: it may fail a letter later.
-        for (const std::string_view literal : {"NaN", "Infinity"}) {
-            const std::size_t at = text_.rfind(literal, position);
-            if (at != std::string_view::npos && at + literal.size() >= position) {
-                fail(Code::invalid_data, "%s is %s: must be a finite number", shown_key(last_key_).c_str(), literal.data());
-            }
-        }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& exception) override {
         std::string what = printable(exception.what());
         what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
         fail(Code::invalid_data, "not valid JSON: %s", what.c_str());
@@ -77,10 +70,63 @@ class StrictReader : public json::json_sax_t {
         return true;
     }
 
-    std::string_view text_;
-    std::string last_key_;
     std::vector<std::set<std::string>> keys_;  // of each object that is open; empty for arrays
 };
+
+/// A text whose floats that are not finite are nulls, and which of its nulls they are.
+struct WithoutLiterals {
+    std::string text;
+    std::vector<std::pair<std::size_t, double>> floats;
+};
+
+WithoutLiterals without_literals(std::string_view text) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr std::pair<std::string_view, double> literals[] = {
+        {"NaN", std::numeric_limits<double>::quiet_NaN()}, {"Infinity", infinity}, {"-Infinity", -infinity}};
+    WithoutLiterals result;
+    bool in_string = false;
+    std::size_t nulls = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = text.substr(at);
+        std::size_t length = 1;
+        if (in_string) {
+            length = rest[0] == '\\' && rest.size() > 1 ? 2 : 1;
+            in_string = rest[0] != '"';
+        } else if (rest[0] == '"') {
+            in_string = true;
+        } else if (rest.substr(0, 4) == "null") {
+            ++nulls;
+            length = 4;
+        } else {
+            for (const auto& [literal, value] : literals) {
+                if (rest.substr(0, literal.size()) == literal) {
+                    result.floats.push_back({nulls++, value});
+                    result.text += "null";
+                    at += literal.size();
+                    length = 0;
+                    break;
+                }
+            }
+        }
+        result.text += text.substr(at, length);
+        at += length;
+    }
+    return result;
+}
+
+/// The document, with what stood where such nulls are.
+json with_floats(const WithoutLiterals& source) {
+    std::size_t nulls = 0, next = 0;
+    return json::parse(source.text, [&](int, json::parse_event_t event, json& value) {
+        if (event == json::parse_event_t::value && value.is_null()) {
+            if (next < source.floats.size() && source.floats[next].first == nulls) {
+                value = source.floats[next++].second;
+            }
+            ++nulls;
+        }
+        return true;
+    });
+}
 
 }  // namespace
 
@@ -89,9 +135,14 @@ json parse_json(std::string_view text) {
         fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
              static_cast<unsigned long long>(text.find('\0')));
     }
-    StrictReader reader(text);
-    json::sax_parse(text, &reader);
-    return json::parse(text);
+    StrictReader reader;
+    if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) {
+        json::sax_parse(text, &reader);
+        return json::parse(text);
+    }
+    const WithoutLiterals source = without_literals(text);
+    json::sax_parse(source.text, &reader);
+    return with_floats(source);
 }
 
 bool is_set(const json& value) {
@@ -101,6 +152,10 @@ bool is_set(const json& value) {
 std::string shown(const json& value) {
     if (value.is_structured()) {
         return value.is_object() ? "an object" : "an array";
+    }
+    if (value.is_number_float() && !std::isfinite(value.get<double>())) {  // which dump() calls null
+        const double number = value.get<double>();
+        return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
     std::string result = value.dump(-1, ' ', true, json::error_handler_t::replace);
     if (result.size() > longest_shown) {

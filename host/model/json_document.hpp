@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// JSON text to a document, stricter than the parser beneath it: a key given twice is an error, and nesting is bounded.
+// JSON text to a document, stricter than the parser beneath it: a key given twice is an error, and nesting is bounded. Only what
+// Python's json module writes for a float that is not finite, NaN and Infinity, is read beyond JSON: as such a float, which no
+// field that is read may be.
 #pragma once
 
 #include <nlohmann/json.hpp>

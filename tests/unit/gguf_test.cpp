@@ -211,8 +211,8 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
 }
 
 TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
-    const auto deepseek = [] {
-        GgufBuilder file("deepseek2");
+    const auto deepseek = [](const char* architecture = "deepseek2") {
+        GgufBuilder file(architecture);
         file.u32("block_count", 27)
             .u32("context_length", 163840)
             .u32("attention.key_length", 576)
@@ -254,6 +254,19 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
     const double m = 1 + 0.1 * std::log(40.0);
     CHECK(rotation.attention_factor == doctest::Approx(m).epsilon(1e-14));
     CHECK(rotation.softmax_scale == doctest::Approx(m * m).epsilon(1e-14));
+
+    // Architectures whose graph is DeepSeek 2's.
+    for (const char* architecture : {"glm-dsa", "mistral4"}) {
+        CAPTURE(std::string(architecture));
+        GgufBuilder same = deepseek(architecture);
+        same.text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 40).u32("rope.scaling.original_context_length", 4096);
+        const Rotation other = rotation_of(same);
+        CHECK(other.pairing == Pairing::interleaved);
+        CHECK(other.q_rotary_offset == 128);
+        CHECK(other.k_rotary_offset == 512);
+        CHECK(other.inv_freq == rotation.inv_freq);
+        CHECK(other.softmax_scale == rotation.softmax_scale);
+    }
 }
 
 TEST_CASE("GGUF: divisors of each pair (Llama 3), wherever the alignment puts them") {

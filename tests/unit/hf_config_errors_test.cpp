@@ -74,15 +74,71 @@ TEST_CASE("models without RoPE are named") {
         {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})", "text_config.model_type is \"opt\""},
         {R"({"model_type": "olmo_hybrid", "rope_parameters": null})", "rope_theta is missing: without it model_type olmo_hybrid"},
         {llama_with(R"("rope_theta": 1e4, "layer_rope_theta": [10000, 0])"), "layer_rope_theta is an array: a base of its own"},
+        {R"({"model_type": "xlm-roberta", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "xlm-roberta", "hidden_size": 768})", "position_embedding_type is missing"},
+        {R"({"model_type": "new", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32})", "rope is missing: without it model_type mpt"},
+        {R"({"model_type": "mpt", "attn_config": {"alibi": true}})", "attn_config.alibi is true"},
+        {R"({"model_type": "mpt", "attn_config": {"alibi": false, "rope": false}})", "attn_config.rope is false"},
+        {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true, "rope_impl": "hf", "rope_hf_config":
+            {"type": "linear", "factor": 2}}})",
+         "attn_config.rope_hf_config.type is \"linear\": only no_scaling"},
+        {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true, "rope_dail_config": {"type": "xpos"}}})",
+         "attn_config.rope_dail_config.type is \"xpos\": only original"},
+        {R"({"model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32})", "use_mem_rope is missing"},
+        {R"({"model_type": "zamba2", "use_mem_rope": false})", "use_mem_rope is false"},
+        {R"({"model_type": "zamba2", "use_mem_rope": true, "use_long_context": true})", "use_long_context is true"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::not_supported);
     }
-    for (const char* type : {"bert", "bloom", "cohere2_moe", "ernie4_5_vl_moe", "gpt2", "jamba", "mamba", "mpt", "nemotron_h",
-                             "opt", "whisper", "zamba2"}) {
+    for (const char* type :
+         {"bert", "bloom", "cohere2_moe", "dinov3_vit", "ernie4_5_moe_vl", "ernie4_5_vl_moe", "gpt2", "jamba", "m2m_100", "mamba",
+          "mt5", "nemotron_h", "openai-gpt", "opt", "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
         const std::string text = std::string("model_type is \"") + type + "\"";
         check_refused({of_type(type), text.c_str()}, Code::not_supported);
     }
+}
+
+TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
+    const auto unknown = [](const std::string& fields) {
+        return R"({"model_type": "brand_new", "hidden_size": 4096, "num_attention_heads": 32)" + fields + "}";
+    };
+    check_refused({unknown(""), "model_type is \"brand_new\": it is unknown, and no key names RoPE"}, Code::not_supported);
+    check_refused({unknown(R"(, "max_position_embeddings": 512, "position_embedding_type": null)"), "no key names RoPE"},
+                  Code::not_supported);
+    for (const char* names_it :
+         {R"("rope_theta": 1e4)", R"("rope_scaling": null)", R"("rope_parameters": {})", R"("rotary_dim": 64)",
+          R"("partial_rotary_factor": 0.5)", R"("position_embedding_type": "rope")"}) {
+        CAPTURE(std::string(names_it));
+        CHECK(from_hf_config(unknown(", " + std::string(names_it))));
+    }
+}
+
+TEST_CASE("formulas that share the name ntk are not taken for each other") {
+    for (const char* key : {"type", "rope_type"}) {
+        const std::string text = std::string("rope_scaling.") + key + " is \"ntk\": its formula is known of model_type new alone";
+        check_refused(
+            {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2, ")" + std::string(key) + "\": \"ntk\"}"), text.c_str()},
+            Code::not_supported);
+    }
+    const std::string gte = R"({"model_type": "new", "rope_theta": 1e4, "rope_scaling": {"type": "ntk")";
+    check_refused({gte + "}}", "rope_scaling.factor is missing"}, Code::invalid_data);
+    check_refused({gte + R"(, "factor": 0.5}})", "rope_scaling.factor is 0.5: rope_type ntk needs at least 1"}, Code::invalid_data);
+    check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b is 0"}, Code::invalid_data);
+}
+
+TEST_CASE("InternLM's rotary object, broken") {
+    const auto internlm = [](const std::string& fields) { return R"({"model_type": "internlm", "rotary": )" + fields + "}"; };
+    check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"), "rotary.type is \"spiral\": must be origin or dynamic"},
+                  Code::not_supported);
+    check_refused({internlm(R"({"base": 1e4})"), "rotary.type is missing"}, Code::invalid_data);
+    check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base is -1"}, Code::invalid_data);
+    check_refused({internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor is 0"}, Code::invalid_data);
+    check_refused({internlm(R"({"base": 1e4, "type": "origin"}, "rope_theta": 1e6)"), "rotary.base is 10000.0 but rope_theta is"},
+                  Code::invalid_data);
+    check_refused({internlm(R"({"type": "origin"}, "rope_scaling": {"type": "linear", "factor": 2})"), "rotary and rope_scaling"},
+                  Code::invalid_data);
 }
 
 TEST_CASE("what a query asks for and the model does not have") {
@@ -170,8 +226,38 @@ TEST_CASE("rope_theta") {
     check_refused({llama_with("\"rope_theta\": NULL"), "not valid JSON"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e999"), "number overflow"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e-30"), "must be below 2048"}, Code::invalid_data);
-    check_refused({R"({"model_type": "cohere", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta is missing"},
+    check_refused({R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta is missing"},
                   Code::invalid_data);
+}
+
+TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
+    const std::string plain = R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 64)";
+    const std::string unread = R"(, "x": null, "time_step_limit": [0.0, Infinity, null, {"y": -Infinity}], "z": NaN,
+        "text \" NaN": "a \\" , "NaN\\": null)";
+    const Result<Rotation> result = from_hf_config(plain + unread + "}");
+    REQUIRE_MESSAGE(result, result.status.what);
+    CHECK(result.value.inv_freq == from_hf_config(plain + "}").value.inv_freq);
+    const Bad bad[] = {
+        {plain + unread + R"(, "rope_scaling": {"type": "linear", "factor": NaN}})",
+         "rope_scaling.factor is NaN: must be a finite"},
+        {plain + R"(, "rope_scaling": {"type": "linear", "factor": Infinity}})", "rope_scaling.factor is Infinity"},
+        {plain + R"(, "rope_scaling": {"type": "longrope", "factor": 2, "short_factor": [1, -Infinity], "long_factor": [1, 1]}})",
+         "rope_scaling.short_factor[1] is -Infinity"},
+        {plain + R"(, "num_hidden_layers": NaN})", "num_hidden_layers is NaN: must be a whole number"},
+        {R"({"model_type": NaN})", "model_type is NaN: must be a string"},
+        {plain + R"(, "a": NaN, "b": 1, "b": 2})", "the key \"b\" is given twice"},
+        {plain + R"(, "a": NaN, "b": 1e999})", "number overflow"},
+        {R"({"a": NaNs})", "not valid JSON"},
+        {R"({"a": +Infinity})", "not valid JSON"},
+        {R"({"a": 1Infinity})", "not valid JSON"},
+        {R"({NaN: 1})", "not valid JSON"},
+        {R"({"a": nullNaN})", "not valid JSON"},
+        {"NaN", "the document is NaN: must be an object"},
+        {R"({"a": NaN, "b": "\)", "not valid JSON"},
+    };
+    for (const Bad& b : bad) {
+        check_refused(b, Code::invalid_data);
+    }
 }
 
 TEST_CASE("a file that contradicts itself") {
@@ -188,6 +274,11 @@ TEST_CASE("a file that contradicts itself") {
         {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "x": 1},
                        "rope_parameters": {"rope_type": "linear", "factor": 2})"),
          "differ in x"},
+        {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
+                       "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 1e4})"),
+         "rope_parameters and rope_scaling differ in rope_theta"},
+        {llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "rope_theta": 1e6})"),
+         "has both rope_theta and parameters per layer type"},
         {llama_with(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)"), "rotary_pct is 0.25"},
         {llama_with(R"("partial_rotary_factor": 0.5, "rope_parameters": {"partial_rotary_factor": 0.25})"),
          "rope_parameters.partial_rotary_factor is 0.25"},

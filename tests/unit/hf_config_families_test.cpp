@@ -185,6 +185,54 @@ TEST_CASE("families whose layers are all alike and unscaled") {
         {R"("model_type": "deepseek_vl_v2", "language_config": {"model_type": "deepseek_v2", "use_mla": false, "hidden_size": 1280,
             "num_attention_heads": 10, "qk_rope_head_dim": 0, "qk_nope_head_dim": 0, "rope_theta": 1e4})",
          128, 128, half, 1e4},
+        {R"("model_type": "hunyuan_v1_moe", "attention_head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32,
+            "use_mla": false, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 10000.0)",
+         128, 128, half, 1e4, 1},
+        {R"("model_type": "deepseek_v2", "use_mla": false, "hidden_size": 1280, "num_attention_heads": 10, "qk_nope_head_dim": 128,
+            "qk_rope_head_dim": 64, "rope_theta": 1e4)",
+         128, 128, half, 1e4, 1},
+        {R"("model_type": "brand_new", "use_mla": false, "head_dim": 128, "qk_rope_head_dim": 64, "rope_theta": 1e4)", 128, 128,
+         half, 1e4, 2},
+        {R"("model_type": "internlm", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 2048,
+            "rotary": {"base": 1000000, "type": "origin"})",
+         128, 128, half, 1e6},
+        {R"("model_type": "xlm-roberta", "hidden_size": 1024, "num_attention_heads": 16, "position_embedding_type": "rotary",
+            "rotary_emb_base": 20000.0)",
+         64, 64, half, 2e4},
+        {R"("model_type": "falcon_h1", "head_dim": 128, "rope_theta": 1e11, "time_step_limit": [0.0, Infinity])", 128, 128, half,
+         1e11},
+        {R"("model_type": "new", "hidden_size": 768, "num_attention_heads": 12, "position_embedding_type": "rope",
+            "rope_theta": 500000, "rope_scaling": null)",
+         64, 64, half, 5e5},
+        {R"("model_type": "t5gemma", "encoder": {"model_type": "t5_gemma_module", "is_decoder": false, "head_dim": 256,
+            "hidden_size": 2304, "num_attention_heads": 8, "rope_theta": 1e4}, "decoder": {"model_type": "t5_gemma_module",
+            "is_decoder": true, "head_dim": 256, "hidden_size": 2304, "num_attention_heads": 8, "rope_theta": 1e4})",
+         256, 256, half, 1e4},
+        {R"("model_type": "t5gemma", "encoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 1e4})", 256, 256,
+         half, 1e4},
+        {R"("model_type": "colpali", "embedding_dim": 128, "vlm_config": {"model_type": "paligemma", "text_config":
+            {"model_type": "gemma", "head_dim": 256, "rope_theta": 1e4}})",
+         256, 256, half, 1e4},
+        {R"("model_type": "colpali", "text_config": {"model_type": "gemma", "head_dim": 256, "rope_theta": 1e4},
+            "vlm_config": {"model_type": "paligemma", "text_config": {"model_type": "gemma", "head_dim": 256, "rope_theta": 1e4}})",
+         256, 256, half, 1e4},
+        {R"("model_type": "zamba2", "hidden_size": 2560, "attention_head_dim": 160, "num_attention_heads": 32, "kv_channels": 80,
+            "use_mem_rope": true, "use_long_context": false, "rope_theta": 10000)",
+         160, 160, half, 1e4, 1},
+        {R"("model_type": "zamba2", "hidden_size": 2048, "num_attention_heads": 32, "use_mem_rope": true, "rope_theta": 10000)",
+         128, 128, half, 1e4},
+        {R"("model_type": "mpt", "d_model": 2048, "n_heads": 16, "attn_config": {"alibi": false, "rope": true,
+            "rope_theta": 50000, "rope_impl": "dail", "rope_dail_config": {"type": "original"},
+            "rope_hf_config": {"type": "no_scaling", "factor": 1.0}})",
+         128, 128, half, 5e4},
+        {R"("model_type": "aria_text", "hidden_size": 2560, "num_attention_heads": 20)", 128, 128, half, 1e4, 1},
+        {R"("model_type": "cohere", "hidden_size": 8192, "num_attention_heads": 64)", 128, 128, interleaved, 1e4, 1},
+        {R"("model_type": "glm4_moe_lite", "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "kv_lora_rank": 512)", 64, 64,
+         interleaved, 1e4, 1},
+        {R"("model_type": "idefics", "hidden_size": 8192, "num_attention_heads": 64)", 128, 128, half, 1e4, 1},
+        {R"("model_type": "plamo", "hidden_size": 5120, "num_attention_heads": 40)", 128, 128, half, 1e4, 1},
+        {R"("model_type": "grok-1")", 128, 128, half, 1e4, 3},
+        {R"("model_type": "open-llama", "hidden_size": 3200, "num_attention_heads": 32)", 100, 100, half, 1e4, 1},
     };
     for (const Family& family : families) {
         CAPTURE(family.json);
@@ -204,6 +252,105 @@ TEST_CASE("families whose layers are all alike and unscaled") {
         }
         CHECK_MESSAGE(rotation.warnings.size() == family.warnings, all);
     }
+}
+
+TEST_CASE("use_mla false: no window but the one at the beginning of the head, whatever the file says of latent attention") {
+    for (const char* type : {"hunyuan_v1_moe", "deepseek_v2", "deepseek_v3", "brand_new"}) {
+        CAPTURE(std::string(type));
+        const Rotation rotation = imported(R"({"use_mla": false, "hidden_size": 4096, "num_attention_heads": 32,
+            "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 1e4, "model_type": ")" +
+                                           std::string(type) + "\"}");
+        CHECK(rotation.head_dim == 128);
+        CHECK(rotation.rotary_dim == 128);
+        CHECK(rotation.q_rotary_offset == 0);
+        CHECK(rotation.k_rotary_offset == 0);
+        CHECK(rotation.pairing == half);
+        CHECK(warns(rotation, "ignored key qk_rope_head_dim, which is 64: use_mla is false"));
+    }
+    CHECK(imported(R"({"use_mla": true, "model_type": "brand_new", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "kv_lora_rank": 512, "rope_theta": 1e4})")
+              .q_rotary_offset == 128);
+}
+
+TEST_CASE("InternLM, the first: its object called rotary") {
+    const auto internlm = [](const std::string& rotary, std::uint64_t seq_len) {
+        return imported(R"({"model_type": "internlm", "hidden_size": 4096, "num_attention_heads": 32,
+            "max_position_embeddings": 2048, "rotary": )" +
+                            rotary + "}",
+                        {.seq_len = seq_len});
+    };
+    const std::string dynamic = R"({"base": 10000, "type": "dynamic", "scaling_factor": 2.0})";
+    const Rotation longer = internlm(dynamic, 4096);
+    CHECK(longer.rope_type == "dynamic");
+    CHECK(longer.warnings.empty());
+    check_plain(longer, 1e4 * std::pow(3.0, 128.0 / 126));
+    check_plain(internlm(dynamic, 2048), 1e4);
+    check_plain(internlm(R"({"base": 10000, "type": "dynamic"})", 4096), 1e4 * std::pow(2.0, 128.0 / 126));  // factor 1
+    CHECK(warns(internlm(R"({"base": 1e6, "type": "origin", "scaling_factor": 2, "x": 1})", 0), "ignored key rotary.x"));
+    CHECK(warns(imported(R"({"model_type": "internlm", "head_dim": 64, "rotary": 5, "rope_theta": 1e4})"), "ignored key rotary"));
+    // Of another class it is not read.
+    CHECK(warns(imported(R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rotary": {"base": 3}})"),
+                "ignored key rotary"));
+}
+
+TEST_CASE("GTE: the NTK scaling of kexue.fm/archives/9706, fixed and mixed") {
+    const auto gte = [](const std::string& scaling) {
+        return imported(R"({"model_type": "new", "hidden_size": 1024, "num_attention_heads": 16, "position_embedding_type": "rope",
+            "rope_theta": 160000, "max_position_embeddings": 8192, "rope_scaling": )" +
+                        scaling + "}");
+    };
+    const Rotation fixed = gte(R"({"type": "ntk", "factor": 2.0})");
+    const Rotation mixed = gte(R"({"type": "ntk", "factor": 2.0, "mixed_b": 0.625})");
+    CHECK(fixed.rope_type == "ntk");
+    CHECK(fixed.warnings.empty());
+    CHECK(mixed.warnings.empty());
+    REQUIRE(fixed.inv_freq.size() == 32);
+    const double a = std::log(2.0) / std::pow(32.0, 0.625);
+    for (std::size_t j = 0; j < 32; ++j) {
+        CAPTURE(j);
+        // As the code has it: inv_freq of base * factor, divided by factor^(2 / d); lambda_m of exp(a m^b).
+        CHECK(close(fixed.inv_freq[j], std::pow(320000.0, -2.0 * double(j) / 64) / std::pow(2.0, 2.0 / 64)));
+        CHECK(close(mixed.inv_freq[j], std::pow(160000.0, -2.0 * double(j) / 64) / std::exp(a * std::pow(double(j + 1), 0.625))));
+    }
+}
+
+TEST_CASE("retrievers and encoder-decoders: the language model lies deeper, and its other half is named where it differs") {
+    const Rotation colqwen = imported(R"({"model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_vl", "text_config":
+        {"model_type": "qwen2_vl_text", "head_dim": 128, "rope_theta": 1e6,
+         "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}}})");
+    CHECK(sections_of(colqwen) == std::vector<std::uint32_t>{16, 24, 24});
+    CHECK(colqwen.warnings.empty());
+    const Rotation halves = imported(R"({"model_type": "t5gemma",
+        "encoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 2e4},
+        "decoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 1e4}})");
+    check_plain(halves, 1e4);
+    CHECK(warns(halves, "ignored key encoder: decoder is read, and differs"));
+    // T5Gemma 2: its encoder sees images, and is nested once more.
+    const std::string gemma = R"("head_dim": 256, "num_hidden_layers": 6, "rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})";
+    const std::string encoder =
+        R"("encoder": {"model_type": "t5gemma2_encoder", "text_config": {"model_type": "t5gemma2_text", )" + gemma;
+    const std::string decoder = R"("decoder": {"model_type": "t5gemma2_decoder", )" + gemma + "}";
+    check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}, " + decoder + "}", {.layer = 0}), 1e4);
+    check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}}", {.layer = 5}), 1e6);
+    // Beside sizes of its own such an object is something else.
+    const Rotation flat = imported(R"({"model_type": "llama", "head_dim": 64, "hidden_size": 512, "num_attention_heads": 8,
+        "rope_theta": 1e4, "decoder": {"hidden_size": 8, "num_attention_heads": 2}})");
+    CHECK(flat.head_dim == 64);
+    CHECK(warns(flat, "ignored key decoder: the keys around it are read"));
+}
+
+TEST_CASE("Gemma 3 in both generations' words") {
+    const auto gemma = [](const std::string& factor) {
+        return R"({"model_type": "gemma3_text", "head_dim": 256, "num_hidden_layers": 6,
+            "rope_scaling": {"rope_type": "linear", "factor": )" +
+               factor + R"(}, "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})";
+    };
+    check_plain(imported(gemma("8.0"), {.layer = 5}), 1e6, 8);
+    check_plain(imported(gemma("8.0"), {.layer = 0}), 1e4);
+    CHECK(imported(gemma("8.0"), {.layer = 0}).warnings.empty());
+    CHECK(std::string(from_hf_config(gemma("4.0")).status.what).find("differ in factor") != std::string::npos);
 }
 
 TEST_CASE("Gemma 3: sliding layers have a base of their own and no scaling") {
@@ -264,6 +411,14 @@ TEST_CASE("ModernBERT: every third layer is global, the first among them") {
         check_plain(rotation, layer % 3 == 0 ? 160000 : 10000);
         CHECK(rotation.warnings.empty());
     }
+    // null is the base of the global layers, and a missing key is not null.
+    const std::string bare = R"({"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12,
+        "global_rope_theta": 50000.0)";
+    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.layer = 1}), 50000);
+    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.layer = 0}), 50000);
+    check_plain(imported(bare + R"(, "local_rope_theta": null, "rope_local_base_freq": 20000})", {.layer = 1}), 20000);
+    check_plain(imported(bare + "}", {.layer = 1}), 10000);
+    CHECK(warns(imported(bare + "}", {.layer = 1}), "rope_local_base_freq is missing: 10000 assumed"));
 }
 
 TEST_CASE("OLMo 3: YaRN on full attention only") {
@@ -413,6 +568,18 @@ TEST_CASE("multi-head latent attention: the windows of Q and K differ, and the s
     CHECK(warns(lite, "qk_nope_head_dim is missing: 128 assumed"));
 }
 
+TEST_CASE("PLaMo 2: attention in the middle of every few layers") {
+    const std::string json =
+        R"({"model_type": "plamo2", "hidden_size": 4096, "num_attention_heads": 32, "hidden_size_per_head": 128,
+        "num_hidden_layers": 4)";
+    for (int layer = 0; layer < 4; ++layer) {
+        CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": true})", {.layer = layer}).rotates == (layer % 2 == 1));
+        CHECK(imported(json + R"(, "mamba_step": 8})", {.layer = layer}).rotates == (layer == 3));  // at least the last
+        CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": false})", {.layer = layer}).rotates);
+    }
+    check_plain(imported(json + R"(, "mamba_step": 2})", {.layer = 1}), 1e4);
+}
+
 TEST_CASE("the pairing can be overridden") {
     const std::string json = R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4})";
     CHECK(imported(json).pairing == half);
@@ -470,6 +637,8 @@ TEST_CASE("vision towers: a row and a column, with frequencies each") {
          {R"("model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "hidden_size": 1536, "num_heads": 16})",
           R"("model_type": "qwen2_5_vl", "vision_config": {"model_type": "qwen2_5_vl", "hidden_size": 1280,
                                 "num_heads": 16})",
+          R"("model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_vl", "vision_config": {"model_type": "qwen2_vl",
+                                "embed_dim": 1280, "num_heads": 16}})",
           R"("model_type": "qwen2_5_omni", "thinker_config": {"vision_config": {"hidden_size": 1280,
                                 "num_heads": 16}})"}) {
         CAPTURE(std::string(json));

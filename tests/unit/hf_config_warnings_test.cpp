@@ -3,6 +3,7 @@
 // assumed, is a warning that names it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -144,7 +145,33 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
               .inv_freq == alone.inv_freq);
     refused(dynamic(R"("alpha": 1000, "factor": 2.0)"), "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: which of them");
     warned(dynamic(R"("factor": 2.0, "original_max_position_embeddings": 4096)"),
-           {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is 8192"}, {.seq_len = 8192});
+           {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is 8192: the latter is taken"},
+           {.seq_len = 8192});
+}
+
+TEST_CASE("dynamic scaling begins at max_position_embeddings, as in transformers' code, whatever else the file has") {
+    const auto dynamic = [](const std::string& original) {
+        return R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 8192,
+            "rope_scaling": {"type": "dynamic", "factor": 2.0)" +
+               original + "}}";
+    };
+    const std::string original = R"(, "original_max_position_embeddings": 4096)";
+    const Texts said = {"the latter is taken for the trained length"};
+    for (const std::uint64_t seq_len : {4096, 8192, 16384}) {
+        const Rotation rotation = warned(dynamic(original), said, {.seq_len = seq_len});
+        CHECK(rotation.inv_freq == warned(dynamic(""), {}, {.seq_len = seq_len}).inv_freq);
+        CHECK(rotation.longest_seq_len == std::max<std::uint64_t>(seq_len, 8192));
+        const double alpha = seq_len == 16384 ? 3 : 1;  // 2 * 16384 / 8192 - 1
+        CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / alpha));
+    }
+    warned(R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0,
+        "original_max_position_embeddings": 4096}})",
+           {}, {.seq_len = 8192});
+}
+
+TEST_CASE("defaults that the two generations of a class have differently") {
+    warned(R"({"model_type": "cohere", "head_dim": 64})",
+           {"rope_theta is missing: 10000 assumed, the default of cohere, whose default in transformers 5 is 500000"});
 }
 
 TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
@@ -233,6 +260,18 @@ TEST_CASE("bases at the top level that no layer type has") {
            {"ignored key rope_theta, which is 500000.0: rope_parameters.full_attention.rope_theta is read"}, full);
     warned(typed(R"("partial_rotary_factor": 0.5, "rope_theta": 1e4)"), {}, full);
     warned(typed(R"("rope_local_base_freq": 2e4)"), {"ignored key rope_local_base_freq, which is 20000.0"}, full);
+    // Beside the sections it is named, too, where one of them has it; where none has, it is an error.
+    warned(R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
+        "sliding_attention": {"rope_theta": 1e4}, "rope_theta": 1e4}})",
+           {"ignored key rope_parameters.rope_theta, which is 10000.0: each layer type's own is read, and sliding_attention has"},
+           full);
+}
+
+TEST_CASE("a base that only the older spelling has") {
+    CHECK(warned(R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
+        "rope_parameters": {"rope_type": "linear", "factor": 2}})",
+                 {})
+              .base == 5e5);
 }
 
 TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
