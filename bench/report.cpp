@@ -206,6 +206,7 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
                   those_of(results, "cpu/"), rate_cells);
     const std::string plots =
         growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16", "tokens") +
+        growth_plot(results, "growth/tokens_of_one_head/", "Time a token by tokens: one head of 128, f16", "tokens") +
         growth_plot(results, "growth/heads/", "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
     if (!plots.empty()) html += "<section>\n<h2>How cost grows</h2>\n" + plots + "</section>\n";
     html +=

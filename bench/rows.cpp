@@ -279,6 +279,7 @@ void Bench::register_growth() {
             shape.name, [=, this] { return rope_row(shape, Element::f16, AngleSource::by_default, false); }, &Bench::time_rotation);
     };
     for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4) add_growth(growing_tokens(tokens));
+    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4) add_growth(growing_tokens_of_one_head(tokens));
     for (std::uint32_t heads = 1; heads <= 128; heads *= 2) add_growth(growing_heads(heads));
 }
 

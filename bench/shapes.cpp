@@ -138,6 +138,13 @@ Shape growing_tokens(std::uint32_t tokens) {
     return llama3_8b("growth/tokens/" + std::to_string(tokens), tokens);
 }
 
+Shape growing_tokens_of_one_head(std::uint32_t tokens) {
+    Shape shape = llama3_8b("growth/tokens_of_one_head/" + std::to_string(tokens), tokens);
+    shape.q_heads = 1;
+    shape.k_heads = shape.k_head_dim = 0;
+    return shape;
+}
+
 Shape growing_heads(std::uint32_t heads) {
     Shape shape = llama3_8b("growth/heads/" + std::to_string(heads), 4096);
     shape.q_heads = heads;

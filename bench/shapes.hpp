@@ -50,8 +50,9 @@ struct Shape {
 /// All of them.
 std::span<const Shape> shapes();
 
-/// Numbers of a Llama 3 layer with so many tokens, or so many heads of Q and none of K: how cost grows.
+/// Numbers of a Llama 3 layer with so many tokens, of all heads or of a single one, or so many heads of Q and none of K: how cost grows.
 Shape growing_tokens(std::uint32_t tokens);
+Shape growing_tokens_of_one_head(std::uint32_t tokens);
 Shape growing_heads(std::uint32_t heads);
 
 /// Bytes that tensors and a copy of what is rotated in place take on the device.

@@ -42,7 +42,8 @@ Device open(bool push_descriptors) {
     DeviceOptions options{.select = select ? select : "",
                           .validation = true,
                           .on_message = on_message,
-                          .push_descriptors = push_descriptors && !gpu_assisted()};
+                          .push_descriptors = push_descriptors && !gpu_assisted(),
+                          .timeout_ns = 300'000'000'000};  // a loaded machine compiles slowly what the layer has rewritten
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);

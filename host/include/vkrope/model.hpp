@@ -24,8 +24,8 @@ struct ModelQuery {
 /// Reads the RoPE of a Hugging Face config.json.
 ///
 /// Both generations are read: `rope_parameters` (transformers 5; also one per layer type) and `rope_theta` with `rope_scaling` (4),
-/// the type under `rope_type` or `type`. Types: default, linear, dynamic, yarn, longrope (su), llama3, proportional, and mrope and
-/// xdrope, which name positions on several axes. Of a multi-modal model it is the language model's, in text_config and its like,
+/// the type under `rope_type` or `type`. Types: default, linear, dynamic, ntk (GTE's), yarn, longrope (su), llama3, proportional,
+/// and mrope and xdrope, which name positions on several axes. Of a multi-modal model it is the language model's, in text_config and its like,
 /// or that of the vision tower. Where layers differ and the query names none it is full attention's, or, where those have none,
 /// that of the layers that rotate.
 ///
