@@ -25,9 +25,9 @@ struct ModelQuery {
 ///
 /// Both generations are read: `rope_parameters` (transformers 5; also one per layer type) and `rope_theta` with `rope_scaling` (4),
 /// the type under `rope_type` or `type`. Types: default, linear, dynamic, ntk (GTE's), yarn, longrope (su), llama3, proportional,
-/// and mrope and xdrope, which name positions on several axes. Of a multi-modal model it is the language model's, in text_config and its like,
-/// or that of the vision tower. Where layers differ and the query names none it is full attention's, or, where those have none,
-/// that of the layers that rotate.
+/// and mrope and xdrope, which name positions on several axes. Of a multi-modal model it is the language model's, in text_config
+/// and its like, or that of the vision tower. Where layers differ and the query names none it is full attention's, or, where those
+/// have none, that of the layers that rotate.
 ///
 /// Multi-head latent attention: head_dim is qk_rope_head_dim, the channels that turn. A query row turns from q_rotary_offset on,
 /// which is qk_nope_head_dim, and a row of the latent cache from k_rotary_offset on, which is kv_lora_rank; both end there. YaRN
