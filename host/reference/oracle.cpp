@@ -116,6 +116,8 @@ class Comparison {
             case Gain::divide_out: factor_ = 1 / static_cast<long double>(operation.attention_factor); break;
         }
         verdict_.within.resize(operation.limits_u.size());
+        verdict_.rows_beyond.resize(in.batch * in.tokens * in.heads);
+        verdict_.beyond_in.resize(in.head_dim);
         std::vector<bool> paired(in.head_dim);
         for (const Pair& pair : pairs_) {
             paired[pair.in[0]] = paired[pair.in[1]] = true;
@@ -128,6 +130,14 @@ class Comparison {
     }
 
     void token(std::uint64_t batch, std::uint64_t token) {
+        const std::uint64_t first_row = row_index({batch, token, 0, 0});
+        bool any = false;
+        for (std::uint64_t head = 0; head < in_.heads; ++head) {
+            any = any || is_compared(first_row + head);
+        }
+        if (!any) {
+            return;
+        }
         const std::int64_t position = operation_.positions[batch * in_.tokens + token];
         const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position) : std::uint64_t(position);
         const bool covered = distance < operation_.covered;
@@ -138,7 +148,10 @@ class Comparison {
             turn_to(position);
         }
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
-            row({batch, token, head, 0}, covered);
+            const Place place = {batch, token, head, 0};
+            if (is_compared(row_index(place))) {
+                row(place, covered);
+            }
         }
     }
 
@@ -152,6 +165,10 @@ class Comparison {
     }
 
    private:
+    std::uint64_t row_index(const Place& place) const { return (place.batch * in_.tokens + place.token) * in_.heads + place.head; }
+
+    bool is_compared(std::uint64_t row) const { return operation_.rows.empty() || operation_.rows[row]; }
+
     void turn_to(std::int64_t position) {
         for (std::size_t j = 0; j < angles_.size(); ++j) {
             const CosSin turn =
@@ -255,6 +272,8 @@ class Comparison {
     }
 
     void beyond(const Place& place) {
+        verdict_.rows_beyond[row_index(place)] = true;
+        ++verdict_.beyond_in[place.channel];
         Place &first = verdict_.first_beyond, &last = verdict_.last_beyond;
         if (verdict_.beyond++ == 0) {
             first = last = place;
@@ -353,6 +372,8 @@ Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
     require(in.batch == out.batch && in.tokens == out.tokens && in.heads == out.heads && in.head_dim == out.head_dim,
             "oracle: input and output must have one shape");
     require(operation.positions.size() == in.batch * in.tokens, "oracle: positions must have batch * tokens elements");
+    require(operation.rows.empty() || operation.rows.size() == in.batch * in.tokens * in.heads,
+            "oracle: rows must have batch * tokens * heads elements");
     require(!in.cache, "oracle: only an output has slots");
     check_cache(out);
     check_windows(operation, in.head_dim);

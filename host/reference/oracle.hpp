@@ -73,6 +73,7 @@ struct Operation {
     /// direction come on top.
     std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
     std::vector<double> limits_u = {};  // errors that Verdict::within counts elements against
+    std::vector<bool> rows = {};        // [batch, tokens, heads] those that are compared; none: all
 };
 
 /// One element of a tensor.
@@ -99,6 +100,8 @@ struct Verdict {
     double worst_got = 0, worst_exact = 0;
     std::uint64_t beyond = 0;                   // of `elements`: those that limits_u[0] does not let in
     Place first_beyond = {}, last_beyond = {};  // the corners of the box that holds these
+    std::vector<bool> rows_beyond;              // [batch, tokens, heads] with such an element
+    std::vector<std::uint64_t> beyond_in;       // [head_dim] how many of these there are in a channel
 };
 
 /// Compares `output` with the exact rotation of `input`, which are laid out as `out` and `in` say, elements of 4 or 2 bytes. Both

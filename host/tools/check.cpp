@@ -25,8 +25,7 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
 
 /// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length. Those that it has not are left
 /// out, which is why errors are no matter here.
-std::vector<OtherRotation> other_rotations(const ModelOptions& model, const Rotation& rotation) {
-    const ModelFile file(model.path);
+std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model, const Rotation& rotation) {
     std::vector<OtherRotation> others;
     const auto add = [&](const char* mistake, std::string meaning, const ModelQuery& query) {
         if (Result<Rotation> other = file.read(query)) {
@@ -63,7 +62,7 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch, inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
-    evidence.others = other_rotations(options.given.model, rotation);
+    evidence.others = other_rotations(*inputs.model, options.given.model, rotation);
     return evidence;
 }
 

@@ -35,6 +35,7 @@ nlohmann::ordered_json matches_json(const Judgement& judgement) {
     for (const Match& match : judgement.matches) {
         matches.push_back({{"mistake", match.mistake},
                            {"meaning", match.meaning},
+                           {"where", match.where.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(match.where)},
                            {"max_error_u", number(match.max_error_u)},
                            {"share_within", match.share_within},
                            {"explains", match.explains}});
@@ -79,6 +80,9 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
             {"elements", judgement.elements},
             {"sampled", judgement.sampled},
             {"breach", judgement.breach},
+            {"rows", judgement.rows},
+            {"wrong_rows", judgement.wrong_rows},
+            {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(judgement.wrong_in)},
             {"only_wrong", lone_json(judgement.lone)},
             {"matches", matches_json(judgement)}};
 }
@@ -106,8 +110,12 @@ std::string percent(double share) {
     return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
 }
 
+std::string name_of(const Match& match) {
+    return match.where.empty() ? match.mistake : match.mistake + ", in " + match.where;
+}
+
 std::string match_line(const Match& match) {
-    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", match.mistake,
+    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
                        match.changes_rest ? "outside window" : error_text(match.max_error_u), percent(match.share_within),
                        match.meaning);
 }
@@ -121,7 +129,7 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
                                judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
-            return fmt::format("{}: {} ({})", match.mistake, match.meaning,
+            return fmt::format("{}: {} ({})", name_of(match), match.meaning,
                                match.explains ? "exactly" : fmt::format("to {:.2g} of |x0| + |x1|", match.max_error_u * 0x1p-24));
         }
         case Outcome::unexplained: break;
@@ -150,6 +158,16 @@ std::string lone_text(const std::optional<Lone>& lone) {
         case Region::sequence: region = fmt::format("sequence alone is wrong, [batch {}]", at.batch); break;
     }
     return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
+}
+
+/// Where what is wrong lies, though it does not lie together.
+std::string wrong_text(const Judgement& judgement) {
+    const bool explained = judgement.outcome == Outcome::mistake && judgement.matches.front().where.empty();
+    if (explained || judgement.wrong_rows == judgement.rows) {
+        return "";
+    }
+    return fmt::format("   wrong are {} of {} rows{}\n", judgement.wrong_rows, judgement.rows,
+                       judgement.wrong_in.empty() ? "" : ", which are of " + judgement.wrong_in);
 }
 
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
@@ -182,7 +200,7 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
     }
     text += fmt::format("   error {}, {} of {} values within {} u\n", error_text(judgement.max_error_u),
                         percent(judgement.share_within), judgement.elements, limits.bound_u);
-    text += lone_text(judgement.lone);
+    text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first", "largest error", "within");
     for (const Match& match : judgement.matches) {
         text += match_line(match);

@@ -86,7 +86,7 @@ ExitCode print_frequencies(const FrequenciesOptions& options) {
         write_matrix(rotation, *options.matrix, options.out, options.model.path);
     }
     if (options.json) {
-        write_json(json_of(rotation));
+        write_json_of_17_digits(json_of(rotation));
     } else if (!options.matrix) {
         write_output(table_of(rotation));
     }

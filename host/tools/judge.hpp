@@ -37,7 +37,7 @@ struct Evidence {
 
 /// How an output compares with one known mistake.
 struct Match {
-    std::string mistake;        // "swapped_pairing"
+    std::string mistake;        // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
     std::string meaning;        // "half_split where interleaved is right, or the reverse"
     double max_error_u = 0;     // infinite where an output is NaN and should not be, or the reverse
     double share_within = 0;    // of the elements: those within the bound
@@ -46,6 +46,7 @@ struct Match {
     bool explains = false;      // all of them are within the bound
     bool nearly = false;        // all of them are within the tolerance
     bool precision = false;     // it is no other operation, but the right one in other arithmetic
+    std::string where;          // it was tried on what is wrong, and this is where that is; empty: on everything
 };
 
 enum class Outcome {
@@ -59,7 +60,8 @@ struct Limits {
     double bound_u = 6;          // the widest that the contract promises of any source of angles
     double tolerance = 1e-2;     // of |x0| + |x1|, times the attention factor: what computing in 16 bits throughout may cost
     bool accepts_close = false;  // the tolerance was asked for: other arithmetic is no mistake then, as far as it is close
-    std::uint64_t sampled_elements = std::uint64_t{1} << 20;  // of a tensor, that mistakes are tried on
+    std::uint64_t sampled_elements = std::uint64_t{1} << 20;   // of a tensor, that mistakes are tried on
+    std::uint64_t glimpsed_elements = std::uint64_t{1} << 14;  // that two mistakes at once are tried on before
 };
 
 /// All that is wrong lies together, in the least of these that holds it.
@@ -79,7 +81,9 @@ struct Judgement {
     std::uint64_t elements = 0;  // compared with the right operation: all
     std::uint64_t sampled = 0;   // compared with each mistake at least; one that explains them was compared with all
     std::string breach;          // what was wrong, with where; empty: nothing
-    std::optional<Lone> lone;    // where no mistake explains what is wrong, and it is not all over the tensor
+    std::optional<Lone> lone;    // where no mistake explains everything, and what is wrong is not all over the tensor
+    std::uint64_t rows = 0, wrong_rows = 0;
+    std::string wrong_in;        // which sequences, tokens and heads these are: "token 3, heads 1, 4-7"; empty: of all some are
     std::vector<Match> matches;  // best first
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -169,6 +171,16 @@ Attempt base_10000(const Evidence& evidence) {
 Attempt base_10000_with_factor(const Evidence& evidence) {
     return if_any(evidence.base != 10000 && evidence.operation.attention_factor != 1 && evidence.operation.gain != Gain::omit,
                   with_frequencies(evidence, powers(10000, rotary_dim(evidence))));
+}
+
+/// What the scaling makes of each frequency, made of it once more.
+Attempt scaling_twice(const Evidence& evidence) {
+    const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
+    std::vector<double> inv_freq = unscaled.empty() ? unscaled : evidence.operation.inv_freq;
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+        inv_freq[j] *= inv_freq[j] / unscaled[j];
+    }
+    return with_frequencies(evidence, inv_freq);
 }
 
 bool is_partial(const Evidence& evidence) {
@@ -359,13 +371,51 @@ Attempt tokens_and_sequences_exchanged(const Evidence& evidence) {
 
 // The arithmetic.
 
+Turn float32_product(std::vector<float> inv_freq) {
+    return [inv_freq = std::move(inv_freq)](std::int64_t position, std::size_t pair) {
+        const long double angle = static_cast<float>(position) * inv_freq[pair];
+        return CosSin{std::cos(angle), std::sin(angle)};
+    };
+}
+
+std::vector<float> rounded(const std::vector<double>& inv_freq) {
+    return {inv_freq.begin(), inv_freq.end()};
+}
+
 Attempt float32_angles(const Evidence& evidence) {
-    return with(evidence, [&evidence](Operation& operation) {
-        operation.cos_sin = [inv_freq = evidence.operation.inv_freq](std::int64_t position, std::size_t pair) {
-            const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq[pair]);
-            return CosSin{std::cos(angle), std::sin(angle)};
-        };
-    });
+    return with(evidence, [](Operation& operation) { operation.cos_sin = float32_product(rounded(operation.inv_freq)); });
+}
+
+/// 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code writes it, and then the scaling.
+std::vector<float> float32_powers(const Evidence& evidence) {
+    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
+    const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
+    std::vector<float> floats;
+    for (std::size_t j = 0; j < unscaled.size(); ++j) {
+        const float exponent = static_cast<float>(2 * j) / static_cast<float>(rotary_dim(evidence));
+        const float power = 1.0f / std::pow(static_cast<float>(evidence.base), exponent);
+        floats.push_back(static_cast<float>(power * (inv_freq[j] / unscaled[j])));
+    }
+    return floats;
+}
+
+/// Frequencies of float32 are what an engine's pow() makes of them, which differs from one to the next in the last places. At a far
+/// position each of these is another angle.
+std::vector<Turn> float32_products(const Evidence& evidence) {
+    std::vector<Turn> turns;
+    for (const int ulps : {0, 1, -1, 2, -2}) {
+        for (std::vector<float> inv_freq : {rounded(evidence.operation.inv_freq), float32_powers(evidence)}) {
+            for (float& frequency : inv_freq) {
+                for (int step = 0; step < std::abs(ulps); ++step) {
+                    frequency = std::nextafter(frequency, ulps > 0 ? std::numeric_limits<float>::infinity() : 0.0f);
+                }
+            }
+            if (!inv_freq.empty()) {
+                turns.push_back(float32_product(std::move(inv_freq)));
+            }
+        }
+    }
+    return turns;
 }
 
 Attempt float32_angles_by_running_product(const Evidence& evidence) {
@@ -413,57 +463,85 @@ Attempt subnormals_flushed(const Evidence& evidence) {
 struct Row {
     const char* name;
     Attempt (*attempt)(const Evidence&);
+    Part part;
     const char* meaning;
     bool precision = false;
+    std::vector<Turn> (*turns)(const Evidence&) = nullptr;  // as Mistake::turns
 };
 
 // Where several explain an output equally well, the first of them is named first.
 constexpr Row rows[] = {
-    {"swapped_pairing", swapped_pairing, "half_split instead of interleaved, or the reverse"},
-    {"reordered_pairs", reordered_pairs, "right, but written in the order of the other pairing"},
-    {"attention_factor_missing", attention_factor_missing, "cos and sin lack the attention factor"},
-    {"attention_factor_twice", attention_factor_twice, "the attention factor was applied twice"},
-    {"attention_factor_divided", attention_factor_divided, "divided by the attention factor"},
-    {"attention_factor_applied", attention_factor_applied, "the attention factor was to be left out"},
-    {"softmax_scale_applied", softmax_scale_applied, "multiplied by what belongs to the softmax scale"},
-    {"scaling_ignored", scaling_ignored, "unscaled frequencies, no attention factor"},
-    {"frequencies_unscaled", frequencies_unscaled, "unscaled frequencies, with the attention factor"},
-    {"position_plus_one", position_plus_one, "every position is one too large"},
-    {"position_minus_one", position_minus_one, "every position is one too small"},
-    {"inverse_direction", inverse_direction, "turned the wrong way: sin has the wrong sign"},
-    {"not_rotated", not_rotated, "the output is the input"},
-    {"positions_zero", positions_zero, "rotated as at position 0: not at all"},
-    {"positions_from_zero", positions_from_zero, "positions were counted from 0 in each sequence"},
-    {"positions_of_first_sequence", positions_of_first_sequence, "every sequence has the positions of the first one"},
-    {"sections_ignored", sections_ignored, "every pair was turned by the position on the first axis"},
-    {"sections_in_the_other_order", sections_in_the_other_order, "sequential sections instead of interleaved, or the reverse"},
-    {"height_and_width_exchanged", height_and_width_exchanged, "the positions of height and width changed places"},
-    {"rotated_twice", rotated_twice, "rotated a second time"},
-    {"cos_and_sin_exchanged", cos_and_sin_exchanged, "sin stands where cos belongs, and the reverse"},
-    {"window_of_the_other_tensor", window_of_the_other_tensor, "K's window was rotated in Q, or Q's in K"},
-    {"window_at_start", window_at_start, "the window was taken at the start of a row"},
-    {"window_at_end", window_at_end, "the window was taken at the end of a row"},
-    {"whole_head", whole_head, "all of head_dim was rotated, with frequencies for it"},
-    {"exponent_of_head_dim", exponent_of_head_dim, "exponents divide by head_dim, not by rotary_dim"},
-    {"base_10000", base_10000, "unscaled frequencies of base 10000, no attention factor"},
-    {"base_10000_with_factor", base_10000_with_factor, "unscaled frequencies of base 10000, with the attention factor"},
-    {"inclusive_spacing", inclusive_spacing, "exponents reach 1: j / (n - 1), not j / n"},
-    {"positions_along_heads", positions_along_heads, "heads were taken for tokens: axes in another order"},
-    {"positions_along_batch", positions_along_batch, "sequences were taken for tokens: axes in another order"},
-    {"tokens_and_heads_exchanged", tokens_and_heads_exchanged, "tokens and heads were reshaped, not transposed"},
-    {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, "tokens and sequences were reshaped, not transposed"},
-    {"float32_angles", float32_angles, "angles are float32 products of position and frequency", true},
-    {"float32_angles_by_running_product", float32_angles_by_running_product,
+    {"swapped_pairing", swapped_pairing, Part::pairing, "half_split instead of interleaved, or the reverse"},
+    {"reordered_pairs", reordered_pairs, Part::pairing, "right, but written in the order of the other pairing"},
+    {"attention_factor_missing", attention_factor_missing, Part::factor, "cos and sin lack the attention factor"},
+    {"attention_factor_twice", attention_factor_twice, Part::factor, "the attention factor was applied twice"},
+    {"attention_factor_divided", attention_factor_divided, Part::factor, "divided by the attention factor"},
+    {"attention_factor_applied", attention_factor_applied, Part::factor, "the attention factor was to be left out"},
+    {"softmax_scale_applied", softmax_scale_applied, Part::factor, "multiplied by what belongs to the softmax scale"},
+    {"scaling_ignored", scaling_ignored, Part::frequencies, "unscaled frequencies, no attention factor"},
+    {"frequencies_unscaled", frequencies_unscaled, Part::frequencies, "unscaled frequencies, with the attention factor"},
+    {"scaling_twice", scaling_twice, Part::frequencies, "the frequencies were scaled twice"},
+    {"position_plus_one", position_plus_one, Part::positions, "every position is one too large"},
+    {"position_minus_one", position_minus_one, Part::positions, "every position is one too small"},
+    {"inverse_direction", inverse_direction, Part::direction, "turned the wrong way: sin has the wrong sign"},
+    {"not_rotated", not_rotated, Part::alone, "the output is the input"},
+    {"positions_zero", positions_zero, Part::positions, "rotated as at position 0: not at all"},
+    {"positions_from_zero", positions_from_zero, Part::positions, "positions were counted from 0 in each sequence"},
+    {"positions_of_first_sequence", positions_of_first_sequence, Part::positions,
+     "every sequence has the positions of the first one"},
+    {"sections_ignored", sections_ignored, Part::axes, "every pair was turned by the position on the first axis"},
+    {"sections_in_the_other_order", sections_in_the_other_order, Part::axes,
+     "sequential sections instead of interleaved, or the reverse"},
+    {"height_and_width_exchanged", height_and_width_exchanged, Part::axes, "the positions of height and width changed places"},
+    {"rotated_twice", rotated_twice, Part::positions, "rotated a second time"},
+    {"window_of_the_other_tensor", window_of_the_other_tensor, Part::window, "K's window was rotated in Q, or Q's in K"},
+    {"window_at_start", window_at_start, Part::window, "the window was taken at the start of a row"},
+    {"window_at_end", window_at_end, Part::window, "the window was taken at the end of a row"},
+    {"whole_head", whole_head, Part::window, "all of head_dim was rotated, with frequencies for it"},
+    {"exponent_of_head_dim", exponent_of_head_dim, Part::frequencies, "exponents divide by head_dim, not by rotary_dim"},
+    {"base_10000", base_10000, Part::frequencies, "unscaled frequencies of base 10000, no attention factor"},
+    {"base_10000_with_factor", base_10000_with_factor, Part::frequencies,
+     "unscaled frequencies of base 10000, with the attention factor"},
+    {"inclusive_spacing", inclusive_spacing, Part::frequencies, "exponents reach 1: j / (n - 1), not j / n"},
+    {"positions_along_heads", positions_along_heads, Part::layout, "heads were taken for tokens: axes in another order"},
+    {"positions_along_batch", positions_along_batch, Part::layout, "sequences were taken for tokens: axes in another order"},
+    {"tokens_and_heads_exchanged", tokens_and_heads_exchanged, Part::layout, "tokens and heads were reshaped, not transposed"},
+    {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, Part::layout,
+     "tokens and sequences were reshaped, not transposed"},
+    // How cos and sin are made comes last: it is made of the frequencies that another mistake may have changed.
+    {"cos_and_sin_exchanged", cos_and_sin_exchanged, Part::arithmetic, "sin stands where cos belongs, and the reverse"},
+    {"float32_angles", float32_angles, Part::arithmetic, "angles are float32 products of position and frequency", true,
+     float32_products},
+    {"float32_angles_by_running_product", float32_angles_by_running_product, Part::arithmetic,
      "float32 angles, each pair's a multiple of the last one's", true},
-    {"tables_in_16_bits", tables_in_16_bits, "cos and sin were rounded to 16 bits", true},
-    {"subnormals_flushed", subnormals_flushed, "right, but for subnormal numbers that became 0", true},
+    {"tables_in_16_bits", tables_in_16_bits, Part::arithmetic, "cos and sin were rounded to 16 bits", true},
+    {"subnormals_flushed", subnormals_flushed, Part::alone, "right, but for subnormal numbers that became 0", true},
 };
+
+std::optional<Mistake> mistake_of(const Row& row, const Evidence& evidence) {
+    Attempt attempt = row.attempt(evidence);
+    if (!attempt) {
+        return std::nullopt;
+    }
+    return Mistake{.name = row.name,
+                   .meaning = row.meaning,
+                   .trial = std::move(*attempt),
+                   .part = row.part,
+                   .precision = row.precision,
+                   .turns = row.turns == nullptr ? std::vector<Turn>() : row.turns(evidence)};
+}
+
+/// Whether another RoPE of the model is what a mistake in the frequencies makes.
+bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
+    return mistake.part == Part::frequencies && !differ(rotation.inv_freq, mistake.trial.operation.inv_freq) &&
+           rotation.attention_factor == mistake.trial.operation.attention_factor;
+}
 
 Mistake other_rotation(const Evidence& evidence, const OtherRotation& other) {
     Trial trial = right(evidence);
     trial.operation.inv_freq = other.rotation.inv_freq;
     trial.operation.attention_factor = other.rotation.attention_factor;
-    return {other.mistake, other.meaning, std::move(trial)};
+    return {.name = other.mistake, .meaning = other.meaning, .trial = std::move(trial), .part = Part::frequencies};
 }
 
 }  // namespace
@@ -473,21 +551,56 @@ std::vector<Mistake> mistakes_of(const Evidence& evidence) {
     if (evidence.operation.inv_freq.empty() || evidence.operation.positions.empty() || evidence.in.heads == 0) {
         return mistakes;
     }
-    // First the model's own other RoPEs: where these explain an output, they are likelier than a base that happens to be the same.
+    for (const Row& row : rows) {
+        if (std::optional<Mistake> mistake = mistake_of(row, evidence)) {
+            mistakes.push_back(std::move(*mistake));
+        }
+    }
+    // The model's own other RoPEs come first: where these explain an output, they are likelier than a base that happens to be the
+    // same. One without scaling is the mistake of that name.
+    const auto scaling_ignored =
+        std::find_if(mistakes.begin(), mistakes.end(), [](const Mistake& mistake) { return mistake.name == "scaling_ignored"; });
+    std::vector<Mistake> others;
     for (const OtherRotation& other : evidence.others) {
         const bool fits = evidence.operation.rotary_offset + 2 * other.rotation.inv_freq.size() <= evidence.in.head_dim;
         const bool another = differ(other.rotation.inv_freq, evidence.operation.inv_freq) ||
                              other.rotation.attention_factor != evidence.operation.attention_factor;
-        if (other.rotation.rotates && fits && another) {
-            mistakes.push_back(other_rotation(evidence, other));
+        if (!other.rotation.rotates || !fits || !another) {
+            continue;
+        }
+        if (scaling_ignored != mistakes.end() && same_rotation(*scaling_ignored, other.rotation)) {
+            scaling_ignored->meaning += "; " + other.meaning;
+        } else {
+            others.push_back(other_rotation(evidence, other));
         }
     }
-    for (const Row& row : rows) {
-        if (Attempt attempt = row.attempt(evidence)) {
-            mistakes.push_back({row.name, row.meaning, std::move(*attempt), row.precision});
-        }
-    }
+    mistakes.insert(mistakes.begin(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
     return mistakes;
+}
+
+void each_two(const Evidence& evidence, const std::vector<Mistake>& singles, const std::function<void(const Mistake&)>& visit) {
+    for (const Mistake& first : singles) {
+        const auto* row =
+            std::find_if(std::begin(rows), std::end(rows), [&first](const Row& each) { return each.name == first.name; });
+        row = row == std::end(rows) ? rows : row + 1;  // one of the other RoPEs goes with every row
+        Evidence changed = evidence;
+        changed.in = first.trial.in;
+        changed.out = first.trial.out;
+        changed.operation = first.trial.operation;
+        changed.further = first.trial.further;
+        for (; row != std::end(rows); ++row) {
+            if (first.part == Part::alone || row->part == Part::alone || row->part == first.part) {
+                continue;
+            }
+            if (std::optional<Mistake> both = mistake_of(*row, changed)) {
+                both->name = first.name + " + " + both->name;
+                both->meaning = first.meaning + "; " + both->meaning;
+                both->part = Part::alone;
+                both->precision = false;
+                visit(*both);
+            }
+        }
+    }
 }
 
 }  // namespace vkrope::tools

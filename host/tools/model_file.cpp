@@ -5,7 +5,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "failure.hpp"
 #include "options.hpp"
@@ -16,13 +18,19 @@ namespace {
 
 constexpr std::size_t max_model_bytes = std::size_t{64} << 20;  // a config.json has a few KiB
 
+/// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of a shell is.
+bool is_stream(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_fifo(path, ignored) || std::filesystem::is_character_file(path, ignored);
+}
+
 std::ifstream open_model(const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
     }
-    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-        fail(ExitCode::bad_file, "--model: '{}' is no regular file", path);
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored) && !is_stream(path)) {
+        fail(ExitCode::bad_file, "--model: '{}' is neither a regular file nor a pipe", path);
     }
     std::ifstream file(path, std::ios::binary);
     if (!file) {
@@ -41,7 +49,7 @@ bool is_gguf(std::ifstream& file) {
     return found;
 }
 
-std::string read_text(std::ifstream& file, const std::string& path) {
+std::string read_text(std::istream& file, const std::string& path) {
     std::string text;
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
@@ -72,7 +80,19 @@ HeadCounts head_counts(const std::string& json_text) {
 }  // namespace
 
 ModelFile::ModelFile(const std::string& path) : path_(path) {
-    std::ifstream file = open_model(path);
+    // Not through /dev/stdin, which would open anew what may have been written to and closed.
+    const bool standard_input = path == "-";
+    std::ifstream file;
+    if (!standard_input) {
+        file = open_model(path);
+    }
+    if (standard_input || is_stream(path)) {
+        json_ = read_text(standard_input ? std::cin : file, path);
+        if (json_->starts_with("GGUF")) {
+            fail(ExitCode::bad_file, "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
+        }
+        return;
+    }
     const bool called_gguf = std::filesystem::path(path).extension() == ".gguf";  // whose reader says what it is not
     if (!is_gguf(file) && !called_gguf) {
         json_ = read_text(file, path);
@@ -95,7 +115,9 @@ ModelQuery query_of(const ModelOptions& options) {
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-    command.add_option("--model", options.path, "The model's config.json (Hugging Face), or a GGUF file.")
+    command
+        .add_option("--model", options.path,
+                    "The model's config.json (Hugging Face), also through a pipe (- is stdin), or a GGUF file.")
         ->required()
         ->type_name("FILE");
     add_integer(command, "--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
@@ -106,8 +128,10 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 
 Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
-    const ModelFile file(options.path);
-    Model model = {.rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix), .heads = file.heads()};
+    ModelFile file(options.path);
+    Rotation rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
+    const HeadCounts heads = file.heads();
+    Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
     for (const std::string& warning : model.rotation.warnings) {
         print_warning(fmt::format("{}: {}", options.path, warning));
     }

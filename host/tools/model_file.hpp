@@ -28,14 +28,10 @@ struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };
 
-struct Model {
-    Rotation rotation;
-    HeadCounts heads;
-};
-
-/// A model's file, to be asked for several of its RoPEs.
+/// A model's file, to be asked for several of its RoPEs. A config.json is read once, so that it may come through a pipe.
 class ModelFile {
    public:
+    /// path  "-" is the standard input
     /// Throws Failure where it cannot be read.
     explicit ModelFile(const std::string& path);
 
@@ -46,6 +42,12 @@ class ModelFile {
    private:
     std::string path_;
     std::optional<std::string> json_;  // nothing: a GGUF file, which is not held in memory
+};
+
+struct Model {
+    Rotation rotation;
+    HeadCounts heads;
+    ModelFile file;
 };
 
 ModelQuery query_of(const ModelOptions& options);

@@ -36,6 +36,7 @@ struct RotateInputs {
     std::uint32_t batch = 0, tokens = 0;
     Element element = Element::f32;
     TokenPositions positions;
+    std::optional<ModelFile> model = {};  // that the rotation is of
 };
 
 /// Q or K on the command line: two options and their paths, empty where not given.

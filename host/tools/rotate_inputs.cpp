@@ -130,7 +130,7 @@ void check_tensors(const TensorPaths& q, const TensorPaths& k) {
 }
 
 RotateInputs read_inputs(const RotateOptions& options) {
-    const Model model = load_model(options.model);
+    Model model = load_model(options.model);
     RotateInputs inputs;
     const Rotation rotation = rotation_of(options, model.rotation);
     inputs.rotation = rotation;
@@ -144,6 +144,7 @@ RotateInputs read_inputs(const RotateOptions& options) {
     if (inputs.q && inputs.k) {
         check_alike(*inputs.q, *inputs.k);
     }
+    inputs.model = std::move(model.file);
     const TensorFile& tensor = inputs.q ? *inputs.q : *inputs.k;
     inputs.element = tensor.element;
     inputs.batch = static_cast<std::uint32_t>(tensor.view.batch);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,35 @@ void print_line(const char* colour, const char* kind, std::string_view sentence)
         std::fputc(control ? '?' : c, stderr);
     }
     std::fputc('\n', stderr);
+}
+
+std::string of_17_digits(double value) {
+    const std::string digits = fmt::format("{:.17g}", value);
+    return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;  // for readers that know integers from others
+}
+
+/// As dump() indents, which has no say in the digits of a number.
+void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std::size_t indent) {
+    if (json.is_number_float() && std::isfinite(json.get<double>())) {
+        text += of_17_digits(json.get<double>());
+        return;
+    }
+    const auto dumped = [](const nlohmann::ordered_json& value) {
+        return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    };
+    if (!json.is_structured() || json.empty()) {
+        text += dumped(json);
+        return;
+    }
+    const char* separator = "";
+    text += json.is_object() ? '{' : '[';
+    for (const auto& [key, value] : json.items()) {
+        text += separator + ('\n' + std::string(indent + 2, ' '));
+        text += json.is_object() ? dumped(key) + ": " : "";
+        append_17_digits(text, value, indent + 2);
+        separator = ",";
+    }
+    text += '\n' + std::string(indent, ' ') + (json.is_object() ? '}' : ']');
 }
 
 }  // namespace
@@ -61,6 +91,12 @@ void write_output(std::string_view text) {
 
 void write_json(const nlohmann::ordered_json& json) {
     write_output(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+void write_json_of_17_digits(const nlohmann::ordered_json& json) {
+    std::string text;
+    append_17_digits(text, json, 0);
+    write_output(text + '\n');
 }
 
 bool colour_allowed(std::FILE* stream) noexcept {

@@ -24,6 +24,9 @@ void write_output(std::string_view text);
 /// The same for JSON, indented. Bytes that are not UTF-8, which drivers may send, are replaced.
 void write_json(const nlohmann::ordered_json& json);
 
+/// The same, with 17 significant digits of each number that is no integer, rather than as many as tell it from its neighbours.
+void write_json_of_17_digits(const nlohmann::ordered_json& json);
+
 /// True on a terminal, unless NO_COLOR is set.
 bool colour_allowed(std::FILE* stream) noexcept;
 

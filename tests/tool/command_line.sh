@@ -38,6 +38,9 @@ for key in head_dim rotary_dim q_rotary_offset k_rotary_offset pairing rope_type
 done
 holds 'head_dim' [ "$(number head_dim)" = 64 ]
 holds 'all digits of a double' grep -q '^    0\.66360123769608[0-9]*,$' "$logs/out"
+printf '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 1, "rope_theta": 10000.0}' >tenths.json
+works "$vkrope" frequencies --model tenths.json --json
+holds '17 digits' [ "$(grep -c -e '^    1\.0,$' -e '^    0\.10000000000000001,$' "$logs/out")" = 2 ]
 
 refuse 2 'excludes' "$vkrope" frequencies --model "$llama" --layer-type full_attention --layer 3
 refuse 2 'the model has no layer types' "$vkrope" frequencies --model "$llama" --layer-type full_attention
@@ -49,6 +52,19 @@ refuse 2 '--seq-len' "$vkrope" frequencies --model "$llama" --seq-len 0
 refuse 5 "--model: 'missing.json' cannot be read: No such file" "$vkrope" frequencies --model missing.json
 refuse 5 "is a directory; name the config.json" "$vkrope" frequencies --model .
 refuse 5 '--model' "$vkrope" frequencies --model ''
+refuse 5 "is a directory" "$vkrope" frequencies --model /dev
+# Through a pipe, from the standard input, and from a file as that; not what has no end, nor a GGUF file, of which parts are read.
+"$vkrope" frequencies --model "$llama" --json >expected.json
+mkfifo pipe
+for from in 'cat "$1" | "$0" frequencies --json --model -' 'cat "$1" | "$0" frequencies --json --model /dev/stdin' \
+    '"$0" frequencies --json --model - <"$1"' 'cat "$1" >pipe & "$0" frequencies --json --model pipe'; do
+    works sh -c "$from" "$vkrope" "$llama"
+    holds "the same: $from" cmp -s expected.json "$logs/out"
+done
+rm pipe expected.json
+refuse 5 'it is no config.json' "$vkrope" frequencies --model /dev/zero
+refuse 5 "--model: '-' is a GGUF file" sh -c 'printf GGUF123 | "$0" frequencies --model -' "$vkrope"
+refuse 5 "--model: '/dev/null': " "$vkrope" frequencies --model /dev/null
 printf '{"model_type": "llama", ' >broken.json
 refuse 5 "--model: 'broken.json': " "$vkrope" frequencies --model broken.json
 printf '\223NUMPY' >binary.json

@@ -51,7 +51,7 @@ judged() {
 }
 # The first match of every list, each once.
 firsts() {
-    awk '/"matches": \[/ { first = 1 } /"mistake":/ && first { gsub(/[",]/, "", $2); print $2; first = 0 }' "$logs/out" |
+    awk -F '"' '/"matches": \[/ { first = 1 } /"mistake":/ && first { print $4; first = 0 }' "$logs/out" |
         sort -u | tr '\n' ' '
 }
 
@@ -78,7 +78,8 @@ judged mistake attention_factor_divided --first-position 7
 judged pass '' --first-position 7 --gain divide_out
 rotated --first-position 7 --inverse --pairing interleaved
 judged pass '' --first-position 7 --inverse --pairing interleaved
-judged unexplained '' --first-position 7
+judged mistake 'swapped_pairing + inverse_direction' --first-position 7
+judged unexplained '' --first-position 2007
 mv q_out.npy q_once.npy && mv k_out.npy k_once.npy
 works "$vkrope" rotate --model model.json --q q_once.npy --k k_once.npy --out-q q_out.npy --out-k k_out.npy --first-position 7 \
     --inverse --pairing interleaved
@@ -114,6 +115,18 @@ rotated --first-position 7 --layer-type sliding_attention
 judged mistake other_layer_type --first-position 7 --layer-type full_attention
 rotated --first-position 7 --layer-type full_attention
 judged mistake other_layer_type --first-position 7 --layer-type sliding_attention
+cp yarn.json model.json
+
+# A scaling that did not grow: no scaling, by whatever name. The model comes through a pipe, of which each of its RoPEs is read.
+printf '{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "max_position_embeddings": 64, "rope_scaling": {"type": "dynamic", "factor": 2.0}}' >model.json
+rotated --first-position 200 --seq-len 64
+judged mistake scaling_ignored --first-position 200 --seq-len 256
+piped_check() { "$vkrope" check --model - --q q.npy --actual q_out.npy --first-position 200 --seq-len 256 <pipe; }
+mkfifo pipe
+cat model.json >pipe &
+expect 1 '' piped_check
+holds 'both its names' grep -q '^Q  mistake: scaling_ignored: .*; the RoPE of a sequence no longer than trained' "$logs/out"
 cp yarn.json model.json
 
 # Positions on three axes, [axes, batch, tokens]: frame, height and width; and what comes of confusing them.

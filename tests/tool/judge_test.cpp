@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -124,6 +125,15 @@ double to_bf16(double value) {
     return reference::widen(reference::Type::bf16, reference::narrow(reference::Type::bf16, value));
 }
 
+const Match* find(const Judgement& judgement, const char* name) {
+    for (const Match& match : judgement.matches) {
+        if (match.mistake == name) {
+            return &match;
+        }
+    }
+    return nullptr;
+}
+
 void check_named(const char* name, Case made) {
     CAPTURE(name);
     const Judgement judgement = made.judged();
@@ -183,6 +193,11 @@ TEST_CASE("each mistake is named") {
     check_named("softmax_scale_applied", Case(changed([](Engine& e) { e.factor *= 1.7; })));
     check_named("scaling_ignored", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; })));
     check_named("frequencies_unscaled", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25); })));
+    check_named("scaling_twice", Case(changed([&scaled](Engine& e) {
+                    for (std::size_t j = 0; j < pairs; ++j) {
+                        e.inv_freq[j] = scaled[j] * scaled[j] / powers(500, 0.25)[j];
+                    }
+                })));
     check_named(
         "position_plus_one",
         Case(changed([](Engine& e) { e.position = [](auto b, auto t, auto) { return 6.0 + 7 * double(b) + double(t); }; })));
@@ -216,6 +231,155 @@ TEST_CASE("each mistake is named") {
         Case(changed([](Engine& e) { e.position = [](auto b, auto, auto h) { return 5.0 + 7 * double(b) + double(h); }; })));
     check_named("positions_along_batch",
                 Case(changed([](Engine& e) { e.position = [](auto b, auto, auto) { return 5.0 + double(b); }; })));
+}
+
+TEST_CASE("positions that were scaled, and frequencies too") {
+    Case made(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; }));
+    made.out = changed([](Engine& e) {
+                   e.inv_freq = powers(500, 0.25);
+                   e.factor = 1;
+                   e.angle = [](double position, double inv_freq) { return position / 16 * inv_freq; };
+               }).run(made.in);
+    made.evidence.operation.attention_factor = 1;
+    for (std::size_t j = 0; j < pairs; ++j) {
+        made.evidence.operation.inv_freq[j] = powers(500, 0.25)[j] / 4;
+    }
+    check_named("scaling_twice", made);
+}
+
+namespace {
+
+double one_later(std::uint64_t b, std::uint64_t t, std::uint64_t) {
+    return 6.0 + 7 * double(b) + double(t);
+}
+
+void swap_pairing(Engine& e) {
+    e.interleaved = e.interleaved_out = true;
+}
+
+}  // namespace
+
+TEST_CASE("two mistakes at once are named both") {
+    check_named("swapped_pairing + attention_factor_missing", Case(changed([](Engine& e) { swap_pairing(e), e.factor = 1; })));
+    check_named("swapped_pairing + inverse_direction", Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })));
+    check_named("attention_factor_missing + position_plus_one",
+                Case(changed([](Engine& e) { e.factor = 1, e.position = one_later; })));
+    check_named("position_plus_one + inverse_direction",
+                Case(changed([](Engine& e) { e.direction = -1, e.position = one_later; })));
+    check_named("scaling_ignored + window_at_start",
+                Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1, e.offset = 0; })));
+    check_named("reordered_pairs + positions_along_heads", Case(changed([](Engine& e) {
+                    e.interleaved_out = true;
+                    e.position = [](auto b, auto, auto h) { return 5.0 + 7 * double(b) + double(h); };
+                })));
+    check_named("inverse_direction + cos_and_sin_exchanged",
+                Case(changed([](Engine& e) { std::swap(e.cos, e.sin), e.direction = -1; })));
+    // Both meanings are said, and one of the mistakes alone is no match.
+    const Judgement judgement = Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })).judged();
+    CHECK(judgement.matches.front().meaning.find("half_split instead of") != std::string::npos);
+    CHECK(judgement.matches.front().meaning.find("wrong way") != std::string::npos);
+    CHECK(!find(judgement, "swapped_pairing")->explains);
+}
+
+TEST_CASE("two mistakes are looked for only where one does not explain, and accused after all has been compared") {
+    for (const Match& match : Case(changed(swap_pairing)).judged().matches) {
+        CHECK(match.mistake.find(" + ") == std::string::npos);
+    }
+    Case made(changed([](Engine& e) { swap_pairing(e), e.direction = -1; }));
+    made.limits.glimpsed_elements = 4 * head_dim;
+    made.limits.sampled_elements = 8 * head_dim;
+    CHECK(made.judged().matches.front().mistake == "swapped_pairing + inverse_direction");
+    made.out[place(0, 0, 1, q_offset)] += 1;  // in no sample
+    CHECK(made.judged().outcome == Outcome::unexplained);
+    CHECK(!find(made.judged(), "swapped_pairing + inverse_direction"));
+}
+
+TEST_CASE("two mistakes of an engine that computes in 16 bits throughout") {
+    const Judgement judgement = Case(changed([](Engine& e) {
+                                    e.rounded = to_bf16;
+                                    e.direction = -1;
+                                    swap_pairing(e);
+                                })).judged();
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches.front().mistake == "swapped_pairing + inverse_direction");
+    CHECK(!judgement.matches.front().explains);
+}
+
+TEST_CASE("what is wrong in a part of the rows is explained there") {
+    struct Planted {
+        const char* name;
+        const char* where;
+        Engine engine;
+        std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h)> there;
+    };
+    const Engine swapped = changed(swap_pairing), later = changed([](Engine&e) { e.position = one_later; });
+    const Planted all[] = {
+        {"swapped_pairing", "head 1", swapped, [](auto, auto, auto h) { return h == 1; }},
+        {"swapped_pairing", "heads 0, 2", swapped, [](auto, auto, auto h) { return h != 1; }},
+        {"position_plus_one", "token 3", later, [](auto, auto t, auto) { return t == 3; }},
+        {"position_plus_one", "sequence 1", later, [](auto b, auto, auto) { return b == 1; }},
+        {"swapped_pairing", "sequence 0, tokens 2-4, 7, heads 0-1", swapped,
+         [](auto b, auto t, auto h) { return b == 0 && h < 2 && ((t >= 2 && t < 5) || t == 7); }},
+        {"swapped_pairing", "27 of 54 rows", swapped,
+         [](auto b, auto t, auto h) { return (b * tokens * heads + t * heads + h) % 2 == 0; }},
+    };
+    for (const Planted& planted : all) {
+        CAPTURE(planted.where);
+        Case made{Engine()};
+        const std::vector<float> wrong = planted.engine.run(made.in);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t row = i / head_dim;
+            made.out[i] = planted.there(row / heads / tokens, row / heads % tokens, row % heads) ? wrong[i] : made.out[i];
+        }
+        const Judgement judgement = made.judged();
+        CHECK(judgement.outcome == Outcome::mistake);
+        const Match& first = judgement.matches.front();
+        CHECK(first.mistake == planted.name);
+        CHECK(first.where == planted.where);
+        CHECK(first.explains);
+        CHECK(first.max_error_u <= 1.0);  // of the part alone
+        CHECK(!judgement.matches[1].explains);
+        CHECK(judgement.wrong_rows < judgement.rows);
+        // A value of it that the mistake does not explain either.
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t row = i / head_dim;
+            if (i % head_dim == q_offset && planted.there(row / heads / tokens, row / heads % tokens, row % heads)) {
+                made.out[i] += 1;
+                break;
+            }
+        }
+        const Judgement spoilt = made.judged();
+        CHECK(spoilt.outcome == Outcome::unexplained);
+        for (const Match& match : spoilt.matches) {
+            CHECK(match.where == "");
+        }
+    }
+}
+
+TEST_CASE("where nothing explains, the list begins with what explains most, and being nearly right is no merit") {
+    // Head 1 is swapped and shifted by a channel; of the others, heads 0 and 2, every mistake in the arithmetic explains all.
+    Case made{Engine()};
+    const std::vector<float> wrong = changed(swap_pairing).run(made.in);
+    for (std::uint64_t row = 1; row < batch * tokens * heads; row += heads) {
+        for (std::size_t c = 0; c < rotary_dim; ++c) {
+            made.out[row * head_dim + q_offset + c] = c == 0 ? 7 : wrong[row * head_dim + q_offset + c];
+        }
+    }
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.wrong_in == "head 1");
+    CHECK(judgement.wrong_rows == batch * tokens);
+    CHECK(judgement.rows == batch * tokens * heads);
+    CHECK(!find(judgement, "subnormals_flushed"));
+    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // which is what is right anyway
+    bool in_other_arithmetic = false;
+    double share = 1;
+    for (const Match& match : judgement.matches) {
+        CHECK((match.precision || !in_other_arithmetic));
+        CHECK((match.precision || match.share_within <= share));
+        in_other_arithmetic = match.precision;
+        share = match.share_within;
+    }
 }
 
 TEST_CASE("an attention factor that was to be left out") {
@@ -441,6 +605,54 @@ TEST_CASE("angles in float32") {
     check_named("float32_angles_by_running_product", running);
 }
 
+TEST_CASE("an engine whose frequencies are float32 too") {
+    const auto judged_with = [](const std::vector<float>& frequencies, bool swapped) {
+        const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) { return 1000000.0 + 31 * double(b) + double(t); };
+        Case made(changed([&](Engine& e) {
+            e.position = far;
+            e.interleaved = e.interleaved_out = swapped;
+            e.inv_freq = {frequencies.begin(), frequencies.end()};
+            e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+        }));
+        made.evidence.operation.inv_freq = powers(500, 0.25);
+        for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+            made.evidence.operation.positions[row] = std::int64_t(far(row / tokens, row % tokens, 0));
+        }
+        return made;
+    };
+    std::vector<float> frequencies;
+    for (std::size_t j = 0; j < pairs; ++j) {
+        frequencies.push_back(1.0f / std::pow(500.0f, float(2 * j) / float(rotary_dim)));
+    }
+    check_named("float32_angles", judged_with(frequencies, false));
+    // Another pow(): each pair has an error of its own in the last places.
+    std::vector<float> other = frequencies;
+    other[1] = std::nextafter(std::nextafter(std::max(other[1], float(powers(500, 0.25)[1])), 1.0f), 1.0f);
+    other[2] = std::nextafter(other[2], 0.0f);
+    check_named("float32_angles", judged_with(other, false));
+    check_named("swapped_pairing + float32_angles", judged_with(other, true));
+    // Which is no licence: a frequency that is further off is another one.
+    other[1] *= 1.000002f;
+    const Judgement judgement = judged_with(other, false).judged();
+    CHECK(!judgement.matches.front().explains);
+}
+
+TEST_CASE("an engine whose float32 exponents are no exact fractions") {
+    // 1/3 and 2/3 as float32, times ln(base): the frequencies are several units in the last place off.
+    const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) { return 10000000.0 + 31 * double(b) + double(t); };
+    Case made(changed([&](Engine& e) {
+        e.position = far;
+        e.inv_freq = {1.0f, 1.0f / std::pow(1e9f, 2.0f / 6.0f), 1.0f / std::pow(1e9f, 4.0f / 6.0f)};
+        e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+    }));
+    made.evidence.base = 1e9;
+    made.evidence.operation.inv_freq = powers(1e9, 1.0 / 3, 3);
+    for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+        made.evidence.operation.positions[row] = std::int64_t(far(row / tokens, row % tokens, 0));
+    }
+    check_named("float32_angles", made);
+}
+
 TEST_CASE("whoever asks for a tolerance gets other arithmetic accepted within it, and no other operation") {
     Case rough(changed(
         [](Engine& e) { e.angle = [](double place, double frequency) -> double { return float(place) * float(frequency); }; }));
@@ -468,6 +680,15 @@ TEST_CASE("other RoPEs of the model") {
     other.attention_factor = 1.5;
     made.evidence.others = {{"other_layer_type", "those of the sliding layers", other}};
     check_named("other_layer_type", made);
+    // It may be what another mistake makes: one mistake with two meanings then.
+    Case unscaled(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; }));
+    other.inv_freq = powers(500, 0.25);
+    other.attention_factor = 1;
+    unscaled.evidence.others = {{"short_sequence", "the RoPE of a short sequence", other}};
+    check_named("scaling_ignored", unscaled);
+    const Judgement judgement = unscaled.judged();
+    CHECK(judgement.matches.front().meaning == "unscaled frequencies, no attention factor; the RoPE of a short sequence");
+    CHECK(!find(judgement, "short_sequence"));
 }
 
 TEST_CASE("cos and sin of 16 bits, in an output of 16 bits") {
