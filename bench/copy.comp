@@ -2,9 +2,9 @@
 // Copies words: the roof that a rotation of the same bytes is held against.
 #version 450
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint items = 1;            // vectors an invocation copies
-layout(constant_id = 2) const bool consecutive = false;  // side by side, or one workgroup apart
-layout(constant_id = 3) const uint width = 4;            // words of a vector
+layout(constant_id = 1) const uint items = 1;  // vectors an invocation copies: 1, or a multiple of 4
+layout(constant_id = 2) const uint run = 1;    // of them side by side, 1 or a multiple of 4; each run lies one workgroup after the last
+layout(constant_id = 3) const uint width = 4;  // words of a vector
 
 layout(push_constant, std430) uniform PushBlock { uint vectors; };
 layout(set = 0, binding = 0, std430) readonly buffer Source4 { uvec4 source4[]; };
@@ -17,7 +17,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer Target1 { uint target1[]; 
 // Four at a time, loads before stores, where they are all there.
 #define COPY(Vector, source, target)                                                                                          \
     for (uint i = 0; i < items; i += 4) {                                                                                     \
-        const uint at = first + i * step;                                                                                     \
+        const uint at = first + i / run * size * run + i % run;                                                               \
         if (items >= 4 && at + 3 * step < vectors) {                                                                          \
             const Vector v0 = source[at], v1 = source[at + step], v2 = source[at + 2 * step], v3 = source[at + 3 * step];     \
             target[at] = v0;                                                                                                  \
@@ -33,8 +33,8 @@ layout(set = 0, binding = 1, std430) writeonly buffer Target1 { uint target1[]; 
 
 void main() {
     const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    const uint size = gl_WorkGroupSize.x, step = consecutive ? 1 : size;
-    const uint first = group * size * items + gl_LocalInvocationID.x * (consecutive ? items : 1);
+    const uint size = gl_WorkGroupSize.x, step = run == 1 ? size : 1;  // from one to the next of four
+    const uint first = group * size * items + gl_LocalInvocationID.x * run;
     if (width == 4) COPY(uvec4, source4, target4)
     if (width == 2) COPY(uvec2, source2, target2)
     if (width == 1) COPY(uint, source1, target1)

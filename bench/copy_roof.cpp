@@ -17,18 +17,40 @@ constexpr std::uint8_t packed[] = {
 constexpr Binding bindings[] = {{0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}, {1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}};
 constexpr Module module = {packed, sizeof packed, bindings, 2, 2, false};
 
-// The first warms up; the second is enough to tell the fastest from the rest.
-constexpr std::size_t trial_rounds = 2, finalists = 2;
+constexpr std::size_t trial_rounds = 3, finalists = 4;
+
+// How a copy shader works: see copy.comp.
+struct Manner {
+    std::uint32_t words, items, run, workgroup_size;
+};
+
+std::vector<Manner> all_manners() {
+    std::vector<Manner> manners;
+    constexpr std::pair<std::uint32_t, std::uint32_t> patterns[] = {{1, 1}, {4, 1}, {16, 1}, {4, 4}, {16, 16}, {64, 64}};
+    for (const std::uint32_t words : {4u, 2u, 1u}) {
+        for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
+    }
+    // The widest access once more in workgroups as RoPE's are, and as a software device's invocation goes through the heads of a token:
+    // 64 bytes here and 64 further on.
+    for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
+    for (const std::uint32_t items : {16u, 64u}) {
+        for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
+    }
+    for (const std::uint32_t items : {1u, 4u}) manners.push_back({4, items, 1, 64});
+    return manners;
+}
 
 struct Contender {
-    std::uint32_t items = 1, consecutive = 0, words = 4;
+    Manner manner;
     Shader shader;
     std::vector<double> times_ns;  // of this aim
 
     std::string name() const {
-        const std::string bytes = std::to_string(4 * words) + " bytes ";
-        return items == 1 ? bytes + "an invocation"
-                          : std::to_string(items) + " x " + bytes + (consecutive ? "side by side" : "a workgroup apart");
+        std::string name = std::to_string(4 * manner.words) + " bytes";
+        if (manner.run > 1) name = std::to_string(manner.run) + " x " + name + " side by side";
+        if (manner.items > manner.run)
+            name = std::to_string(manner.items / manner.run) + " x " + name + (manner.run > 1 ? "," : "") + " a workgroup apart";
+        return name + ", workgroups of " + std::to_string(shader.workgroup_size());
     }
 };
 
@@ -37,12 +59,12 @@ struct Contender {
 struct CopyRoof::Impl {
     Device* device = nullptr;
     std::vector<Contender> contenders;  // fastest first, once the trial is over
-    std::size_t trials_left = trial_rounds;
+    bool tried = false;
     std::vector<Copied> copies;  // none longer than what the device binds
 
     void record(VkCommandBuffer commands, const Contender& contender) const;
-    std::size_t racing() const { return trials_left > 0 ? contenders.size() : finalists; }
-    void end_trial();
+    Result<double> copy(std::size_t shader);
+    Status race(std::size_t count);
     const Contender& best() const;
 };
 
@@ -55,13 +77,11 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
     Result<CopyRoof> made;
     made->impl_ = std::make_unique<Impl>();
     made->impl_->device = &device;
-    for (const std::uint32_t words : {4u, 2u, 1u}) {
-        for (const auto& [items, consecutive] : {std::pair{1u, 0u}, {4u, 0u}, {16u, 0u}, {4u, 1u}, {16u, 1u}, {64u, 1u}}) {
-            Result<Shader> shader =
-                Shader::make(device, module, {items, consecutive, words}, sizeof(std::uint32_t), "vkrope copy roof");
-            if (!shader) return {shader.status, {}};
-            made->impl_->contenders.push_back({items, consecutive, words, std::move(shader.value), {}});
-        }
+    for (const Manner& manner : all_manners()) {
+        Result<Shader> shader = Shader::make(device, module, {manner.items, manner.run, manner.words}, sizeof(std::uint32_t),
+                                             "vkrope copy roof", {.size = manner.workgroup_size});
+        if (!shader) return {shader.status, {}};
+        made->impl_->contenders.push_back({manner, std::move(shader.value), {}});
     }
     return made;
 }
@@ -91,11 +111,8 @@ void CopyRoof::aim(std::vector<Copied> copies) {
         }
     }
     const auto same_bytes = [](const Copied& a, const Copied& b) { return a.from.range == b.from.range; };
-    if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(), same_bytes)) {
-        impl_->trials_left = trial_rounds;
-    }
+    if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(), same_bytes)) impl_->tried = false;
     impl_->copies = std::move(parts);
-    for (Contender& contender : impl_->contenders) contender.times_ns.clear();
 }
 
 void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender) const {
@@ -103,53 +120,67 @@ void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender
         Descriptors descriptors;
         descriptors.buffers[0] = copied.from;
         descriptors.buffers[1] = copied.to;
-        const auto vectors = std::uint32_t(copied.from.range / (4 * contender.words));
-        const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} * contender.items;
+        const auto vectors = std::uint32_t(copied.from.range / (4 * contender.manner.words));
+        const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} * contender.manner.items;
         contender.shader.record(commands, descriptors, &vectors, (vectors + per_group - 1) / per_group);
     }
 }
 
-void CopyRoof::Impl::end_trial() {
-    const auto least = [](const Contender& contender) {
-        return *std::min_element(contender.times_ns.begin(), contender.times_ns.end());
+Status CopyRoof::settle(bool wall_clock_will_do) {
+    Impl& impl = *impl_;
+    const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
+    if (!has_timestamps && !wall_clock_will_do)
+        return error(Code::not_supported, "%s has no timestamps", impl.device->info().name.c_str());
+    std::vector<Contender>& all = impl.contenders;
+    // The first round warms up. What they took is no part of what is timed.
+    const auto forget = [&] {
+        for (Contender& contender : all) contender.times_ns.clear();
     };
-    std::sort(contenders.begin(), contenders.end(), [&](const Contender& a, const Contender& b) { return least(a) < least(b); });
+    if (Status s = impl.race(impl.tried ? finalists : all.size()); !s) return s;
+    forget();
+    if (impl.tried) return {};
+    for (std::size_t round = 0; round < trial_rounds; ++round) {
+        if (Status s = impl.race(all.size()); !s) return s;
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Contender& a, const Contender& b) { return median(a.times_ns) < median(b.times_ns); });
+    forget();
+    impl.tried = true;
+    return {};
 }
 
-bool CopyRoof::in_trial() const {
-    return impl_->trials_left > 0;
+Result<double> CopyRoof::Impl::copy(std::size_t shader) {
+    Contender& contender = contenders[shader];
+    if (Status s = contender.shader.take_sets(std::uint32_t(copies.size())); !s) return {s, {}};
+    return time_ns(*device, [&](VkCommandBuffer commands) {
+        record(commands, contender);
+        return Status{};
+    });
 }
 
 Result<double> CopyRoof::copy(std::size_t shader) {
-    Contender& contender = impl_->contenders[shader];
-    if (Status s = contender.shader.take_sets(std::uint32_t(impl_->copies.size())); !s) return {s, {}};
-    return time_ns(*impl_->device, [&](VkCommandBuffer commands) {
-        impl_->record(commands, contender);
-        return Status{};
-    });
+    return impl_->copy(shader);
 }
 
 std::size_t CopyRoof::shader_count() const {
     return impl_->contenders.size();
 }
 
-Status CopyRoof::round(bool wall_clock_will_do) {
-    Impl& impl = *impl_;
-    const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
-    if (!has_timestamps && !wall_clock_will_do)
-        return error(Code::not_supported, "%s has no timestamps", impl.device->info().name.c_str());
-    const std::size_t racing = impl.racing();
-    for (std::size_t i = 0; i < racing; ++i) {
+Status CopyRoof::Impl::race(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
         const Result<double> ns = copy(i);
         if (!ns) return ns.status;
-        impl.contenders[i].times_ns.push_back(ns.value);
+        contenders[i].times_ns.push_back(ns.value);
     }
-    if (impl.trials_left > 0 && --impl.trials_left == 0) impl.end_trial();
     return {};
 }
 
+Status CopyRoof::round() {
+    return impl_->race(finalists);
+}
+
 const Contender& CopyRoof::Impl::best() const {
-    return *std::min_element(contenders.begin(), contenders.begin() + std::ptrdiff_t(racing()),
+    return *std::min_element(contenders.begin(), contenders.begin() + finalists,
                              [](const Contender& a, const Contender& b) { return median(a.times_ns) < median(b.times_ns); });
 }
 

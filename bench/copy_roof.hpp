@@ -15,8 +15,8 @@ struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
 
-/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an invocation, and patterns of
-/// access. The first rounds try all of them; those after that, the fastest. Move-only.
+/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an invocation, patterns of access and
+/// sizes of workgroups. settle() tries all of them; the fastest then take turns with what is held against them. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -29,21 +29,20 @@ class CopyRoof {
     /// For one rotation, out of place.
     static Result<CopyRoof> make(Device& device, const HostRotation::Buffers& buffers);
 
-    /// From now on copies these, which must outlive the next aim(); the times of earlier rounds are forgotten. Who is the fastest
-    /// is found anew where other numbers of bytes are copied.
+    /// From now on copies these, which must outlive the next aim().
     void aim(std::vector<Copied> copies);
 
-    /// Times every shader that is still in the race once. not_supported where the device has no timestamps, unless the wall clock
-    /// will do.
-    Status round(bool wall_clock_will_do = false);
+    /// Warms up, and forgets all times; finds out which shaders are the fastest, unless as many bytes were copied before.
+    /// not_supported where the device has no timestamps, unless the wall clock will do.
+    Status settle(bool wall_clock_will_do = false);
+
+    /// Times each of the fastest shaders once, after settle().
+    Status round();
     /// Copies once with one of `shader_count()` shaders; returns its nanoseconds.
     Result<double> copy(std::size_t shader);
     std::size_t shader_count() const;
 
-    /// Whether all shaders are still in the race.
-    bool in_trial() const;
-
-    /// Of the fastest shader: nanoseconds, the median over its rounds and those of the last round; and which one it is.
+    /// Of the fastest shader, after round(): nanoseconds, the median over its rounds and those of the last round; and which one it is.
     double best_ns() const;
     double last_ns() const;
     std::string best_name() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "failure.hpp"
+#include "kernel/plan.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -115,6 +116,14 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
 
 Status Rope::record(VkCommandBuffer commands) {
     return vkrope::record(commands, kernel_.get(), call_, arena_.get());
+}
+
+Rope::Grid Rope::grid() const {
+    const ResolvedCall resolved = value_of(validate(kernel_->info, kernel_->storage_limits, call_), Subject::device);
+    const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
+    const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
+    const auto& groups = first.shape.groups;
+    return {std::uint64_t{groups[0]} * groups[1] * groups[2], first.pipeline->variant.workgroup_size};
 }
 
 Status Rope::record_unfused(VkCommandBuffer commands) {

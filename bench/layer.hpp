@@ -54,6 +54,12 @@ class Rope {
     Status record_unfused(VkCommandBuffer commands);
 
     AngleSource angles() const noexcept { return table_.plan().source; }
+    /// Workgroups and invocations of each, of its first dispatch.
+    struct Grid {
+        std::uint64_t workgroups = 0;
+        std::uint32_t workgroup_size = 0;
+    };
+    Grid grid() const;
 
    private:
     struct Destroy {

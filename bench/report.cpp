@@ -120,6 +120,12 @@ std::string share_cell(const Measured& result) {
     return cell(fmt::format("{:.0f} %", result.counter("roof") * 100));
 }
 
+/// How many times as fast vkrope is.
+std::string speedup_cell(const Measured& result) {
+    const double speedup = result.counter("vkrope_speedup");
+    return fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup);
+}
+
 /// A table of shares of the roof.
 std::string roof_table(std::string_view heading, std::string_view what, const std::vector<Measured>& results) {
     return table(heading, what, "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th class=\"bar\"></th>", results,
@@ -140,9 +146,7 @@ std::string rival_table(const std::vector<Measured>& results) {
         "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th class=\"bar\"></th>", results,
         [full = full_bar(results)](const Measured& result) {
             const double share = result.counter("roof"), speedup = result.counter("vkrope_speedup");
-            return rate_cells(result) + share_cell(result) +
-                   fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup) +
-                   bar(share, share * speedup, full);
+            return rate_cells(result) + share_cell(result) + speedup_cell(result) + bar(share, share * speedup, full);
         });
 }
 
@@ -202,8 +206,12 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
                    "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
                    those_of(results, "rope/"));
     html += rival_table(those_of(results, "rival/"));
-    html += table("Without a GPU", "Plain loops on all cores of the processor.", "<th>row</th><th>time</th><th>GB/s</th>",
-                  those_of(results, "cpu/"), rate_cells);
+    html +=
+        table("Without a GPU",
+              "Plain loops on all cores of the processor, and how many times as fast vkrope is, timed alternately; less than 1 is "
+              "a loss. f16 is converted by integers here, though many processors could do it.",
+              "<th>row</th><th>time</th><th>GB/s</th><th>vkrope</th>", those_of(results, "cpu/"),
+              [](const Measured& result) { return rate_cells(result) + speedup_cell(result); });
     const std::string plots =
         growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16", "tokens") +
         growth_plot(results, "growth/tokens_of_one_head/", "Time a token by tokens: one head of 128, f16", "tokens") +
@@ -214,6 +222,11 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
               "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>", those_of(results, "copy/"),
               [](const Measured& result) { return rate_cells(result) + "<td class=\"words\">" + escaped(result.label) + "</td>"; });
     html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.", those_of(results, "copy_buffer/"));
+    html +=
+        table("An empty dispatch", "As many workgroups, of the same size, that find nothing to do; and vkrope's time over theirs.",
+              "<th>row</th><th>time</th><th>vkrope</th>", those_of(results, "empty/"), [](const Measured& result) {
+                  return cell(time_text(result.ns)) + cell(fmt::format("{:.2f} x", result.counter("vkrope_over_empty")));
+              });
     html += table("On the host", "", "<th>row</th><th>time</th>", those_of(results, "host/"),
                   [](const Measured& result) { return cell(time_text(result.ns)); });
     return html + "</body>\n</html>\n";

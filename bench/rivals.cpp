@@ -46,12 +46,12 @@ std::vector<float> cpu_table(const Shape& shape) {
     return table;
 }
 
-Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way), push_() {
+Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way) {
     const Shape& shape = layer.shape();
     const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(layer.element()), shape.rotary_dim};
-    const auto along = way == Way::ggml ? Shader::Along::y : Shader::Along::x;
-    shader_ =
-        value_of(Shader::make(device, modules[std::size_t(way)], constants, sizeof(Push), word_for(way), along), Subject::device);
+    shader_ = value_of(
+        Shader::make(device, modules[std::size_t(way)], constants, sizeof(RivalPush), word_for(way), {.along_y = way == Way::ggml}),
+        Subject::device);
     push_.tokens = shape.tokens;
     push_.theta_scale = float(std::pow(shape.base, -2.0 / shape.rotary_dim));
     if (way == Way::onnxruntime) {
@@ -92,6 +92,22 @@ Status Rival::record(VkCommandBuffer commands) {
         const auto groups = [&](std::uint64_t invocations) { return (invocations + size - 1) / size; };
         shader_.record(commands, descriptors, &push_, way_ == Way::ggml ? rows * groups(row) : groups(rows * row));
     }
+    return {};
+}
+
+Idle::Idle(Device& device, std::uint32_t workgroup_size) {
+    const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x), std::uint32_t(Element::f32), 2};
+    shader_ = value_of(Shader::make(device, modules[std::size_t(Way::ggml_along_x)], constants, sizeof(RivalPush), "idle",
+                                    {.size = workgroup_size}),
+                       Subject::device);
+}
+
+Status Idle::record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any, std::uint64_t workgroups) {
+    if (Status s = shader_.take_sets(1); !s) return s;
+    Descriptors descriptors;
+    descriptors.buffers[shader::binding_first_in] = descriptors.buffers[shader::binding_first_out] = any;
+    const RivalPush no_tokens;
+    shader_.record(commands, descriptors, &no_tokens, workgroups);
     return {};
 }
 

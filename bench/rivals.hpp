@@ -15,6 +15,13 @@ enum class Way : std::uint32_t {
 };
 const char* word_for(Way way) noexcept;
 
+/// Push constants of rival.comp.
+struct RivalPush {
+    std::uint32_t tokens = 0, heads = 0, first_position = 0;
+    float theta_scale = 0;
+    std::uint32_t fold_log2 = 0, row_texels = 0;
+};
+
 /// A rotation of plain shapes by one of these ways: Q, then K, each a dispatch.
 class Rival {
    public:
@@ -28,18 +35,23 @@ class Rival {
     double bound_u() const noexcept { return way_ == Way::ggml || way_ == Way::ggml_along_x ? 0x1p-4 / 0x1p-24 : 3; }
 
    private:
-    struct Push {
-        std::uint32_t tokens, heads, first_position;
-        float theta_scale;
-        std::uint32_t fold_log2, row_texels;
-    };
-
     const Layer& layer_;
     Way way_;
     AngleTable texture_;
     Buffer cos_, sin_;
     Shader shader_;
-    Push push_;
+    RivalPush push_;
+};
+
+/// A shader that finds nothing to do: what a dispatch costs before it moves anything.
+class Idle {
+   public:
+    Idle(Device& device, std::uint32_t workgroup_size);
+    /// Binds any buffer, whose bytes stay as they are.
+    Status record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any, std::uint64_t workgroups);
+
+   private:
+    Shader shader_;
 };
 
 /// Rotates packed rows of `heads` heads on all cores; half_split, all channels, position = number of the token.

@@ -114,11 +114,9 @@ CopyRoof& Bench::roof() {
     return *roof_;
 }
 
-// The trial of the copy shaders is no part of what is timed.
 void Bench::aim_roof(const Row& row) {
     roof().aim(row.layer->copies());
-    do check(roof().round(true), Subject::device);
-    while (roof().in_trial());
+    check(roof().settle(true), Subject::device);
 }
 
 Bench::Row Bench::empty_row(const Shape& shape, Element element, bool in_place) {
@@ -183,7 +181,7 @@ void Bench::time_rotation(benchmark::State& state, Row& row) {
     const std::size_t turns = state.max_iterations < 3 && row.first_ns < 1e9 ? 3 : 1;
     for (auto _ : state) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
-            check(roof().round(true), Subject::device);
+            check(roof().round(), Subject::device);
             if (row.ours) ours.push_back(value_of(time_ns(device_, row.ours), Subject::device));
             times.push_back(value_of(time_ns(device_, timed), Subject::device));
         }
@@ -204,11 +202,33 @@ void Bench::time_copy(benchmark::State& state, Row& row) {
     aim_roof(row);
     std::vector<double> times;
     for (auto _ : state) {
-        check(roof().round(true), Subject::device);
+        check(roof().round(), Subject::device);
         state.SetIterationTime(roof().last_ns() * 1e-9);
     }
     count_throughput(state, 2 * double(row.layer->bytes_read()), 0, roof().best_ns());
     state.SetLabel(roof().best_name());
+}
+
+// What a dispatch costs before it moves anything: as many workgroups of the same size, which find nothing to do.
+void Bench::time_empty(benchmark::State& state, const Shape& shape, Element element) {
+    row_ = {};
+    set_up_.clear();
+    Layer layer(device_, shape, element, shape.scatters());
+    Rope rope(device_, layer, AngleSource::by_default);
+    const Rope::Grid grid = rope.grid();
+    Idle idle(device_, grid.workgroup_size);
+    const auto empty = [&](VkCommandBuffer commands) { return idle.record(commands, layer.in(false), grid.workgroups); };
+    const auto rotate = [&](VkCommandBuffer commands) {
+        rope.begin();
+        return rope.record(commands);
+    };
+    std::vector<double> times, ours;
+    for (auto _ : state) {
+        ours.push_back(value_of(time_ns(device_, rotate), Subject::device));
+        times.push_back(value_of(time_ns(device_, empty), Subject::device));
+        state.SetIterationTime(times.back() * 1e-9);
+    }
+    state.counters["vkrope_over_empty"] = median(ours) / median(times);
 }
 
 void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element element) {
@@ -232,14 +252,18 @@ void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element elemen
         const Checked checked = verify(shape, element, key, read, error_bound(AngleSource::direct_buffer, 1));
         if (!checked.failure.empty()) fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
     }
-    std::vector<double> times;
+    row_ = rope_row(shape, element, AngleSource::by_default, false);
+    value_of(time_ns(device_, row_.record), Subject::device);
+    std::vector<double> times, ours;
     for (auto _ : state) {
+        ours.push_back(value_of(time_ns(device_, row_.record), Subject::device));
         const double start = now_ns();
         rotate();
         times.push_back(now_ns() - start);
         state.SetIterationTime(times.back() * 1e-9);
     }
     count_throughput(state, 2 * double(q.size() + k.size()), double(shape.rows()), median(times));
+    state.counters["vkrope_speedup"] = median(times) / median(ours);
 }
 
 void Bench::register_ropes() {
@@ -264,6 +288,8 @@ void Bench::register_ropes() {
                     add_row(name, make, &Bench::time_rotation);
                 }
             }
+            if (shape.scatters())
+                add("empty/" + suffix, [=, this, s = shown](benchmark::State& state) { time_empty(state, s, element); });
             add_row(
                 "copy/" + suffix, [=, this, s = shown] { return empty_row(s, element, false); }, &Bench::time_copy);
             add_row(

@@ -63,6 +63,7 @@ class Bench {
 
     void time_rotation(benchmark::State& state, Row& row);
     void time_copy(benchmark::State& state, Row& row);
+    void time_empty(benchmark::State& state, const Shape& shape, Element element);
     void time_cpu(benchmark::State& state, const Shape& shape, Element element);
 
     void register_ropes();

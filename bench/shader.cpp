@@ -18,9 +18,9 @@ Result<double> time_ns(Device& device, const std::function<Status(VkCommandBuffe
 
 double median(std::vector<double> values) {
     if (values.empty()) return 0;
-    const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 struct Shader::Impl {
@@ -44,7 +44,7 @@ Shader::Shader(Shader&&) noexcept = default;
 Shader& Shader::operator=(Shader&&) noexcept = default;
 
 Result<Shader> Shader::make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
-                            std::uint32_t push_bytes, const char* name, Along along) {
+                            std::uint32_t push_bytes, const char* name, const Workgroup& workgroup) {
     Result<Shader> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
@@ -52,10 +52,12 @@ Result<Shader> Shader::make(Device& device, const Module& module, const std::vec
     impl.push_bytes = push_bytes;
     if (made.status = borrow(impl.program, device.ref()); !made) return made;
     impl.program.module = &module;
-    impl.workgroup_size = std::min(impl.program.dispatch_limits.workgroup_invocations, 256u);
-    std::vector<std::uint32_t> values = {along == Along::x ? impl.workgroup_size : 1};
+    const VkPhysicalDeviceLimits& limits = device.info().limits;
+    impl.workgroup_size = std::min(
+        {workgroup.size, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[workgroup.along_y ? 1 : 0]});
+    std::vector<std::uint32_t> values = {workgroup.along_y ? 1 : impl.workgroup_size};
     values.insert(values.end(), constants.begin(), constants.end());
-    values.push_back(along == Along::y ? impl.workgroup_size : 1);
+    values.push_back(workgroup.along_y ? impl.workgroup_size : 1);
     const Result<Spirv> words = unpack(module.packed, module.packed_bytes);
     if (made.status = words.status; !made) return made;
     if (made.status = create_layouts(impl.program, push_bytes); !made) return made;

@@ -15,7 +15,7 @@ namespace vkrope::bench {
 /// Nanoseconds of what is recorded: those of the device, or those that submitting and waiting took where it has no timestamps.
 Result<double> time_ns(Device& device, const std::function<Status(VkCommandBuffer)>& record_commands);
 
-/// The median, 0 of nothing.
+/// The median, of an even number the mean of the two in the middle; 0 of nothing.
 double median(std::vector<double> values);
 
 /// Move-only.
@@ -29,10 +29,12 @@ class Shader {
     /// module      outlives the shader
     /// constants   specialisation constants from 1 on; 0 is the size of a workgroup along x, and the one after these along y
     /// push_bytes  of push constants
-    /// along       where a workgroup extends; its other sizes are 1
-    enum class Along { x, y };
+    struct Workgroup {
+        std::uint32_t size = 256;  // at most; less where the device allows less
+        bool along_y = false;      // or along x; its other sizes are 1
+    };
     static Result<Shader> make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
-                               std::uint32_t push_bytes, const char* name, Along along = Along::x);
+                               std::uint32_t push_bytes, const char* name, const Workgroup& workgroup);
 
     /// Invocations of a workgroup.
     std::uint32_t workgroup_size() const noexcept;

@@ -9,7 +9,7 @@ function value(line) {
     gsub(/\|/, "\\|", line)
     return line
 }
-function keep(   part, row) {
+function keep(   part, row, who) {
     if (!median) return
     split(name, part, "/")
     if (part[1] == "rope" && part[4] == "factored_texture" && (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
@@ -17,8 +17,10 @@ function keep(   part, row) {
         if (!(row in rate)) order[++rows] = row
         rate[row] = sprintf("%.1f", bytes / 1e9)
         share[row] = sprintf("%.0f %%", 100 * roof)
-    } else if (part[1] == "rival") { # in bold: a loss
-        faster[run, part[3] "/" part[4], part[2]] = sprintf(speedup < 1 ? "**%.2f x**" : speedup < 10 ? "%.2f x" : "%.0f x", speedup)
+    } else if (part[1] == "rival" || part[1] == "cpu") { # in bold: a loss
+        who = part[1] == "cpu" ? "cpu" : part[2]
+        row = part[1] == "cpu" ? part[2] "/" part[3] : part[3] "/" part[4]
+        faster[run, row, who] = sprintf(speedup < 1 ? "**%.2f x**" : speedup < 10 ? "%.2f x" : "%.0f x", speedup)
     }
 }
 FNR == 1 { run++; median = 0 }
@@ -41,14 +43,14 @@ END {
     print "|---|---|---|---|"
     for (r = 1; r <= run; r++) printf "| %s | %s | %s | %s |\n", device[r], driver[r], date[r], commit[r]
     print ""
-    print "| device | row | GB/s | of the roof | over ggml's way | over that along x | over ONNX Runtime's | over ncnn's | over two dispatches |"
-    print "|---|---|---|---|---|---|---|---|---|"
+    print "| device | row | GB/s | of the roof | over ggml's way | over that along x | over ONNX Runtime's | over ncnn's | over two dispatches | over the processor |"
+    print "|---|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= rows; i++) {
         split(order[i], at, SUBSEP)
         what = device[at[1]] (runs_on[device[at[1]]] > 1 ? ", " driver[at[1]] : "")
         printf "| %s | %s | %s | %s |", what, at[2], rate[order[i]], share[order[i]]
-        split("ggml ggml_along_x onnxruntime ncnn unfused", who, " ")
-        for (w = 1; w <= 5; w++) printf " %s |", faster[order[i], who[w]]
+        split("ggml ggml_along_x onnxruntime ncnn unfused cpu", ways, " ")
+        for (w = 1; w <= 6; w++) printf " %s |", faster[order[i], ways[w]]
         printf "\n"
     }
 }

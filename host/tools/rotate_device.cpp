@@ -58,7 +58,13 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
     if (!options.roof) {
         return std::nullopt;
     }
-    return value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device, "--roof: ");
+    auto roof = value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device, "--roof: ");
+    const Status status = roof.settle();
+    if (status.code == Code::not_supported) {
+        return std::nullopt;
+    }
+    check(status, Subject::device, "--roof: ");
+    return roof;
 }
 
 void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation, Measured& measured) {
@@ -73,12 +79,7 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
         progress.update(double(repetition) / options.repetitions);
         if (roof) {
             // The copy comes first: what is downloaded in the end is the rotation's output.
-            const Status status = roof->round();
-            if (status.code == Code::not_supported) {
-                roof.reset();
-            } else {
-                check(status, Subject::device, "--roof: ");
-            }
+            check(roof->round(), Subject::device, "--roof: ");
         }
         const auto time = value_of(rotation.run(direction), Subject::device);
         if (time && *time > 0) {

@@ -43,7 +43,7 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     }
     Device device = must(std::move(opened));
     CopyRoof roof = must(CopyRoof::make(device));
-    CHECK(roof.shader_count() == 18);
+    CHECK(roof.shader_count() == 30);
 
     // One vector; one short of and one past what workgroups take at a time; and no multiple of anything.
     constexpr std::uint32_t around = 256;  // bytes, in front and behind

@@ -30,7 +30,7 @@ sandbox=
 # What the page must show, a line each: section, row, kind of bar, share of the roof.
 awk 'BEGIN {
         at["rope"] = "vkrope and the roof"; at["rival"] = "Rivals"; at["cpu"] = "Without a GPU"; at["growth"] = "How cost grows"
-        at["copy"] = "The roof"; at["copy_buffer"] = "vkCmdCopyBuffer"; at["host"] = "On the host"
+        at["copy"] = "The roof"; at["copy_buffer"] = "vkCmdCopyBuffer"; at["host"] = "On the host"; at["empty"] = "An empty dispatch"
     }
     /"run_name":/ { name = $2; gsub(/"|\/manual_time|,/, "", name); roof = speedup = 0 }
     /"roof":/ { roof = $2 + 0 }
@@ -44,7 +44,7 @@ awk 'BEGIN {
         if (kind == "rival") print at[kind] "\t" row "\tfill\t" roof * speedup
         name = ""
     }' "$kept/run.json" >"$work/expected"
-for section in 'vkrope and the roof' Rivals 'Without a GPU' 'How cost grows' 'The roof' vkCmdCopyBuffer 'On the host'; do
+for section in 'vkrope and the roof' Rivals 'Without a GPU' 'How cost grows' 'The roof' vkCmdCopyBuffer 'An empty dispatch' 'On the host'; do
     grep -q "^$section	" "$work/expected" || wrong "run.json has nothing for the section $section"
 done
 

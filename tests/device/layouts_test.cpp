@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Layouts in use: a rank's share of the heads, and a decode step that writes into a paged cache.
+#include <algorithm>
 #include <memory>
 
 #include "recording.hpp"
@@ -198,42 +199,88 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
     }
 }
 
-TEST_CASE("many heads: an invocation that owns them all ends no loop early") {
-    // llvmpipe ends a shader after 65 535 iterations of all its loops: 2100 heads of 32 narrow steps are more, and so are 1100 and 1100.
-    struct Many {
-        std::uint32_t q_heads, k_heads, head_dim;
-        Element element;
+TEST_CASE("many heads, wide rows: all invocations of a token are there, and none ends a loop early") {
+    struct Side {
+        std::uint32_t heads, head_dim;  // a kernel knows Q and K, a call has those with heads
+        std::uint32_t offset = 0;       // of the window
+        bool in_place = false;
     };
-    for (const Many& many :
-         {Many{2100, 0, 129, Element::f16}, Many{1100, 1100, 129, Element::f16}, Many{70001, 0, 2, Element::f32}}) {
-        const Rotation r = rotation(Pairing::half_split, many.head_dim, many.head_dim / 2 * 2);
-        AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, 16));
-        const std::size_t row = std::size_t{many.head_dim} * element_bytes(many.element);
-        const Bytes q = random_elements(many.element, (many.q_heads * many.head_dim + 1) / 2 * 2, 61);
-        const Bytes k = random_elements(many.element, (many.k_heads * many.head_dim + 3) / 2 * 2, 62);
-        Bytes rotated[2][2];
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-            const Width width{many.element, many.element, many.head_dim, 0};
-            const UniqueKernel kernel =
-                make_kernel(device(), {.rotary_dim = r.rotary_dim, .q = width, .k = width, .mapping = mapping});
-            Buffer q_buffer = upload(device(), q), k_buffer = upload(device(), k);
-            Call call{.tokens = 1, .positions = {.first = 7}, .angles = table.angles()};
-            call.q_in =
-                call.q_out = {.where = {q_buffer.handle(), 0, many.q_heads * row}, .heads = many.q_heads, .buffer_size = q.size()};
-            if (many.k_heads != 0) {
-                call.k_in = call.k_out = {
-                    .where = {k_buffer.handle(), 0, many.k_heads * row}, .heads = many.k_heads, .buffer_size = k.size()};
-            }
-            run(device(), kernel, call);
-            rotated[mapping == Mapping::gpu][0] = download(q_buffer, q.size());
-            rotated[mapping == Mapping::gpu][1] = download(k_buffer, k.size());
+    struct Case {
+        Side q, k;
+        std::uint32_t tokens, rotary_dim;
+        Element element;
+        bool cut;  // more heads than an invocation that owns them all loops over: several dispatches
+    };
+    const Case cases[] = {
+        // llvmpipe ends a shader after 65 535 iterations of all its loops: 2100 heads of 32 narrow steps are more, and so are 1100
+        // and 1100, and 70 001 of one step.
+        {{2100, 129, 0, true}, {0, 129}, 1, 128, Element::f16, true},
+        {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, Element::f16, true},
+        {{70001, 2, 0, true}, {0, 2}, 1, 2, Element::f32, true},
+        // Out of place, an invocation copies 64 steps outside the window as well: for 1100 heads they are more, too. A tensor that
+        // a call does not have takes no invocations, however wide it is.
+        {{260, 1032, 512}, {0, 65532}, 2, 8, Element::f32, true},
+        {{0, 65532}, {1100, 1032, 512}, 2, 8, Element::f32, true},
+        // One step rotates, and thousands copy: invocations are as many as those take, of the tensor that takes more.
+        {{1, 65534}, {1, 65533, 1}, 1, 2, Element::f16, false},
+        {{2, 65532, 0, true}, {2, 65532}, 2, 8, Element::f32, false},
+        {{2, 65532}, {2, 65532, 0, true}, 2, 8, Element::f32, false},
+        // 65 invocations a token, which are 130 in workgroups of 128: one less a token would be seen.
+        {{2, 32784}, {0, 32784}, 2, 8, Element::f32, false},
+        // Words of two halves, where the window rules out 16-byte access: one invocation has all steps of 300 heads.
+        {{300, 96}, {0, 96}, 2, 24, Element::f16, false},
+        {{0, 96}, {300, 96}, 2, 24, Element::f16, false},
+    };
+    for (const Case& of : cases) {
+        CAPTURE(&of - cases);
+        const Side sides[2] = {of.q, of.k};
+        const Rotation r = rotation(Pairing::half_split, of.q.head_dim, of.rotary_dim, of.q.offset, of.k.offset);
+        const AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, 16));
+        Bytes in[2], before[2], after[2][2];  // after: by mapping
+        std::size_t bytes[2];
+        for (const int key : {0, 1}) {
+            const std::size_t elements = std::size_t{of.tokens} * sides[key].heads * sides[key].head_dim;
+            bytes[key] = elements * element_bytes(of.element);
+            in[key] = random_elements(of.element, elements / 2 * 2 + 4, 61 + key);  // whole words, and some that belong to no row
+            before[key] = sides[key].in_place ? in[key] : random_elements(of.element, elements / 2 * 2 + 4, 63 + key);
         }
-        CHECK(rotated[0][0] == rotated[1][0]);
-        CHECK(rotated[0][1] == rotated[1][1]);
-        // The last head is rotated, and as its first one would be.
-        const std::size_t last = (many.q_heads - 1) * row;  // k has none or as many
-        CHECK(std::memcmp(&rotated[0][0][last], &q[last], row) != 0);
-        if (many.k_heads != 0) CHECK(std::memcmp(&rotated[0][1][last], &k[last], row) != 0);
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            const auto width = [&](const Side& side) { return Width{of.element, of.element, side.head_dim, side.offset}; };
+            const UniqueKernel kernel =
+                make_kernel(device(), {.rotary_dim = of.rotary_dim, .q = width(of.q), .k = width(of.k), .mapping = mapping});
+            Buffer inputs[2], outputs[2];
+            Tensor from[2], to[2];
+            for (const int key : {0, 1}) {
+                outputs[key] = upload(device(), before[key]);
+                to[key] = {
+                    .where = part(outputs[key], 0, bytes[key]), .heads = sides[key].heads, .buffer_size = before[key].size()};
+                from[key] = to[key];
+                if (sides[key].in_place) continue;
+                inputs[key] = upload(device(), in[key]);
+                from[key].where.buffer = inputs[key].handle();
+            }
+            Call call{.tokens = of.tokens, .positions = {.first = 7}, .angles = table.angles()};
+            if (of.q.heads != 0) call.q_in = from[0], call.q_out = to[0];
+            if (of.k.heads != 0) call.k_in = from[1], call.k_out = to[1];
+            if (mapping == Mapping::cpu) CHECK((must(dispatches(kernel.get(), call)) > 1) == of.cut);
+            run(device(), kernel, call);
+            for (const int key : {0, 1}) after[mapping == Mapping::gpu][key] = download(outputs[key], before[key].size());
+        }
+        const HostShape shape{.tokens = of.tokens,
+                              .q_heads = of.q.heads,
+                              .k_heads = of.k.heads,
+                              .k_head_dim = of.k.head_dim,
+                              .element = of.element,
+                              .first_position = 7,
+                              .angles = AngleSource::factored_texture};
+        for (const bool key : {false, true}) {
+            CAPTURE(key);
+            // Every head is rotated, and what is outside its window is the input's; what is behind the last one stays.
+            check_contract(r, shape, key, in[key], after[0][key]);
+            CHECK(std::equal(before[key].begin() + std::ptrdiff_t(bytes[key]), before[key].end(),
+                             after[0][key].begin() + std::ptrdiff_t(bytes[key])));
+            CHECK((after[0][key] == after[1][key]));
+        }
     }
 }
 
