@@ -47,12 +47,11 @@ void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std
     const char* separator = "";
     text += json.is_object() ? '{' : '[';
     for (const auto& [key, value] : json.items()) {
-        text += separator + ('\n' + std::string(indent + 2, ' '));
-        text += json.is_object() ? dumped(key) + ": " : "";
+        text += fmt::format("{}\n{:{}}{}", separator, "", indent + 2, json.is_object() ? dumped(key) + ": " : "");
         append_17_digits(text, value, indent + 2);
         separator = ",";
     }
-    text += '\n' + std::string(indent, ' ') + (json.is_object() ? '}' : ']');
+    text += fmt::format("\n{:{}}{}", "", indent, json.is_object() ? '}' : ']');
 }
 
 }  // namespace
