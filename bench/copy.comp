@@ -14,27 +14,27 @@ layout(set = 0, binding = 1, std430) writeonly buffer Target2 { uvec2 target2[];
 layout(set = 0, binding = 0, std430) readonly buffer Source1 { uint source1[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Target1 { uint target1[]; };
 
-// Four at a time, loads before stores, where they are all there.
+// Four at a time, loads before stores. What lies past the end is the last vector once more, with the same value, since software devices
+// would take both sides of a branch.
 #define COPY(Vector, source, target)                                                                                          \
     for (uint i = 0; i < items; i += 4) {                                                                                     \
         const uint at = first + i / run * size * run + i % run;                                                               \
-        if (items >= 4 && at + 3 * step < vectors) {                                                                          \
-            const Vector v0 = source[at], v1 = source[at + step], v2 = source[at + 2 * step], v3 = source[at + 3 * step];     \
-            target[at] = v0;                                                                                                  \
-            target[at + step] = v1;                                                                                           \
-            target[at + 2 * step] = v2;                                                                                       \
-            target[at + 3 * step] = v3;                                                                                       \
+        const uint a = min(at, last), b = min(at + step, last), c = min(at + 2 * step, last), d = min(at + 3 * step, last);   \
+        if (items >= 4) {                                                                                                     \
+            const Vector va = source[a], vb = source[b], vc = source[c], vd = source[d];                                      \
+            target[a] = va;                                                                                                   \
+            target[b] = vb;                                                                                                   \
+            target[c] = vc;                                                                                                   \
+            target[d] = vd;                                                                                                   \
         } else {                                                                                                              \
-            for (uint j = 0; j < min(items, 4); ++j) {                                                                        \
-                if (at + j * step < vectors) target[at + j * step] = source[at + j * step];                                   \
-            }                                                                                                                 \
+            target[a] = source[a];                                                                                            \
         }                                                                                                                     \
     }
 
 void main() {
     const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     const uint size = gl_WorkGroupSize.x, step = run == 1 ? size : 1;  // from one to the next of four
-    const uint first = group * size * items + gl_LocalInvocationID.x * run;
+    const uint first = group * size * items + gl_LocalInvocationID.x * run, last = vectors - 1;
     if (width == 4) COPY(uvec4, source4, target4)
     if (width == 2) COPY(uvec2, source2, target2)
     if (width == 1) COPY(uint, source1, target1)
