@@ -104,6 +104,11 @@ holds 'losses are in bold' [ "$(four '\*\*0\.50 x\*\*')" = 1 ]
 checks=$((checks + 1))
 awk -f "$source/bench/table.awk" run.json >"$logs/out" 2>&1 && wrong 'results without medians made a table'
 
+# The tables of the README are those of the results.
+awk -f "$source/bench/table.awk" "$source"/bench/results/*.json >tables || wrong 'bench/results makes no table'
+checks=$((checks + 1))
+while read -r line; do grep -qxF "$line" "$source/README.md" || wrong "README.md lacks: $line"; done <tables
+
 # Medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
 holds 'one line, the median of several' [ "$(grep -c 'host/fill' "$logs/out")" = 1 ]
