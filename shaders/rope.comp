@@ -2,9 +2,9 @@
 // Rotates Q and K: index -> load -> rotate -> store. One module; what it is specialised to, it is pruned to as well (host/kernel),
 // so that a branch on a constant decides what is bound. Such a branch stands alone: a condition of its own for each constant.
 //
-// One invocation owns, in the rows of one token, the same run of units for one or more heads, so that cos and sin are read once
-// and shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token
-// count units first, then heads, then tokens; z is the sequence, or the group of heads.
+// One invocation owns, in the rows of one token, the same steps for one or more heads, so that cos and sin are read once and
+// shared. It loads every word once, and before it stores it: in place needs no other care. Along x the invocations of a token
+// count steps first, then heads, then tokens; z is the sequence, or the group of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
