@@ -47,6 +47,10 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                 for (const std::uint32_t k_offset : {0u, 4u}) {  // the same windows, and windows of their own
                     for (const std::uint32_t D : {32u, 9u}) {    // 9: rows of half words, next to each other
                         if (D == 9 && k_offset != 0) continue;
+                        // The layer takes long to rewrite a shader: one of each way to bind angles.
+                        const bool kept = element == Element::f16 && D == 32 &&
+                                          (source == AngleSource::factored_texture || source == AngleSource::direct_buffer);
+                        if (gpu_assisted() && (push || !kept)) continue;
                         CAPTURE(D);
                         CAPTURE(int(element));
                         Device& on = device(push);
