@@ -38,20 +38,6 @@ td:first-child,.bar{grid-column:1/-1}th:first-child,th.bar{display:none}.words{g
 }
 )";
 
-std::string escaped(std::string_view text) {
-    std::string safe;
-    for (const char c : text) {
-        switch (c) {
-            case '<': safe += "&lt;"; break;
-            case '>': safe += "&gt;"; break;
-            case '&': safe += "&amp;"; break;
-            case '"': safe += "&quot;"; break;
-            default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-        }
-    }
-    return safe;
-}
-
 std::string time_text(double ns) {
     if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
     if (ns < 1e6) return fmt::format("{:.1f} µs", ns / 1e3);
@@ -107,7 +93,7 @@ std::string table(std::string_view heading, std::string_view what, std::string_v
     std::string html = fmt::format("<section>\n<h2>{}</h2>\n{}<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n", heading,
                                    what.empty() ? "" : fmt::format("<p>{}</p>\n", what), head);
     for (const Measured& result : results) {
-        html += fmt::format("<tr><td>{}</td>{}</tr>\n", escaped(rest_of(result.name)), cells(result));
+        html += fmt::format("<tr><td>{}</td>{}</tr>\n", svg::escaped(rest_of(result.name)), cells(result));
     }
     return html + "</tbody>\n</table>\n</section>\n";
 }
@@ -189,7 +175,7 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
     std::string title = "RoPE on";
     for (const char* const part : {"device", "date"}) {
         for (const auto& [name, value] : context) {
-            if (name == part) title += (name == "date" ? ", " : " ") + escaped(value);
+            if (name == part) title += (name == "date" ? ", " : " ") + svg::escaped(value);
         }
     }
     if (context.empty()) title = "vkrope-bench";
@@ -198,7 +184,8 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{1}</title>\n"
         "<style>{0}</style>\n</head>\n<body>\n<h1>{1}</h1>\n<dl>\n",
         style, title);
-    for (const auto& [name, value] : context) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+    for (const auto& [name, value] : context)
+        html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", svg::escaped(name), svg::escaped(value));
     html += "</dl>\n";
     html +=
         roof_table("vkrope and the roof",
@@ -217,10 +204,10 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
         growth_plot(results, "growth/tokens_of_one_head/", "Time a token by tokens: one head of 128, f16", "tokens") +
         growth_plot(results, "growth/heads/", "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
     if (!plots.empty()) html += "<section>\n<h2>How cost grows</h2>\n" + plots + "</section>\n";
-    html +=
-        table("The roof", "The fastest copy shader for the bytes of each shape.",
-              "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>", those_of(results, "copy/"),
-              [](const Measured& result) { return rate_cells(result) + "<td class=\"words\">" + escaped(result.label) + "</td>"; });
+    html += table(
+        "The roof", "The fastest copy shader for the bytes of each shape.",
+        "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>", those_of(results, "copy/"),
+        [](const Measured& result) { return rate_cells(result) + "<td class=\"words\">" + svg::escaped(result.label) + "</td>"; });
     html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.", those_of(results, "copy_buffer/"));
     html +=
         table("An empty dispatch", "As many workgroups, of the same size, that find nothing to do; and vkrope's time over theirs.",

@@ -452,9 +452,11 @@ void copy_heads(bool second, uvec2 step, Rows rows, uint first, uint last) {
             B[h] = load(second, from.y);
         }
         for (uint h = 0; h < 4; ++h) {
-            const uvec2 to = rows.to + min(first + h, last - 1) * to_head + step;
-            store(second, to.x, converted(second, A[h]));
-            store(second, to.y, converted(second, B[h]));
+            const uvec2 to = rows.to + (first + h) * to_head + step;
+            if (first + h < last) {
+                store(second, to.x, converted(second, A[h]));
+                store(second, to.y, converted(second, B[h]));
+            }
         }
     }
 }

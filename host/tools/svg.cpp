@@ -43,20 +43,6 @@ text{fill:#e8e8e8}
 .d0{fill:#56b4e9}.d1{fill:#ff9a4d}.d2{fill:#3fd0a4}.d3{fill:#e39ac6}.d4{fill:#f0c040}.d5{fill:#9fd3f2}
 })";
 
-std::string escaped(std::string_view text) {
-    std::string safe;
-    for (const char c : text) {
-        switch (c) {
-            case '<': safe += "&lt;"; break;
-            case '>': safe += "&gt;"; break;
-            case '&': safe += "&amp;"; break;
-            case '"': safe += "&quot;"; break;
-            default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;  // XML has no control characters
-        }
-    }
-    return safe;
-}
-
 /// A tenth of a unit is finer than the eye; adding 0 makes a negative zero positive.
 std::string coordinate(double value) {
     return fmt::format("{}", std::round(value * 10) / 10 + 0.0);
@@ -211,6 +197,20 @@ std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
 }
 
 }  // namespace
+
+std::string escaped(std::string_view text) {
+    std::string safe;
+    for (const char c : text) {
+        switch (c) {
+            case '<': safe += "&lt;"; break;
+            case '>': safe += "&gt;"; break;
+            case '&': safe += "&amp;"; break;
+            case '"': safe += "&quot;"; break;
+            default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;  // XML has no control characters
+        }
+    }
+    return safe;
+}
 
 Drawing::Drawing(double width, double height, std::string_view title) : width_(width), height_(height), title_(title) {}
 

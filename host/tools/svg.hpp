@@ -11,6 +11,9 @@
 
 namespace vkrope::tools::svg {
 
+/// Text for XML and HTML, and for attributes in double quotes.
+std::string escaped(std::string_view text);
+
 struct Point {
     double x = 0, y = 0;
 };
