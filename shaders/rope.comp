@@ -135,9 +135,9 @@ uint load_shared(bool second, uint at) {
         else if (second) w = atomicOr(second_out_word[at], 0);
         else w = atomicOr(first_out_word[at], 0);
     } else {
-        if (tensors == 1) w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
-        else if (second) w = atomicLoad(second_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
-        else w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+        if (tensors == 1) w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+        else if (second) w = atomicLoad(second_in_word[at], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+        else w = atomicLoad(first_in_word[at], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
     }
     return w;
 }

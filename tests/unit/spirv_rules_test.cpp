@@ -13,8 +13,8 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_function = 54, op_decorate = 71,
-                        op_f_convert = 115, no_contraction = 42;
+constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_constant = 43, op_function = 54,
+                        op_decorate = 71, op_f_convert = 115, op_atomic_load = 227, op_atomic_xor = 242, no_contraction = 42;
 
 // f32 operations that must carry NoContraction.
 const std::map<std::uint32_t, const char*> exact = {
@@ -56,12 +56,24 @@ class Widths {
     std::map<std::uint32_t, std::uint32_t> of_type_;
 };
 
+// Atomics here order nothing but themselves: semantics that name a storage class must name an order, too, which spirv-val and the
+// validation layers check since 2025 (VUID-StandaloneSpirv-MemorySemantics-10871). Where the id of the semantics stands depends on
+// the operation.
+std::size_t semantics_operand(const Instruction& i) { return i.op == 228 /* OpAtomicStore */ ? 2 : 4; }
+
 std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
     std::set<std::uint32_t> protected_ids;
+    std::map<std::uint32_t, std::uint32_t> constants;
     std::vector<std::string> broken;
     const auto all = instructions(words);
     const Widths widths(all);
     for (const Instruction& i : all) {
+        if (i.op == op_constant) constants[i.operands[1]] = i.operands[2];
+        if (i.op >= op_atomic_load && i.op <= op_atomic_xor) {
+            const auto semantics = constants.find(i.operands[semantics_operand(i)]);
+            if (semantics == constants.end() || semantics->second != 0)
+                broken.push_back("an atomic operation with memory semantics other than None");
+        }
         if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction) protected_ids.insert(i.operands[0]);
     }
     for (const Instruction& i : all) {
@@ -148,6 +160,7 @@ TEST_CASE("the check sees a shader that breaks the rules") {
     CHECK(rules.count("OpFDiv"));
     CHECK(rules.count("OpDot"));
     CHECK(rules.count("OpFConvert other than between 16 and 32 bits"));
+    CHECK(rules.count("an atomic operation with memory semantics other than None"));
     // Sin, Cos, Pow, Exp2, Fma, PackHalf2x16, UnpackHalf2x16
     for (const int banned_too : {13, 14, 26, 29, 50, 58, 62}) {
         CHECK(rules.count("GLSL.std.450 instruction " + std::to_string(banned_too)));
