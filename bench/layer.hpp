@@ -62,15 +62,10 @@ class Rope {
     Grid grid() const;
 
    private:
-    struct Destroy {
-        void operator()(Kernel* kernel) const noexcept { destroy(kernel); }
-        void operator()(DescriptorArena* arena) const noexcept { destroy(arena); }
-    };
-
     AngleTable table_;
     Buffer ids_, slots_;
-    std::unique_ptr<Kernel, Destroy> kernel_;
-    std::unique_ptr<DescriptorArena, Destroy> arena_;
+    Owned<Kernel> kernel_;
+    Owned<DescriptorArena> arena_;
     Call call_;
 };
 

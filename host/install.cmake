@@ -14,9 +14,9 @@ if(VKROPE_C)
     list(APPEND headers include/vkrope/vkrope.h)
 endif()
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkrope)
-install(FILES ${PROJECT_SOURCE_DIR}/shaders/interface.h ${PROJECT_SOURCE_DIR}/shaders/element.glsl ${PROJECT_SOURCE_DIR}/shaders/pairing.glsl
-              ${PROJECT_SOURCE_DIR}/shaders/angles.glsl
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders)
+# Every .glsl file: one that includes another must find it.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/shaders/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders
+        FILES_MATCHING PATTERN "*.glsl" PATTERN "interface.h")
 install(EXPORT vkropeTargets NAMESPACE vkrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
 configure_package_config_file(vkropeConfig.cmake.in ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)

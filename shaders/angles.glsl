@@ -13,6 +13,10 @@
 #error "angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)"
 #endif
 
+#if !defined(VKROPE_ELEMENT_GLSL) || !defined(VKROPE_TURNS_GLSL)
+#error "angles.glsl: include interface.h, element.glsl and turns.glsl first"
+#endif
+
 // |position|; -2^31 has no absolute value as int, but has one as uint.
 uint vkrope_magnitude(int position) {
     return position < 0 ? 0u - uint(position) : uint(position);

@@ -41,6 +41,14 @@ double or_one(double value) {
 }
 
 Status check(const vkrope_rotation_info& info) {
+    if (enum_from<Pairing>(info.pairing) > Pairing::interleaved) {
+        return error(Code::invalid_argument, "info.pairing is %u: must be a vkrope_pairing",
+                     unsigned(enum_from<Pairing>(info.pairing)));
+    }
+    if (enum_from<AngleProduct>(info.product) > AngleProduct::float32) {
+        return error(Code::invalid_argument, "info.product is %u: must be a vkrope_angle_product",
+                     unsigned(enum_from<AngleProduct>(info.product)));
+    }
     // Arrays come without their size: a count of something else must not be believed.
     const std::size_t count = info.inv_freq_count;
     if (count != info.rotary_dim / 2 && !(info.unrotated && count == 0)) {
@@ -57,7 +65,7 @@ Status check(const vkrope_rotation_info& info) {
 
 Rotation to_cpp(const vkrope_rotation_info& info) {
     Rotation rotation;
-    rotation.pairing = Pairing(info.pairing);
+    rotation.pairing = enum_from<Pairing>(info.pairing);
     rotation.head_dim = info.head_dim;
     rotation.rotary_dim = info.rotary_dim;
     rotation.q_rotary_offset = info.q_rotary_offset;
@@ -67,7 +75,7 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.softmax_scale = or_one(info.softmax_scale);
     rotation.max_position = info.max_position;
     rotation.longest_seq_len = info.longest_seq_len;
-    rotation.product = AngleProduct(info.product);
+    rotation.product = enum_from<AngleProduct>(info.product);
     rotation.rotates = !info.unrotated;
     if (info.rope_type) rotation.rope_type = info.rope_type;
     rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
@@ -103,7 +111,9 @@ namespace vkrope::c {
 Status read_sections(const vkrope_sections* from, const char* name, Sections& sections) {
     vkrope_sections c;
     if (Status s = read_optional(from, name, c); !s) return s;
-    sections.order = SectionOrder(c.order);
+    sections.order = enum_from<SectionOrder>(c.order);
+    if (sections.order > SectionOrder::interleaved)
+        return error(Code::invalid_argument, "%s.order is %u: must be a vkrope_section_order", name, unsigned(sections.order));
     sections.axes = c.axes;
     static_assert(VKROPE_MAX_AXES == max_axes);
     std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
@@ -131,7 +141,7 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
         return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name, ull{c.bytes},
                      ull{std::numeric_limits<std::size_t>::max()});
     }
-    plan.source = AngleSource(c.source);
+    plan.source = enum_from<AngleSource>(c.source);
     plan.format = c.format;
     plan.extent = c.extent;
     plan.usage = c.usage;
@@ -141,8 +151,12 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     plan.fold_log2 = c.fold_log2;
     plan.row_texels = c.row_texels;
     if (c.attention_factor != 0) plan.attention_factor = c.attention_factor;
-    plan.element = Element(c.element);
+    plan.element = enum_from<Element>(c.element);
     plan.row_stride = c.row_stride;
+    plan.sections.order = enum_from<SectionOrder>(c.section_order);
+    plan.sections.axes = c.axes;
+    std::copy(std::begin(c.section_pairs), std::end(c.section_pairs), plan.sections.pairs);
+    plan.sections.leftover_axis = c.leftover_axis;
     return {};
 }
 
@@ -161,6 +175,10 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
     c.attention_factor = plan.attention_factor;
     c.element = vkrope_element(plan.element);
     c.row_stride = plan.row_stride;
+    c.section_order = vkrope_section_order(plan.sections.order);
+    c.axes = plan.sections.axes;
+    std::copy(std::begin(plan.sections.pairs), std::end(plan.sections.pairs), c.section_pairs);
+    c.leftover_axis = plan.sections.leftover_axis;
     return c;
 }
 
@@ -212,7 +230,7 @@ vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_s
                                  uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        const Result<AnglePlan> made = plan_angles(rotation->of, AngleSource(source), max_position, max_image_side);
+        const Result<AnglePlan> made = plan_angles(rotation->of, enum_from<AngleSource>(source), max_position, max_image_side);
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });
@@ -221,7 +239,7 @@ vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_s
 vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
                                         vkrope_angle_plan* plan, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride, Element(element));
+        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride, enum_from<Element>(element));
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });

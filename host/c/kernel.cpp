@@ -53,8 +53,18 @@ Status read_device(const vkrope_device_ref* from, DeviceRef& device) {
 Status read_width(const vkrope_width* from, const char* name, Width& width) {
     vkrope_width c;
     if (Status s = read_optional(from, name, c); !s) return s;
-    width = {Element(c.in), Element(c.out), c.head_dim, c.rotary_offset};
+    width = {enum_from<Element>(c.in), enum_from<Element>(c.out), c.head_dim, c.rotary_offset};
     return {};
+}
+
+// The channels of a tensor; its element types are the caller's. Null is absent.
+Status write_channels(const Width& width, const char* name, vkrope_width* to) {
+    if (!to) return {};
+    vkrope_width c;
+    if (Status s = read(to, name, c); !s) return s;
+    c.head_dim = width.head_dim;
+    c.rotary_offset = width.rotary_offset;
+    return write(c, name, to);
 }
 
 Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
@@ -63,15 +73,16 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
     if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
-    info.pairing = Pairing(c.pairing);
+    info.pairing = enum_from<Pairing>(c.pairing);
     info.rotary_dim = c.rotary_dim;
-    info.angles = AngleSource(c.angles);
-    info.conversion = Conversion(c.conversion);
-    info.positions = PositionSource(c.positions);
-    info.mapping = Mapping(c.mapping);
-    if (c.pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(c.pairing_out - 1);
+    info.angles = enum_from<AngleSource>(c.angles);
+    info.conversion = enum_from<Conversion>(c.conversion);
+    info.positions = enum_from<PositionSource>(c.positions);
+    info.mapping = enum_from<Mapping>(c.mapping);
+    const auto pairing_out = std::uint32_t(enum_from<Pairing>(c.pairing_out));
+    if (pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(pairing_out - 1);
     info.scatter_k = c.scatter_k;
-    info.table = Element(c.table);
+    info.table = enum_from<Element>(c.table);
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
     for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
     return {};
@@ -139,8 +150,8 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     if (Status s = read_positions(c.positions, call.positions); !s) return s;
     if (Status s = read_angles(c.angles, plan, call.angles); !s) return s;
     if (Status s = read_rows(c.k_rows, call.k_rows); !s) return s;
-    call.direction = Direction(c.direction);
-    call.gain = Gain(c.gain);
+    call.direction = enum_from<Direction>(c.direction);
+    call.gain = enum_from<Gain>(c.gain);
     call.out_of_range = c.out_of_range;
     return {};
 }
@@ -177,9 +188,37 @@ vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice phys
         c.api_version = asked->api_version;
         c.enabled = asked->enabled;
         c.offers_shader_float16 = asked->offers_shader_float16;
+        c.enabled_in_core = asked->enabled_in_core;
         c.optional_extension_count = asked->optional_extension_count;
         std::copy(std::begin(asked->optional_extensions), std::end(asked->optional_extensions), c.optional_extensions);
         return write(c, "requirements", requirements);
+    });
+}
+
+vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_width* q,
+                                              vkrope_width* k, vkrope_kernel_info* info, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        AnglePlan of;
+        if (Status s = read_plan(plan, "plan", of); !s) return s;
+        Width q_width, k_width;
+        if (Status s = read_width(q, "q", q_width); !s) return s;
+        if (Status s = read_width(k, "k", k_width); !s) return s;
+        const auto stored = [](bool present, const Width& width) { return present ? std::optional(width.in) : std::nullopt; };
+        const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width), stored(k, k_width));
+        if (!made) return made.status;
+        if (Status s = write_channels(made->q, "q", q); !s) return s;
+        if (Status s = write_channels(made->k, "k", k); !s) return s;
+        vkrope_kernel_info c = {};
+        c.pairing = vkrope_pairing(made->pairing);
+        c.rotary_dim = made->rotary_dim;
+        c.angles = vkrope_angle_source(made->angles);
+        c.positions = vkrope_position_source(made->positions);
+        c.q = q;
+        c.k = k;
+        if (made->sections.axes != 0) c.sections = &rotation->sections;
+        c.table = vkrope_element(made->table);
+        return write(c, "info", info);
     });
 }
 
@@ -238,6 +277,7 @@ vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error
         c.input_access = at.input_access;
         c.output_access = at.output_access;
         c.in_place_access = at.in_place_access;
+        c.texture_access = at.texture_access;
         return write(c, "boundary", boundary);
     });
 }
@@ -249,6 +289,48 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
         Call converted;
         if (Status s = read_call(call, plan, converted); !s) return s;
         return record(commands, unwrap(kernel), converted, unwrap(arena));
+    });
+}
+
+vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImageCreateInfo* info, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(info, "info"); !s) return s;
+        AnglePlan of;
+        if (Status s = read_plan(plan, "plan", of); !s) return s;
+        *info = angle_image_info(of);
+        return {};
+    });
+}
+
+vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage image, VkImageViewCreateInfo* info,
+                                         vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(info, "info"); !s) return s;
+        AnglePlan of;
+        if (Status s = read_plan(plan, "plan", of); !s) return s;
+        *info = angle_view_info(of, image);
+        return {};
+    });
+}
+
+vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* device, const vkrope_angle_plan* plan,
+                                         const vkrope_angle_upload* upload, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        DeviceRef ref;
+        if (Status s = read_device(device, ref); !s) return s;
+        AnglePlan of;
+        if (Status s = read_plan(plan, "plan", of); !s) return s;
+        vkrope_angle_upload c;
+        if (Status s = read(upload, "upload", c); !s) return s;
+        AngleUpload way;
+        way.staging = c.staging;
+        way.staging_offset = c.staging_offset;
+        way.image = c.image;
+        way.buffer = c.buffer;
+        way.buffer_offset = c.buffer_offset;
+        way.first_line = c.first_line;
+        way.lines = c.lines;
+        return record_angle_upload(commands, ref, of, way);
     });
 }
 

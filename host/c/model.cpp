@@ -23,6 +23,20 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     return {};
 }
 
+// Layers count from 1 here, and from 0 in the sentences of the C++ tier.
+Status in_words_of_c(const Status& status, const ModelQuery& query) {
+    const std::string cpp = "layer is " + std::to_string(query.layer) + ":";
+    const std::string_view what = status.what;
+    if (query.layer < 0 || what.substr(0, cpp.size()) != cpp) return status;
+    return error(status.code, "query.layer_number is %d:%s", query.layer + 1, status.what + cpp.size());
+}
+
+Status hand_out(Result<Rotation>&& imported, const ModelQuery& query, vkrope_rotation** rotation) {
+    if (!imported) return in_words_of_c(imported.status, query);
+    *rotation = wrap(std::move(imported.value)).release();
+    return {};
+}
+
 }  // namespace
 
 vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
@@ -31,10 +45,7 @@ vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, con
         if (Status s = not_null(json, "json"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        Result<Rotation> imported = from_hf_config({json, bytes}, asked);
-        if (!imported) return imported.status;
-        *rotation = wrap(std::move(imported.value)).release();
-        return {};
+        return hand_out(from_hf_config({json, bytes}, asked), asked, rotation);
     });
 }
 
@@ -45,10 +56,7 @@ vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
         const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) { return read(user, offset, to, bytes); };
-        Result<Rotation> imported = from_gguf(file_bytes, bound, asked);
-        if (!imported) return imported.status;
-        *rotation = wrap(std::move(imported.value)).release();
-        return {};
+        return hand_out(from_gguf(file_bytes, bound, asked), asked, rotation);
     });
 }
 
@@ -58,9 +66,6 @@ vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_mode
         if (Status s = not_null(path, "path"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        Result<Rotation> imported = from_gguf_file(path, asked);
-        if (!imported) return imported.status;
-        *rotation = wrap(std::move(imported.value)).release();
-        return {};
+        return hand_out(from_gguf_file(path, asked), asked, rotation);
     });
 }

@@ -73,13 +73,13 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     shape.k_heads = c.k_heads;
     shape.q_head_dim = c.q_head_dim;
     shape.k_head_dim = c.k_head_dim;
-    shape.element = Element(c.element);
-    shape.layout = Layout(c.layout);
+    shape.element = enum_from<Element>(c.element);
+    shape.layout = enum_from<Layout>(c.layout);
     shape.positions.assign(c.positions, c.positions + c.position_count);
     shape.first_position = c.first_position;
-    shape.angles = AngleSource(c.angles);
-    shape.mapping = Mapping(c.mapping);
-    shape.conversion = Conversion(c.conversion);
+    shape.angles = enum_from<AngleSource>(c.angles);
+    shape.mapping = enum_from<Mapping>(c.mapping);
+    shape.conversion = enum_from<Conversion>(c.conversion);
     shape.axes = c.axes;
     shape.in_place = c.in_place;
     return {};
@@ -223,7 +223,7 @@ vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rota
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, AngleSource(source), max_position);
+        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, enum_from<AngleSource>(source), max_position);
         if (!made) return made.status;
         const vkrope_angle_plan plan = to_c(made->plan());
         *table = new vkrope_angle_table{std::move(made.value), plan};
@@ -277,7 +277,21 @@ vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkro
                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        return hand_out(host_rotation->of.run(Direction(direction)), nanoseconds);
+        return hand_out(host_rotation->of.run(enum_from<Direction>(direction)), nanoseconds);
+    });
+}
+
+vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, const vkrope_host_run* run, double* nanoseconds,
+                                          vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        vkrope_host_run c;
+        if (Status s = read(run, "run", c); !s) return s;
+        if (Status s = not_null(c.positions, "run.positions"); !s && c.position_count != 0) return s;
+        HostRun of{.direction = enum_from<Direction>(c.direction)};
+        if (c.moves) of.first_position = c.first_position;
+        of.positions.assign(c.positions, c.positions + c.position_count);
+        return hand_out(host_rotation->of.run(of), nanoseconds);
     });
 }
 

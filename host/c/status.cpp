@@ -2,8 +2,10 @@
 // Statuses and exceptions as codes.
 #include "status.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -27,11 +29,39 @@ static_assert(VKROPE_ERROR_VULKAN == -int(Code::vulkan_error));
 
 namespace {
 
+// The sentences of the C++ tiers name fields and values as C++ has them. Here is what has another name in C.
+struct Renamed {
+    const char *from, *to;
+};
+constexpr Renamed renamed[] = {
+    {"positions.int64 ", "positions.int64_ids "},
+    {"rotation.rotates is false", "rotation.unrotated is true"},
+    {"product is float32", "product is VKROPE_ANGLE_PRODUCT_FLOAT32"},
+    {"source must be direct_texture or direct_buffer", "source must be VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER"},
+    {"source is caller_buffer", "source is VKROPE_ANGLES_CALLER_BUFFER"},
+    {"plan_caller_angles", "vkrope_plan_caller_angles"},
+    {"must be an AngleProduct", "must be a vkrope_angle_product"},
+    {"must be an AngleSource", "must be a vkrope_angle_source"},
+    {"must be an Element", "must be a vkrope_element"},
+    {"Enabled::float_controls and shader_float16", "VKROPE_ENABLED_FLOAT_CONTROLS and _SHADER_FLOAT16"},
+    {"bits that are no Enabled", "bits that are no vkrope_enabled_bits"},
+};
+
+// Replaces the first `from`; what does not fit any more is cut off at the end.
+void rename(char (&what)[sizeof(vkrope_error::what)], const Renamed& name) noexcept {
+    char* const found = std::strstr(what, name.from);
+    if (!found) return;
+    char rest[sizeof what];
+    std::strcpy(rest, found + std::strlen(name.from));
+    std::snprintf(found, std::size_t(std::end(what) - found), "%s%s", name.to, rest);
+}
+
 vkrope_result report(vkrope_error* out, vkrope_result result, const Status& status) noexcept {
     if (out) {
         out->code = result;
         out->vk_result = status.vk_result;
         std::memcpy(out->what, status.what, sizeof out->what);
+        for (const Renamed& name : renamed) rename(out->what, name);
     }
     return result;
 }

@@ -19,10 +19,10 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
     static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), #type " ends with padding")
 VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
 VKROPE_ENDS_WITH(vkrope_rotation_info, reserved);
-VKROPE_ENDS_WITH(vkrope_angle_plan, row_stride);
+VKROPE_ENDS_WITH(vkrope_angle_plan, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);
 VKROPE_ENDS_WITH(vkrope_model_query, seq_len);
-VKROPE_ENDS_WITH(vkrope_requirements, reserved);
+VKROPE_ENDS_WITH(vkrope_requirements, enabled_in_core);
 VKROPE_ENDS_WITH(vkrope_device_ref, allocator);
 VKROPE_ENDS_WITH(vkrope_width, rotary_offset);
 VKROPE_ENDS_WITH(vkrope_kernel_info, conversion);
@@ -33,10 +33,12 @@ VKROPE_ENDS_WITH(vkrope_angles, sin);
 VKROPE_ENDS_WITH(vkrope_call, out_of_range);
 VKROPE_ENDS_WITH(vkrope_sections, reserved);
 VKROPE_ENDS_WITH(vkrope_position_call, out_of_range);
-VKROPE_ENDS_WITH(vkrope_boundary, in_place_access);
+VKROPE_ENDS_WITH(vkrope_boundary, reserved);
 VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
 VKROPE_ENDS_WITH(vkrope_device_info, limits);
 VKROPE_ENDS_WITH(vkrope_host_shape, axes);
+VKROPE_ENDS_WITH(vkrope_host_run, reserved);
+VKROPE_ENDS_WITH(vkrope_angle_upload, lines);
 #undef VKROPE_ENDS_WITH
 
 // The size that the struct at `pointer` says it has.

@@ -3,12 +3,22 @@
 // reads as 0, and one that this version does not know must be 0.
 #pragma once
 
+#include <cstring>
 #include <type_traits>
 
 #include "vkrope/types.hpp"
 #include "vkrope/vkrope.h"
 
 namespace vkrope::c {
+
+/// An enumerator as C gave it, which may be any number: as an enum of C++ such a number would be undefined.
+template <class To, class Enum>
+To enum_from(const Enum& field) noexcept {
+    static_assert(std::is_enum_v<To> && std::is_enum_v<Enum> && sizeof(To) == sizeof(Enum) && sizeof(To) == sizeof(std::uint32_t));
+    std::uint32_t number;
+    std::memcpy(&number, &field, sizeof number);
+    return To(number);
+}
 
 /// Copies the struct at `from` to the `known` bytes at `to`. `name` is the parameter's, for errors.
 Status read_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept;

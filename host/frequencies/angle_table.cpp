@@ -246,6 +246,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     plan.pairs = rotation.rotary_dim / 2;
     plan.rows = std::uint32_t(max_position);
     plan.attention_factor = rotation.attention_factor;
+    plan.sections = rotation.sections;
     Status status;
     switch (source) {
         case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;

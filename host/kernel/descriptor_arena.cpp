@@ -20,12 +20,12 @@ namespace {
 
 Status create_pool(const Program& program, std::uint32_t calls, VkDescriptorPool& pool) {
     VkDescriptorPoolSize sizes[max_bindings] = {};
-    const Module& module = *program.module;
-    for (std::uint32_t i = 0; i < module.binding_count; ++i) sizes[i] = {module.bindings[i].type, calls};
+    const BindingList& list = *program.layout_binds;
+    for (std::uint32_t i = 0; i < list.count; ++i) sizes[i] = {list.bindings[i].type, calls};
     VkDescriptorPoolCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
     info.maxSets = calls;
-    info.poolSizeCount = module.binding_count;
+    info.poolSizeCount = list.count;
     info.pPoolSizes = sizes;
     const VkResult result = program.vk.vkCreateDescriptorPool(program.device.device, &info, program.device.allocator, &pool);
     return created(result, pool, "vkCreateDescriptorPool");
@@ -82,8 +82,8 @@ struct Writes {
 
 void fill_writes(const Module& module, const Descriptors& descriptors, VkDescriptorSet set, Writes& out) noexcept {
     out.image = {VK_NULL_HANDLE, descriptors.view, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
-    for (std::uint32_t i = 0; i < module.binding_count; ++i) {
-        const Binding& binding = module.bindings[i];
+    for (std::uint32_t i = 0; i < module.binds.count; ++i) {
+        const Binding& binding = module.binds.bindings[i];
         VkWriteDescriptorSet& write = out.writes[i];
         write = {};
         write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
@@ -123,7 +123,14 @@ void destroy(DescriptorArena* arena) noexcept {
 Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept {
     if (program.device.enabled & push_descriptor) return {};
     if (!arena) return error(Code::invalid_argument, "arena is null: without push descriptors the kernel needs one");
-    if (arena->program != &program) return error(Code::invalid_argument, "arena: it was made for another kernel");
+    if (arena->program->device.device != program.device.device)
+        return error(Code::invalid_argument, "arena: it was made for a kernel of another device");
+    if (arena->program->layout_binds != program.layout_binds) {
+        return error(Code::invalid_argument,
+                     "arena: it was made for a kernel with another angle source; one arena serves all where the device binds %u storage "
+                     "buffers, this one binds %u (maxPerStageDescriptorStorageBuffers)",
+                     every_binding().storage_buffers, program.max_storage_buffers);
+    }
     const std::uint32_t left = arena->capacity - arena->used;
     if (left >= sets) return {};
     return error(Code::limit_exceeded,
@@ -133,7 +140,7 @@ Status check_arena(const Program& program, const DescriptorArena* arena, std::ui
 
 void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors, DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = program.vk;
-    const std::uint32_t count = program.module->binding_count;
+    const std::uint32_t count = program.module->binds.count;
     const bool push = program.device.enabled & push_descriptor;
     const VkDescriptorSet set = push ? VK_NULL_HANDLE : arena->sets[arena->used++];
     Writes writes;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
 
-bool same(const Width& a, const Width& b) {
-    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
-}
-
 const char* access_name(std::uint32_t access) {
     return access == shader::access_wide   ? "vkrope, 16-byte access"
            : access == shader::access_word ? "vkrope, word access"
@@ -107,7 +103,7 @@ void make_parts(Kernel& kernel, bool cpu) {
     kernel.k.info.k = {};
     if (kernel.info.q.head_dim != 0) choose_variants(kernel, kernel.q, cpu);
     if (kernel.info.k.head_dim == 0) return;
-    if (kernel.info.q.head_dim != 0 && same(kernel.info.q, kernel.info.k)) {
+    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k) {
         kernel.k = kernel.q;
     } else {
         choose_variants(kernel, kernel.k, cpu);
@@ -150,13 +146,13 @@ Status choose_conversion(Kernel& kernel) {
 Status build(Kernel& kernel) {
     if (Status s = choose_conversion(kernel); !s) return s;
     kernel.module = &wide_module(kernel.info.angles);
-    kernel.lean = kernel.module->storage_buffers > kernel.max_storage_buffers;
+    kernel.lean = kernel.module->binds.storage_buffers > kernel.max_storage_buffers;
     if (kernel.lean) {
         const Module* lean = kernel.info.scatter_k ? nullptr : lean_module(kernel.info.angles);
         if (!lean) {
             return error(Code::limit_exceeded,
                          "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                         kernel.info.scatter_k ? "scatter_k" : "angles", kernel.module->storage_buffers,
+                         kernel.info.scatter_k ? "scatter_k" : "angles", kernel.module->binds.storage_buffers,
                          kernel.max_storage_buffers);
         }
         kernel.module = lean;
@@ -208,14 +204,18 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     };
     if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) needs.enabled |= push_descriptor;
     if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) needs.enabled |= float_controls;
-    if (add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) {
+    const bool half_extension = add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+    const bool core_1_2 = properties.apiVersion >= VK_API_VERSION_1_2;
+    if (core_1_2) needs.enabled_in_core |= float_controls;
+    if (half_extension || core_1_2) {
         VkPhysicalDeviceShaderFloat16Int8Features half = {};
         half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
         VkPhysicalDeviceFeatures2 features = {};
         features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
         features.pNext = &half;
         vk->vkGetPhysicalDeviceFeatures2(physical, &features);
-        needs.offers_shader_float16 = half.shaderFloat16 == VK_TRUE;
+        needs.offers_shader_float16 = half_extension && half.shaderFloat16;
+        if (core_1_2 && half.shaderFloat16) needs.enabled_in_core |= shader_float16;
     }
     return {{}, needs};
 }

@@ -34,24 +34,31 @@ constexpr Binding pairs_wide[] = {first_in, first_out, second_in, second_out, id
 constexpr Binding pairs_lean[] = {first_in, first_out, ids, table};
 constexpr Binding apart_wide[] = {first_in, first_out, second_in, second_out, ids, slots, status, table, table_sin};
 constexpr Binding positions_all[] = {first_out, ids, slots, status};
+constexpr Binding all[] = {first_in, first_out, second_in, second_out, ids, slots, status, table, table_sin, turns, texture};
 
-template <std::size_t Bytes, std::size_t Bindings>
-constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bindings)[Bindings]) {
-    static_assert(Bindings <= max_bindings);
-    Module made{packed, Bytes, bindings, Bindings, 0, false};
-    for (const Binding& binding : bindings) {
-        made.storage_buffers += binding.type == storage;
-        made.counts |= binding.number == shader::binding_status;
-    }
+template <std::size_t Count>
+constexpr BindingList list_of(const Binding (&bindings)[Count]) {
+    static_assert(Count <= max_bindings);
+    BindingList list{bindings, Count, 0};
+    for (const Binding& binding : bindings) list.storage_buffers += binding.type == storage;
+    return list;
+}
+
+template <std::size_t Bytes, std::size_t Count>
+constexpr Module module(const std::uint8_t (&packed)[Bytes], const Binding (&bindings)[Count]) {
+    Module made{packed, Bytes, list_of(bindings), false};
+    for (const Binding& binding : bindings) made.counts |= binding.number == shader::binding_status;
     return made;
 }
+
+constexpr BindingList everything = list_of(all);
 
 constexpr Module positions = module(positions_words, positions_all);
 constexpr Module wide[] = {module(rope_words, texture_wide), module(rope_words, turns_wide), module(rope_words, pairs_wide),
                            module(rope_words, apart_wide)};
 constexpr Module lean[] = {module(rope_words, texture_lean), module(rope_words, turns_lean), module(rope_words, pairs_lean)};
-static_assert(lean[0].storage_buffers <= 4 && lean[1].storage_buffers <= 4 && lean[2].storage_buffers <= 4 &&
-              positions.storage_buffers <= 4);
+static_assert(lean[0].binds.storage_buffers <= 4 && lean[1].binds.storage_buffers <= 4 && lean[2].binds.storage_buffers <= 4 &&
+              positions.binds.storage_buffers <= 4);
 
 std::size_t index_of(AngleSource angles) noexcept {
     switch (angles) {
@@ -75,6 +82,10 @@ const Module* lean_module(AngleSource angles) noexcept {
 
 const Module& position_module() noexcept {
     return positions;
+}
+
+const BindingList& every_binding() noexcept {
+    return everything;
 }
 
 }  // namespace vkrope

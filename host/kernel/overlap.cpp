@@ -7,29 +7,16 @@
 
 namespace vkrope {
 
-namespace {
-
-// One direction in which the rows of a tensor repeat.
-struct Axis {
-    const char* owner = "";
-    const char* field = "";
-    std::uint64_t count = 1, stride = 0;
-};
-
-struct Axes {
-    Axis of[4];
-    std::uint32_t count = 0;
-};
-
-// Those with more than one step, the longest step first. Strides in elements.
 Axes axes_of(const TensorRows& rows) noexcept {
     const View& view = rows.view;
     const bool paged = view.page_size != 0;
     const char* owner = paged ? "k_rows" : rows.name;
-    const Axis all[] = {{rows.name, "head_stride", view.heads_per_group, view.head},
-                        {rows.name, "group_stride", rows.groups(), view.group},
-                        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token},
-                        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch}};
+    const Axis all[] = {{rows.name, "head_stride", view.heads_per_group, view.head, rows.packed_head, 0},
+                        {rows.name, "group_stride", rows.groups(), view.group, rows.packed_group, 1},
+                        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token,
+                         rows.packed_token, 2},
+                        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch,
+                         rows.packed_batch, 3}};
     Axes axes;
     for (const Axis& axis : all) {
         if (axis.count < 2) continue;
@@ -39,6 +26,8 @@ Axes axes_of(const TensorRows& rows) noexcept {
     }
     return axes;
 }
+
+namespace {
 
 // Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in bytes.
 struct Pattern {
@@ -94,17 +83,39 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
 
 }  // namespace
 
+namespace {
+
+// `covered` elements are those of the axes after `at`. A stride that was left at 0 is named before a given one that steps as far or
+// further, though its axis should be the faster one.
+Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) noexcept {
+    const Axis& axis = axes.of[at];
+    for (std::uint32_t i = at; i < axes.count; ++i) {
+        const Axis& packed = axes.of[i];
+        if (!packed.packed || packed.rank < axis.rank) continue;
+        if (i == at) {
+            return error(Code::invalid_argument,
+                         "%s.%s is 0, which packs its rows at %" PRIu64 ": the faster strides cover %" PRIu64
+                         " elements, over which it must step",
+                         axis.owner, axis.field, axis.stride, covered);
+        }
+        return error(Code::invalid_argument,
+                     "%s.%s is 0, which packs its rows at %" PRIu64 ": so the faster strides cover %" PRIu64
+                     " elements, over which %s.%s, %" PRIu64 ", must step",
+                     packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field, axis.stride);
+    }
+    return error(Code::invalid_argument,
+                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner, axis.field,
+                 axis.stride, covered);
+}
+
+}  // namespace
+
 Status check_no_self_overlap(const TensorRows& rows) noexcept {
     const Axes axes = axes_of(rows);
     std::uint64_t covered = rows.view.head_dim;
     for (std::uint32_t i = axes.count; i-- > 0;) {
-        const Axis& axis = axes.of[i];
-        if (axis.stride < covered) {
-            return error(Code::invalid_argument,
-                         "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner,
-                         axis.field, axis.stride, covered);
-        }
-        covered = multiply_add(axis.count - 1, axis.stride, covered);
+        if (axes.of[i].stride < covered) return steps_inside(axes, i, covered);
+        covered = multiply_add(axes.of[i].count - 1, axes.of[i].stride, covered);
     }
     return {};
 }

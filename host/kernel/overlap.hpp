@@ -26,11 +26,29 @@ struct TensorRows {
     View& view;
     std::uint32_t pages = 1;  ///< where rows are scattered
     std::uint64_t span = 0;   ///< elements from the first one to behind the last one
+    /// Strides that the caller left at 0, so that errors name them and not those that were given.
+    bool packed_head = false, packed_group = false, packed_token = false, packed_batch = false;
 
     std::uint64_t first_byte() const { return tensor.where.offset; }
     std::uint64_t end_byte() const { return first_byte() + span * view.element_bytes; }
     std::uint32_t groups() const { return view.heads / view.heads_per_group; }
 };
+
+/// One direction in which the rows of a tensor repeat.
+struct Axis {
+    const char* owner = "";
+    const char* field = "";
+    std::uint64_t count = 1, stride = 0;  ///< elements
+    bool packed = false;                  ///< the field was left at 0
+    std::uint32_t rank = 0;               ///< packed axes lie in this order: head, group, token, batch
+};
+
+/// Those of more than one step, the longest stride first.
+struct Axes {
+    Axis of[4];
+    std::uint32_t count = 0;
+};
+Axes axes_of(const TensorRows& rows) noexcept;
 
 /// Rows of an output must not overlap each other. The rule: every direction steps over all that the faster ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;

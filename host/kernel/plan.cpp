@@ -118,7 +118,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         result.status =
             error(Code::limit_exceeded,
                   "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                  wide_module(kernel.info.angles).storage_buffers, kernel.max_storage_buffers);
+                  wide_module(kernel.info.angles).binds.storage_buffers, kernel.max_storage_buffers);
         return result;
     }
     const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;

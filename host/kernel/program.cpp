@@ -97,17 +97,21 @@ Status borrow(Program& program, const DeviceRef& device) {
 }
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
+    const bool pushed = program.device.enabled & push_descriptor;
+    const bool all = !pushed && every_binding().storage_buffers <= program.max_storage_buffers;
+    program.layout_binds = all ? &every_binding() : &program.module->binds;
+    const BindingList& list = *program.layout_binds;
     VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
-    for (std::uint32_t i = 0; i < program.module->binding_count; ++i) {
-        bindings[i].binding = program.module->bindings[i].number;
-        bindings[i].descriptorType = program.module->bindings[i].type;
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+        bindings[i].binding = list.bindings[i].number;
+        bindings[i].descriptorType = list.bindings[i].type;
         bindings[i].descriptorCount = 1;
         bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     }
     VkDescriptorSetLayoutCreateInfo set_info = {};
     set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    if (program.device.enabled & push_descriptor) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-    set_info.bindingCount = program.module->binding_count;
+    if (pushed) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    set_info.bindingCount = list.count;
     set_info.pBindings = bindings;
     VkResult result =
         program.vk.vkCreateDescriptorSetLayout(program.device.device, &set_info, program.device.allocator, &program.set_layout);

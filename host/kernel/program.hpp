@@ -21,6 +21,7 @@ struct Program {
     std::uint32_t modes = 0;          ///< FloatModes of modules without 16-bit floats
     std::uint32_t float16_modes = 0;  ///< of modules with them; 0: 16-bit floats do not round as they have to
     const Module* module = nullptr;
+    const BindingList* layout_binds = nullptr;  ///< of set_layout; the module's, or every_binding()
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
@@ -31,7 +32,8 @@ Status validate(const DeviceRef& device) noexcept;
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);
 
-/// For program.module, with so many bytes of push constants.
+/// For program.module, with so many bytes of push constants. Sets come from an arena, which serves all kernels whose layouts have
+/// the same bindings: all of a device's, where it binds that many storage buffers.
 Status create_layouts(Program& program, std::uint32_t push_bytes);
 
 /// `words` with these specialisation constants and FloatModes as a pipeline, named so where debug utils are enabled.

@@ -32,8 +32,9 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
 
 Descriptors descriptors_of(const Program& program, const Bindings& bindings, VkImageView view) noexcept {
     Descriptors descriptors;
-    for (std::uint32_t i = 0; i < program.module->binding_count; ++i) {
-        const std::uint32_t number = program.module->bindings[i].number;
+    const BindingList& binds = program.module->binds;
+    for (std::uint32_t i = 0; i < binds.count; ++i) {
+        const std::uint32_t number = binds.bindings[i].number;
         descriptors.buffers[number] = buffer_for(bindings, number);
     }
     descriptors.view = view;
@@ -54,6 +55,7 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
 Boundary boundary() noexcept {
     return {.stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
             .input_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
+            .texture_access = VK_ACCESS_SHADER_READ_BIT,
             .output_access = VK_ACCESS_SHADER_WRITE_BIT,
             .in_place_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 }

@@ -99,14 +99,15 @@ Status check_sections(const KernelInfo& info) noexcept {
 
 // ---- Tensors ----
 
-Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed,
-                      std::uint64_t& stride) noexcept {
+Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed, std::uint64_t& stride,
+                      bool& is_packed) noexcept {
     if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name, field, given);
-    stride = given == 0 ? packed : std::uint64_t(given);
+    is_packed = given == 0;
+    stride = is_packed ? packed : std::uint64_t(given);
     return {};
 }
 
-Status resolve_heads(const TensorRows& rows, bool input) noexcept {
+Status resolve_heads(TensorRows& rows, bool input) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
     view.heads = view.heads_per_group = tensor.heads;
@@ -120,7 +121,7 @@ Status resolve_heads(const TensorRows& rows, bool input) noexcept {
         }
         return {};
     }
-    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head); !s) return s;
+    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head, rows.packed_head); !s) return s;
     if (tensor.heads_per_group == 0) {
         if (tensor.group_stride == 0) return {};
         return error(Code::invalid_argument, "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0", rows.name,
@@ -131,11 +132,12 @@ Status resolve_heads(const TensorRows& rows, bool input) noexcept {
                      tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
-    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group); !s) return s;
+    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group, rows.packed_group); !s) return s;
     view.heads_per_group = tensor.heads_per_group;
     if (view.heads_per_group == 1) {  // groups of one are heads
         view.head = view.group;
         view.heads_per_group = view.heads;
+        rows.packed_head = rows.packed_group;
     } else if (view.group == packed) {
         view.heads_per_group = view.heads;
     }
@@ -165,10 +167,23 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     View& view = rows.view;
     if (Status s = resolve_heads(rows, input); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
-    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token); !s) return s;
+    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token, rows.packed_token); !s) return s;
     const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
-    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch); !s) return s;
+    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch, rows.packed_batch); !s) return s;
     return resolve_span(rows);
+}
+
+// A page_size that was forgotten, and is 1, would send rows to other pages: strides that are not those of single rows show it.
+Status check_single_rows(const Rows& cache, std::uint64_t packed_row) noexcept {
+    if (cache.page_size != 1) return {};
+    for (const auto& [field, stride] : {std::pair{"row_stride", cache.row_stride}, std::pair{"page_stride", cache.page_stride}}) {
+        if (stride <= 0 || std::uint64_t(stride) == packed_row) continue;
+        return error(Code::invalid_argument,
+                     "k_rows.page_size is 1: with %s %" PRId64 " it must say how many rows a page has; single rows that lie apart are "
+                     "one page, with row_stride",
+                     field, stride);
+    }
+    return {};
 }
 
 // k_out as a cache: as many pages as its range holds.
@@ -186,14 +201,15 @@ Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
     if (Status s = resolve_heads(rows, false); !s) return s;
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
-    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token); !s) return s;
-    const std::uint64_t packed_page = multiply_add(cache.page_size, view.token, 0);
-    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch); !s) return s;
+    if (Status s = check_single_rows(cache, packed_row); !s) return s;
+    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token, rows.packed_token); !s) return s;
+    const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
+    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch, rows.packed_batch); !s) return s;
     if (Status s = resolve_span(rows); !s) return s;
     const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE ? 0 : tensor.where.range / view.element_bytes;
     if (held < rows.span) return {};  // check_where() says so
     const std::uint64_t pages = (held - rows.span) / view.batch + 1;
-    rows.pages = std::uint32_t(std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / cache.page_size));
+    rows.pages = std::uint32_t(std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / view.page_size));
     return resolve_span(rows);
 }
 
@@ -213,6 +229,13 @@ Status check_where(const TensorRows& rows) noexcept {
                      rows.name, where.offset, where.range);
     }
     if (rows.span * bytes > where.range) {
+        for (const Axes axes = axes_of(rows); const Axis& axis : axes.of) {
+            if (!axis.packed || axis.count < 2) continue;
+            return error(Code::invalid_argument,
+                         "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64 ", with %s.%s 0, which packs them at %" PRIu64
+                         " elements",
+                         rows.name, where.range, rows.span * bytes, axis.owner, axis.field, axis.stride);
+        }
         return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64, rows.name, where.range,
                      rows.span * bytes);
     }
@@ -232,16 +255,35 @@ Status check_where(const TensorRows& rows) noexcept {
     return {};
 }
 
+// Rows of input and output that meet, but are not the same: where one side was left at 0, that is named.
+Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
+    const struct {
+        const char* field;
+        std::uint64_t in, out;
+        bool in_packed, out_packed;
+    } strides[] = {{"head_stride", in.view.head, out.view.head, in.packed_head, out.packed_head},
+                   {"group_stride", in.view.group, out.view.group, in.packed_group, out.packed_group},
+                   {"token_stride", in.view.token, out.view.token, in.packed_token, out.packed_token},
+                   {"batch_stride", in.view.batch, out.view.batch, in.packed_batch, out.packed_batch}};
+    for (const auto& stride : strides) {
+        if (out.view.page_size != 0 || stride.in == stride.out || stride.in_packed == stride.out_packed) continue;
+        const TensorRows &packed = stride.in_packed ? in : out, &given = stride.in_packed ? out : in;
+        return error(Code::invalid_argument,
+                     "%s.%s is 0, which packs its rows at %" PRIu64 ", and %s's is %" PRIu64
+                     ": rows that overlap must be the same rows of one type (in place)",
+                     packed.name, stride.field, stride.in_packed ? stride.in : stride.out, given.name,
+                     stride.in_packed ? stride.out : stride.in);
+    }
+    return error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint", in.name,
+                 out.name);
+}
+
 Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
     const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head && a.group == b.group &&
                       a.heads_per_group == b.heads_per_group && a.token == b.token && a.batch == b.batch && b.page_size == 0;
-    if (!same) {
-        return {error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
-                      in.name, out.name),
-                {}};
-    }
+    if (!same) return {overlap_of_others(in, out), {}};
     if (info.pairing_out && *info.pairing_out != info.pairing) {
         return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing",
                       in.name, out.name),
@@ -410,6 +452,15 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
     if (angles.plan->pairs != info.rotary_dim / 2) {
         return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs, info.rotary_dim,
                      info.rotary_dim / 2);
+    }
+    if (info.angles != AngleSource::caller_buffer && angles.plan->sections != info.sections) {
+        if (angles.plan->sections.axes != info.sections.axes) {
+            return error(Code::invalid_argument,
+                         "angles.plan->sections.axes is %u: the kernel was created for sections of %u; make both of one rotation",
+                         angles.plan->sections.axes, info.sections.axes);
+        }
+        return error(Code::invalid_argument,
+                     "angles.plan->sections differ from the kernel's in order, pairs or leftover_axis; make both of one rotation");
     }
     if (!holds_its_rows(*angles.plan)) {
         return error(Code::invalid_argument,

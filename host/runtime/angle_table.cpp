@@ -12,99 +12,27 @@ namespace vkrope {
 namespace {
 
 Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, VkImageView& view) {
-    VkImageViewCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
-    info.image = image;
-    info.viewType = VK_IMAGE_VIEW_TYPE_2D;
-    info.format = plan.format;
-    info.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+    const VkImageViewCreateInfo info = angle_view_info(plan, image);
     const VkResult result = device.vk.vkCreateImageView(device.ref.device, &info, nullptr, &view);
     return created(result, view, "vkCreateImageView");
 }
 
-Status create_image(Device::Impl& device, const AnglePlan& plan, VkImage& image, void*& allocation) {
-    VkImageCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
-    info.imageType = VK_IMAGE_TYPE_2D;
-    info.format = plan.format;
-    info.extent = {plan.extent.width, plan.extent.height, 1};
-    info.mipLevels = 1;
-    info.arrayLayers = 1;
-    info.samples = VK_SAMPLE_COUNT_1_BIT;
-    info.tiling = VK_IMAGE_TILING_OPTIMAL;
-    info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
-    info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
-    return make_image(device, info, image, allocation);
-}
-
-struct Transition {
-    VkImageLayout from, to;
-    VkPipelineStageFlags from_stage, to_stage;
-    VkAccessFlags from_access, to_access;
-};
-
-void transition(const Device::Impl& device, VkCommandBuffer commands, VkImage image, const Transition& change) {
-    VkImageMemoryBarrier barrier = {};
-    barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER;
-    barrier.srcAccessMask = change.from_access;
-    barrier.dstAccessMask = change.to_access;
-    barrier.oldLayout = change.from;
-    barrier.newLayout = change.to;
-    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
-    barrier.image = image;
-    barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-    device.vk.vkCmdPipelineBarrier(commands, change.from_stage, change.to_stage, 0, 0, nullptr, 0, nullptr, 1, &barrier);
-}
-
-// Where a part of the table goes.
-using CopyLines = std::function<void(VkCommandBuffer, std::uint32_t first_line, std::uint32_t lines)>;
-
-// Fills staging memory with as many lines as it holds and copies them, until the table is complete.
-Status upload_lines(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, const CopyLines& copy) {
+// Fills staging memory with as many lines as it holds and copies them to the image or the buffer, until the table is complete.
+Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image, VkBuffer buffer) {
     const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
     const auto at_once = std::uint32_t(std::min<std::size_t>(device.staging.bytes / all.bytes, all.count));
-    for (std::uint32_t first = 0; first < all.count; first += at_once) {
-        const std::uint32_t lines = std::min(at_once, all.count - first);
-        if (Status s = fill_angles(rotation, plan, first, lines, device.staging.mapped, device.staging.bytes); !s) return s;
-        if (Status s = flush_staging(device, lines * all.bytes); !s) return s;
-        const auto copied = device.submit([&](VkCommandBuffer commands) {
-            copy(commands, first, lines);
-            return Status{};
-        });
+    AngleUpload part{.staging = device.staging.buffer, .image = image, .buffer = buffer};
+    for (; part.first_line < all.count; part.first_line += at_once) {
+        part.lines = std::min(at_once, all.count - part.first_line);
+        if (Status s = fill_angles(rotation, plan, part.first_line, part.lines, device.staging.mapped, device.staging.bytes); !s)
+            return s;
+        if (Status s = flush_staging(device, part.lines * all.bytes); !s) return s;
+        const auto copied =
+            device.submit([&](VkCommandBuffer commands) { return record_angle_upload(commands, device.ref, plan, part); });
         if (!copied) return copied.status;
     }
     return {};
-}
-
-Status upload_buffer(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkBuffer buffer) {
-    const std::size_t line_bytes = angle_lines(plan).bytes;
-    return upload_lines(device, rotation, plan, [&](VkCommandBuffer commands, std::uint32_t first, std::uint32_t lines) {
-        const VkBufferCopy region = {0, first * line_bytes, lines * line_bytes};
-        device.vk.vkCmdCopyBuffer(commands, device.staging.buffer, buffer, 1, &region);
-    });
-}
-
-// The image ends up readable by shaders.
-Status upload_image(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image) {
-    return upload_lines(device, rotation, plan, [&](VkCommandBuffer commands, std::uint32_t first, std::uint32_t lines) {
-        if (first == 0) {
-            transition(device, commands, image,
-                       {VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                        VK_PIPELINE_STAGE_TRANSFER_BIT, 0, VK_ACCESS_TRANSFER_WRITE_BIT});
-        }
-        VkBufferImageCopy region = {};
-        region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-        region.imageOffset.y = std::int32_t(first);
-        region.imageExtent = {plan.extent.width, lines, 1};
-        device.vk.vkCmdCopyBufferToImage(commands, device.staging.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
-        if (first + lines == plan.extent.height) {
-            transition(
-                device, commands, image,
-                {VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                 VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT});
-        }
-    });
 }
 
 // Said before anything is allocated: a table grows with the largest position, and a device's memory has an end.
@@ -144,30 +72,41 @@ AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
 }
 
 Status AngleTable::reach(Device& device, const Rotation& rotation, std::uint64_t max_position) {
+    return reach(device.impl(), rotation, max_position);
+}
+
+Status AngleTable::reach(Device::Impl& device, const Rotation& rotation, std::uint64_t max_position) {
     if (max_position <= plan_.rows) return {};
-    auto grown = make(device, rotation, plan_.source, std::max(max_position, 2 * std::uint64_t{plan_.rows}));
+    const std::uint64_t most = plan_.source == AngleSource::factored_texture ? max_factored_positions : max_positions;
+    const std::uint64_t doubled = std::min(2 * std::uint64_t{plan_.rows}, most);
+    auto grown = make(device, rotation, plan_.source, std::max(max_position, doubled));
     if (!grown) grown = make(device, rotation, plan_.source, max_position);
     if (grown) *this = std::move(grown.value);
     return grown.status;
 }
 
 Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position) {
+    return make(device.impl(), rotation, source, max_position);
+}
+
+Result<AngleTable> AngleTable::make(Device::Impl& device, const Rotation& rotation, AngleSource source,
+                                    std::uint64_t max_position) {
     return no_throw([&]() -> Result<AngleTable> {
         Result<AngleTable> made;
-        const auto plan = plan_angles(rotation, source, max_position, device.info().limits.maxImageDimension2D);
+        const auto plan = plan_angles(rotation, source, max_position, device.candidate.info.limits.maxImageDimension2D);
         if (!plan) return {plan.status, {}};
         made->plan_ = plan.value;
-        made->device_ = &device.impl();
-        if (made.status = check_memory(device.impl(), plan.value); !made) return made;
+        made->device_ = &device;
+        if (made.status = check_memory(device, plan.value); !made) return made;
         if (plan->source == AngleSource::direct_buffer || plan->source == AngleSource::computed) {
             auto buffer = Buffer::make(device, plan->bytes);
-            made.status = buffer ? upload_buffer(device.impl(), rotation, plan.value, buffer->handle()) : buffer.status;
+            made.status = buffer ? upload(device, rotation, plan.value, VK_NULL_HANDLE, buffer->handle()) : buffer.status;
             made->buffer_ = std::move(buffer.value);
             return made;
         }
-        if (made.status = create_image(device.impl(), plan.value, made->image_, made->allocation_); !made) return made;
-        if (made.status = upload_image(device.impl(), rotation, plan.value, made->image_); !made) return made;
-        made.status = create_view(device.impl(), plan.value, made->image_, made->view_);
+        if (made.status = make_image(device, angle_image_info(plan.value), made->image_, made->allocation_); !made) return made;
+        if (made.status = upload(device, rotation, plan.value, made->image_, VK_NULL_HANDLE); !made) return made;
+        made.status = create_view(device, plan.value, made->image_, made->view_);
         return made;
     });
 }

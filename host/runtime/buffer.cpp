@@ -27,14 +27,18 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 Result<Buffer> Buffer::make(Device& device, VkDeviceSize bytes) {
+    return make(device.impl(), bytes);
+}
+
+Result<Buffer> Buffer::make(Device::Impl& device, VkDeviceSize bytes) {
     Result<Buffer> made;
     if (bytes == 0) return {error(Code::invalid_argument, "bytes is 0: a buffer has at least one"), {}};
     constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     bytes = (bytes + 3) / 4 * 4;
-    made.status = make_buffer(device.impl(), bytes, usage, made->handle_, made->allocation_);
+    made.status = make_buffer(device, bytes, usage, made->handle_, made->allocation_);
     if (made) {
-        made->device_ = &device.impl();
+        made->device_ = &device;
         made->bytes_ = bytes;
     }
     return made;

@@ -2,7 +2,6 @@
 // Making and unmaking a device of our own.
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "runtime/device_impl.hpp"
 #include "runtime/no_throw.hpp"
@@ -34,20 +33,11 @@ Result<std::optional<double>> Device::submit(const std::function<Status(VkComman
 
 namespace {
 
-bool same(const Width& a, const Width& b) {
-    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
-}
-
-bool same(const Sections& a, const Sections& b) {
-    return a.order == b.order && a.axes == b.axes && a.leftover_axis == b.leftover_axis &&
-           std::equal(std::begin(a.pairs), std::end(a.pairs), std::begin(b.pairs));
-}
-
 // Of what this tier makes: windows and tables of the caller's are not among it.
 bool same(const KernelInfo& a, const KernelInfo& b) {
-    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && same(a.q, b.q) && same(a.k, b.k) && a.angles == b.angles &&
+    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k && a.angles == b.angles &&
            a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
-           a.conversion == b.conversion && same(a.sections, b.sections);
+           a.conversion == b.conversion && a.sections == b.sections;
 }
 
 }  // namespace
@@ -56,11 +46,9 @@ Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
     for (const auto& [made_for, kernel] : kernels) {
         if (same(made_for, info)) return {{}, kernel.get()};
     }
-    const Result<Kernel*> made = vkrope::create(ref, info);
-    if (!made) return {made.status, nullptr};
-    OwnedKernel owned(made.value);  // before emplace_back, which may throw
-    kernels.emplace_back(info, std::move(owned));
-    return {{}, made.value};
+    Result<Owned<Kernel>> made = own(vkrope::create(ref, info));
+    if (made) kernels.emplace_back(info, std::move(made.value));
+    return {made.status, made ? kernels.back().second.get() : nullptr};
 }
 
 Result<Device> Device::open(const DeviceOptions& options) {
@@ -186,7 +174,7 @@ Status Device::Impl::create_commands() {
 }
 
 Device::Impl::~Impl() {
-    if (pending) wait();
+    if (pending) static_cast<void>(wait());  // what it says stands in `pending`
     if (pending) {
         // The queue never answered. Its objects are leaked on purpose: freeing them under it could crash the process.
         static_cast<void>(instance.release());

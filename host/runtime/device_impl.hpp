@@ -13,7 +13,6 @@ namespace vkrope {
     X(vkAllocateCommandBuffers)            \
     X(vkBeginCommandBuffer)                \
     X(vkCmdCopyBuffer)                     \
-    X(vkCmdCopyBufferToImage)              \
     X(vkCmdPipelineBarrier)                \
     X(vkCmdResetQueryPool)                 \
     X(vkCmdWriteTimestamp)                 \
@@ -48,11 +47,6 @@ struct Staging {
     VkDeviceSize bytes = 0;
 };
 
-struct DestroyKernel {
-    void operator()(Kernel* kernel) const noexcept { destroy(kernel); }
-};
-using OwnedKernel = std::unique_ptr<Kernel, DestroyKernel>;
-
 /// What its owner let go while the queue might still be using it.
 struct Abandoned {
     VkBuffer buffer = VK_NULL_HANDLE;
@@ -75,10 +69,11 @@ struct Device::Impl {
     VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null where the queue has none
     std::uint64_t timeout_ns = 0;
     Staging staging;
+    bool recording = false;            ///< a callback of submit() has the command buffer
     bool pending = false;              ///< a wait failed: the queue may still be working, nothing of it may be freed
     std::vector<Abandoned> abandoned;  ///< freed when the queue has answered after all
     /// Compiled once a device: a kernel serves every shape.
-    std::vector<std::pair<KernelInfo, OwnedKernel>> kernels;
+    std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels;
     Status lost;  ///< the status that every later submission returns, once a submission went wrong for good
 
     ~Impl();

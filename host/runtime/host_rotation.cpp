@@ -11,10 +11,6 @@ namespace vkrope {
 
 namespace {
 
-struct DestroyArena {
-    void operator()(DescriptorArena* arena) const noexcept { destroy(arena); }
-};
-
 // Q or K on the device.
 struct HostTensor {
     Buffer in, out;  // in place: `out` is empty
@@ -76,13 +72,24 @@ std::uint64_t table_length(const HostShape& shape) {
     return largest + 1;
 }
 
+Status check(const HostShape& shape, const HostRun& run) {
+    if (run.first_position && !shape.positions.empty()) {
+        return error(Code::invalid_argument, "run.first_position is %d: the shape has a position for each token",
+                     *run.first_position);
+    }
+    if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
+    return error(Code::invalid_argument, "run.positions has %zu: it must have as many as the shape, %zu, or none",
+                 run.positions.size(), shape.positions.size());
+}
+
 }  // namespace
 
 struct HostRotation::Impl {
     Device::Impl* device = nullptr;
-    HostShape shape;
+    Rotation rotation;
+    HostShape shape;                 // with the positions of the last run
     const Kernel* kernel = nullptr;  // the device's
-    std::unique_ptr<DescriptorArena, DestroyArena> arena;
+    Owned<DescriptorArena> arena;
     AngleTable table;
     HostTensor q, k;
     Buffer ids;
@@ -119,29 +126,18 @@ struct HostRotation::Impl {
         return ids.upload(shape.positions.data(), shape.positions.size() * sizeof(std::int32_t));
     }
 
-    Status make_kernel(const Rotation& rotation) {
-        KernelInfo info{.pairing = rotation.pairing, .rotary_dim = rotation.rotary_dim};
-        const auto width = [&](std::uint32_t heads, std::uint32_t head_dim, std::uint32_t offset) {
-            return heads == 0 ? Width{} : Width{shape.element, shape.element, head_dim, offset};
-        };
-        info.q = width(shape.q_heads, shape.q_head_dim, rotation.q_rotary_offset);
-        info.k = width(shape.k_heads, shape.k_head_dim, rotation.k_rotary_offset);
-        info.angles = shape.angles;
-        info.positions = shape.positions.empty() ? PositionSource::implicit : PositionSource::ids;
-        if (shape.axes != 0) {
-            info.positions = PositionSource::axis_ids;
-            info.sections = rotation.sections;
-            if (shape.axes != rotation.sections.axes) {
-                return error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes,
-                             rotation.sections.axes);
-            }
-        }
-        info.mapping = shape.mapping;
-        info.conversion = shape.conversion;
-        const Result<const Kernel*> made = device->kernel_for(info);
-        if (!made) return made.status;
+    Status make_kernel() {
+        const auto stored = [&](std::uint32_t heads) { return heads == 0 ? std::optional<Element>() : shape.element; };
+        Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads), stored(shape.k_heads));
+        if (!info) return info.status;
+        if (shape.q_heads != 0) info->q.head_dim = shape.q_head_dim;
+        if (shape.k_heads != 0) info->k.head_dim = shape.k_head_dim;
+        if (!shape.positions.empty() && shape.axes == 0) info->positions = PositionSource::ids;
+        info->mapping = shape.mapping;
+        info->conversion = shape.conversion;
+        const Result<const Kernel*> made = device->kernel_for(info.value);
         kernel = made.value;
-        return {};
+        return made.status;
     }
 
     Status make_arena() {
@@ -155,6 +151,20 @@ struct HostRotation::Impl {
         const Result<DescriptorArena*> sets = create_arena(kernel, std::max(std::uint32_t(needed.value), 1u));
         arena.reset(sets.value);
         return sets.status;
+    }
+
+    // The table first: where it cannot grow, nothing has changed.
+    Status apply(const HostRun& run) {
+        if (Status s = check(shape, run); !s) return s;
+        HostShape next = shape;
+        if (run.first_position) next.first_position = *run.first_position;
+        if (!run.positions.empty()) next.positions = run.positions;
+        if (Status s = table.reach(*device, rotation, table_length(next)); !s) return s;
+        if (!run.positions.empty()) {
+            if (Status s = ids.upload(next.positions.data(), next.positions.size() * sizeof(std::int32_t)); !s) return s;
+        }
+        shape = std::move(next);
+        return {};
     }
 
     Call call(Direction direction) const {
@@ -185,19 +195,26 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         made->impl_ = std::make_unique<Impl>();
         Impl& impl = *made->impl_;
         impl.device = &device.impl();
+        impl.rotation = rotation;
         impl.shape = shape;
+        if (shape.axes == 0) impl.rotation.sections = {};  // one position a token turns all pairs
+        if (shape.axes != impl.rotation.sections.axes) {
+            return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes,
+                          rotation.sections.axes),
+                    {}};
+        }
         if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
-        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = rotation.head_dim;
-        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = rotation.head_dim;
+        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = q_row_channels(rotation);
+        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = k_row_channels(rotation);
         Status& status = made.status;
-        if (status = impl.make_kernel(rotation); !status) return made;
+        auto table = AngleTable::make(device, impl.rotation, impl.shape.angles, table_length(shape));
+        if (status = table.status; !status) return made;
+        impl.table = std::move(table.value);
+        if (status = impl.make_kernel(); !status) return made;
         if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
         if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
         if (status = impl.make_ids(device); !status) return made;
-        auto table = AngleTable::make(device, rotation, impl.shape.angles, table_length(shape));
-        status = table.status;
-        impl.table = std::move(table.value);
-        if (status) status = impl.make_arena();
+        status = impl.make_arena();
         return made;
     });
 }
@@ -222,10 +239,16 @@ Status HostRotation::upload(const void* q, const void* k) {
 }
 
 Result<std::optional<double>> HostRotation::run(Direction direction) {
+    return run(HostRun{.direction = direction});
+}
+
+Result<std::optional<double>> HostRotation::run(const HostRun& run) {
     return no_throw([&]() -> Result<std::optional<double>> {
+        if (Status s = impl_->apply(run); !s) return {s, {}};
         reset(impl_->arena.get());
-        return impl_->device->submit(
-            [&](VkCommandBuffer commands) { return record(commands, impl_->kernel, impl_->call(direction), impl_->arena.get()); });
+        return impl_->device->submit([&](VkCommandBuffer commands) {
+            return record(commands, impl_->kernel, impl_->call(run.direction), impl_->arena.get());
+        });
     });
 }
 

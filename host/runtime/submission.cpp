@@ -7,6 +7,21 @@
 
 namespace vkrope {
 
+namespace {
+
+class Recording {
+   public:
+    explicit Recording(bool& flag) : flag_(flag) { flag_ = true; }
+    ~Recording() { flag_ = false; }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    bool& flag_;
+};
+
+}  // namespace
+
 // Starts recording; what earlier submissions wrote becomes visible to all that follows.
 Status Device::Impl::begin() {
     VkResult result = vk.vkResetCommandPool(ref.device, command_pool, 0);
@@ -64,13 +79,23 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() const {
 }
 
 Result<std::optional<double>> Device::Impl::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
+    // There is one command buffer, which a callback is recording: to begin it anew would drop what it has.
+    if (recording) {
+        return {error(Code::invalid_argument,
+                      "submit: called during the callback of a submit, which uploads, downloads and runs are too; call it before or "
+                      "after"),
+                {}};
+    }
     if (Status s = ready(); !s) return {s, {}};
     if (Status s = begin(); !s) return {s, {}};
     if (timestamps) {
         vk.vkCmdResetQueryPool(commands, timestamps, 0, 2);
         vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps, 0);
     }
-    if (Status s = record_commands(commands); !s) return {s, {}};
+    {
+        const Recording in_callback(recording);  // ends where the callback throws, too
+        if (Status s = record_commands(commands); !s) return {s, {}};
+    }
     if (timestamps) vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, 1);
     VkResult result = vk.vkEndCommandBuffer(commands);
     if (result != VK_SUCCESS) return {vulkan_error(result, "vkEndCommandBuffer"), {}};
@@ -85,7 +110,7 @@ Result<std::optional<double>> Device::Impl::submit(const std::function<Status(Vk
     result = vk.vkQueueSubmit(queue, 1, &info, fence);
     if (Status s = keep(result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit")); !s) return {s, {}};
     const Result<std::optional<double>> elapsed = elapsed_ns();
-    keep(elapsed.status);
+    static_cast<void>(keep(elapsed.status));
     return elapsed;
 }
 

@@ -14,11 +14,6 @@
 namespace vkrope::test {
 namespace {
 
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-
 // What record() calls of Vulkan does nothing here: the fake's bookkeeping is no cost of vkrope's.
 VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice, std::uint32_t, const VkWriteDescriptorSet*, std::uint32_t,
                                        const VkCopyDescriptorSet*) {}
@@ -101,8 +96,8 @@ int main(int argc, char** argv) {
                     Case{"arena/one_dispatch", 16, false, times}, Case{"arena/lean", 4, false, times}}) {
         KernelHost host({.storage_buffers = of.storage_buffers, .push_descriptors = of.push_descriptors, .debug_utils = false});
         host.ref.get_instance_proc_addr = instance_proc;
-        const std::unique_ptr<Kernel, Destroy> kernel(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
-        std::unique_ptr<DescriptorArena, Destroy> arena;
+        const Owned<Kernel> kernel(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        Owned<DescriptorArena> arena;
         if (kernel && !of.push_descriptors) arena.reset(create_arena(kernel.get(), 2048).value);
         of.kernel = kernel.get();
         of.arena = arena.get();

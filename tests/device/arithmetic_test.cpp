@@ -210,7 +210,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         if (source == AngleSource::computed) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.plan().rows == 5000);  // left as it was
-        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
+        const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
         const Bytes q = random_elements(Element::f32, 4 * 8, 5);
         Buffer rows = must(Buffer::make(device(), q.size()));
         must(rows.upload(q.data(), q.size()));

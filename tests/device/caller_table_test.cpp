@@ -40,7 +40,7 @@ Tables widened(const Tables& of, Element element, std::uint32_t stride) {
 Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, Mapping mapping,
                   const std::vector<std::int32_t>& positions, const Bytes& in, Direction direction = Direction::forward,
                   std::uint32_t* outside = nullptr) {
-    const UniqueKernel kernel =
+    const Owned<Kernel> kernel =
         make_kernel(device(), {.rotary_dim = R,
                                .q = {Element::f32, Element::f32, D, 2},
                                .angles = AngleSource::caller_buffer,

@@ -16,8 +16,8 @@ Buffer upload_from(Device& on, const void* content, std::size_t bytes) {
 }
 
 void run(Device& on, const KernelInfo& info, const std::vector<Call>& calls) {
-    const UniqueKernel kernel(must(create(on.ref(), info)));
-    UniqueArena arena;
+    const Owned<Kernel> kernel(must(create(on.ref(), info)));
+    Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) {
         std::uint64_t sets = 0;
         for (const Call& call : calls) sets += must(dispatches(kernel.get(), call));
@@ -246,7 +246,7 @@ TEST_CASE("many heads, wide rows: all invocations of a token are there, and none
         }
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
             const auto width = [&](const Side& side) { return Width{of.element, of.element, side.head_dim, side.offset}; };
-            const UniqueKernel kernel =
+            const Owned<Kernel> kernel =
                 make_kernel(device(), {.rotary_dim = of.rotary_dim, .q = width(of.q), .k = width(of.k), .mapping = mapping});
             Buffer inputs[2], outputs[2];
             Tensor from[2], to[2];

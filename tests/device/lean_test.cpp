@@ -15,8 +15,8 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, co
                     std::uint32_t tokens) {
     Buffer buffer = must(Buffer::make(on, x.size()));
     must(buffer.upload(x.data(), x.size()));
-    const UniqueKernel kernel(must(create(ref, info)));
-    UniqueArena arena;
+    const Owned<Kernel> kernel(must(create(ref, info)));
+    Owned<DescriptorArena> arena;
     if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
     const std::uint32_t D = info.q.head_dim, size = element_bytes(info.q.in);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
@@ -76,9 +76,9 @@ TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, a
     const Rotation r = rotation(Pairing::half_split, 8, 8);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
-        const UniqueKernel kernel(
+        const Owned<Kernel> kernel(
             must(create(weak(on), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source})));
-        UniqueArena arena;
+        Owned<DescriptorArena> arena;
         if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
         Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4));
         const std::uint32_t zero = 0;

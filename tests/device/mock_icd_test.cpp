@@ -128,11 +128,6 @@ class Tebibyte {
     VkBuffer handle_ = VK_NULL_HANDLE;
 };
 
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-
 struct Recorded {
     std::uint64_t dispatches = 0, barriers = 0;
 };
@@ -144,9 +139,9 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     call.angles = table.angles();
     DeviceRef ref = on.ref();
     ref.get_instance_proc_addr = get;
-    const std::unique_ptr<Kernel, Destroy> kernel(must(create(ref, info)));
+    const Owned<Kernel> kernel(must(create(ref, info)));
     const std::uint64_t announced = must(dispatches(kernel.get(), call));
-    std::unique_ptr<DescriptorArena, Destroy> arena;
+    Owned<DescriptorArena> arena;
     if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), std::uint32_t(announced))));
     Recorded recorded;
     must(on.submit([&](VkCommandBuffer commands) {

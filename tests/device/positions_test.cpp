@@ -30,7 +30,7 @@ struct Rotating {
         return (*this)(on, make_kernel(on, info), table, positions, counter);
     }
 
-    Bytes operator()(Device& on, const UniqueKernel& kernel, const AngleTable& table, const Positions& positions,
+    Bytes operator()(Device& on, const Owned<Kernel>& kernel, const AngleTable& table, const Positions& positions,
                      Buffer* counter = nullptr) const {
         Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
         Call call{.batch = batch, .tokens = tokens};
@@ -58,14 +58,14 @@ std::uint32_t count_in(Buffer& counter) {
 
 // What record_positions() writes.
 std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr) {
-    const UniquePositions kernel(must(create_positions(on.ref())));
+    const Owned<PositionKernel> kernel(must(create_positions(on.ref())));
     const std::size_t count = std::size_t{call.batch} * call.tokens;
     // From the middle of the buffer, so that what lies around it is seen.
     const std::vector<std::int32_t> before(count + 8, 77);
     Buffer out = upload(on, bytes_of(before)), counter = upload(on, Bytes(4));
     call.out = part(out, 16, count * 4);
     if (outside) call.out_of_range = counter.whole();
-    const UniqueArena arena = make_arena(on, kernel, 1);
+    const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
     must(on.submit([&](VkCommandBuffer commands) { return record_positions(commands, kernel.get(), call, arena.get()); }));
     const Bytes bytes = download(out, before.size() * 4);
     std::vector<std::int32_t> after(before.size());
@@ -145,7 +145,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
             const Element element = info.q.in;
             AngleTable table = must(AngleTable::make(device(), rotation(info.pairing, D, R, offset, 0), info.angles, 64));
             const Rotating rotate(element, batch, tokens, axes);
-            const UniqueKernel one_axis = make_kernel(device(), info);
+            const Owned<Kernel> one_axis = make_kernel(device(), info);
             info.positions = PositionSource::axis_ids;
             info.sections = of.sections;
             const Positions all{.ids = buffer.whole(), .batch_stride = tokens, .axis_stride = batch * tokens};
@@ -387,7 +387,7 @@ TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits 
 }
 
 TEST_CASE("record_positions: each broken rule is named, and nothing is recorded") {
-    const UniquePositions kernel(must(create_positions(device().ref())));
+    const Owned<PositionKernel> kernel(must(create_positions(device().ref())));
     Buffer buffer = upload(device(), Bytes(4096));
     PositionCall good{.batch = 2, .tokens = 8};
     good.out = part(buffer, 0, 64);

@@ -16,7 +16,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
             const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
             AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
-            const UniqueKernel kernel = make_kernel(
+            const Owned<Kernel> kernel = make_kernel(
                 device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
             Buffer buffer = upload(device(), before);
             const auto at = [&](std::uint32_t head, std::uint32_t heads) {
@@ -30,7 +30,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                             .k_in = at(5, 1),
                             .k_out = at(5, 1),
                             .angles = table.angles()};
-            UniqueArena arena;
+            Owned<DescriptorArena> arena;
             if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
             must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
             const Bytes after = download(buffer, before.size());
@@ -64,7 +64,7 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
                 const Width width{Element::f16, Element::f16, D, 4};
-                const UniqueKernel kernel = make_kernel(device(), {.pairing = Pairing::interleaved,
+                const Owned<Kernel> kernel = make_kernel(device(), {.pairing = Pairing::interleaved,
                                                                    .rotary_dim = 8,
                                                                    .q = width,
                                                                    .k = width,
@@ -92,7 +92,7 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                                 .positions = {.ids = positions.whole()},
                                 .angles = table.angles(),
                                 .out_of_range = part(counter, 4, 4)};
-                UniqueArena arena;
+                Owned<DescriptorArena> arena;
                 if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
                 must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
                 const Bytes counts = download(counter, 8);
@@ -115,7 +115,7 @@ TEST_CASE("an input of one type, an output of another") {
     AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
         // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
-        const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 16,
+        const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 16,
                                                            .q = {Element::f32, Element::f32, D, offset},
                                                            .k = {Element::f32, Element::f16, D, offset},
                                                            .mapping = mapping});
@@ -127,7 +127,7 @@ TEST_CASE("an input of one type, an output of another") {
                         .k_in = {.where = k.whole(), .heads = 1},
                         .k_out = {.where = k_cache.whole(), .heads = 1},
                         .angles = table.angles()};
-        UniqueArena arena;
+        Owned<DescriptorArena> arena;
         if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
         must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
         const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
@@ -144,8 +144,8 @@ TEST_CASE("an arena serves as many calls as it was made for, then says so, and s
     Device& on = device(false);
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
-    const UniqueArena arena(must(create_arena(kernel.get(), 2)));
+    const Owned<Kernel> kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    const Owned<DescriptorArena> arena(must(create_arena(kernel.get(), 2)));
     const Bytes x = random_elements(Element::f32, 4 * D, 51);
     Buffer a = upload(on, x), b = upload(on, x);
     const auto call = [&](const Buffer& buffer) {
@@ -179,8 +179,8 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     Device on = must(Device::open(options));
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const UniqueKernel kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
-    UniqueArena arena;
+    const Owned<Kernel> kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
     Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
     const auto get = [&](const char* name) { return on.ref().get_instance_proc_addr(on.ref().instance, name); };
@@ -210,8 +210,8 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
 }
 
 TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
-    const UniqueKernel kernel = make_kernel(device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
-    UniqueArena arena;
+    const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
+    Owned<DescriptorArena> arena;
     if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
     must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), Call{}, arena.get()); }));
 }

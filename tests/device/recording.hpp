@@ -9,24 +9,15 @@
 
 namespace vkrope::test {
 
-struct DestroyKernel {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(PositionKernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-using UniqueKernel = std::unique_ptr<Kernel, DestroyKernel>;
-using UniquePositions = std::unique_ptr<PositionKernel, DestroyKernel>;
-using UniqueArena = std::unique_ptr<DescriptorArena, DestroyKernel>;
-
-inline UniqueKernel make_kernel(Device& on, const KernelInfo& info) {
-    return UniqueKernel(must(create(on.ref(), info)));
+inline Owned<Kernel> make_kernel(Device& on, const KernelInfo& info) {
+    return Owned<Kernel>(must(create(on.ref(), info)));
 }
 
 /// An arena for so many dispatches, where the device needs one.
 template <class Kind>
-UniqueArena make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
+Owned<DescriptorArena> make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
     if (on.ref().enabled & push_descriptor) return {};
-    return UniqueArena(must(create_arena(kernel.get(), dispatches)));
+    return Owned<DescriptorArena>(must(create_arena(kernel.get(), dispatches)));
 }
 
 inline Buffer upload(Device& on, const Bytes& bytes) {
@@ -57,8 +48,8 @@ using conformance::ReportedLimits;
 using conformance::reporting;
 
 /// Records one call and waits for it.
-inline void run(Device& on, const UniqueKernel& kernel, const Call& call) {
-    const UniqueArena arena = make_arena(on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));
+inline void run(Device& on, const Owned<Kernel>& kernel, const Call& call) {
+    const Owned<DescriptorArena> arena = make_arena(on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));
     must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
 }
 

@@ -27,13 +27,9 @@ struct Seeded {
 
     // Rotates twice; `between` is recorded in between.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
-        struct Destroy {
-            void operator()(Kernel* kernel) const { destroy(kernel); }
-            void operator()(DescriptorArena* arena) const { destroy(arena); }
-        };
-        const std::unique_ptr<Kernel, Destroy> kernel(
+        const Owned<Kernel> kernel(
             must(create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
-        std::unique_ptr<DescriptorArena, Destroy> arena;
+        Owned<DescriptorArena> arena;
         if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
         const Tensor tensor{.where = q.whole(), .heads = 1};
         const Call call{.tokens = tokens, .q_in = tensor, .q_out = tensor, .angles = table.angles()};

@@ -17,14 +17,14 @@ struct Forced {
     Mapping mapping = Mapping::by_device;
 };
 
-UniqueKernel make_kernel(Device& on, KernelInfo info, const Forced& limits) {
+Owned<Kernel> make_kernel(Device& on, KernelInfo info, const Forced& limits) {
     // Two rows along y: calls of this size would not have to be cut where 7 are allowed.
     const DeviceRef ref = reporting(on, {.storage_range = limits.range,
                                          .workgroups_x = limits.workgroups,
                                          .workgroups_y = limits.workgroups ? 2u : 0u,
                                          .workgroups_z = limits.workgroups});
     info.mapping = limits.mapping;
-    return UniqueKernel(must(create(ref, info)));
+    return Owned<Kernel>(must(create(ref, info)));
 }
 
 template <class Function>
@@ -35,7 +35,7 @@ Function function(Device& on, const char* name) {
 // Records and submits one call. Returns how many dispatches it took.
 std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
     const std::uint64_t count = must(dispatches(&kernel, call));
-    UniqueArena arena;
+    Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
     const auto barrier = function<PFN_vkCmdPipelineBarrier>(on, "vkCmdPipelineBarrier");
     must(on.submit([&](VkCommandBuffer commands) {
@@ -80,7 +80,7 @@ struct Scenario {
 // Everything that the call's buffers hold afterwards.
 std::vector<Bytes> result(Device& on, Scenario& s, const Forced& limits, std::uint64_t& count) {
     for (auto& [buffer, bytes] : s.buffers) must(buffer.upload(bytes.data(), bytes.size()));
-    const UniqueKernel kernel = make_kernel(on, s.info, limits);
+    const Owned<Kernel> kernel = make_kernel(on, s.info, limits);
     s.call.angles = s.table.angles();
     count = run(on, *kernel, s.call);
     std::vector<Bytes> after;
@@ -418,7 +418,7 @@ void rotate_large(Device& on, const Large& large) {
         must(in->upload(content.data(), content.size(), at * in_row));
     });
 
-    const UniqueKernel kernel =
+    const Owned<Kernel> kernel =
         make_kernel(on, {.rotary_dim = Large::D, .q = {large.in, large.out, Large::D, 0}, .positions = PositionSource::ids}, {});
     Call whole{.batch = large.batch, .tokens = large.tokens, .positions = {.ids = ids.whole()}, .angles = table.angles()};
     whole.q_in = large.tensor(in->whole());
@@ -477,7 +477,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     Device& on = device();
     const AngleTable table =
         must(AngleTable::make(on, rotation(Pairing::half_split, D, D), AngleSource::factored_texture, positions));
-    const UniqueKernel kernel =
+    const Owned<Kernel> kernel =
         make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}, .positions = PositionSource::ids},
                     {.mapping = Mapping::gpu});
     // A token is one invocation, a workgroup has 64; a sequence is at least one workgroup.

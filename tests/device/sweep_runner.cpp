@@ -97,7 +97,7 @@ void Sweep::fail(const Numbers& numbers, const KernelChoice& choice, const Tuple
 void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const std::vector<Tuple>& tuples) {
     auto clock = std::chrono::steady_clock::now();
     Device& on = device(choice.push_descriptors);
-    const UniqueKernel kernel(kernel_of(with_limits(on, numbers, choice.limits), info_of(numbers, choice)));
+    const Owned<Kernel> kernel(kernel_of(with_limits(on, numbers, choice.limits), info_of(numbers, choice)));
     const AngleTable* tables[] = {&table(numbers, choice, false), &table(numbers, choice, true)};
     create_seconds += seconds_since(clock);
 
@@ -119,7 +119,7 @@ void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice&
         cut_calls += count.value > 2 ? 1 : 0;
     }
     dispatches += sets;
-    UniqueArena arena;
+    Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), sets)));
     must(on.submit([&](VkCommandBuffer commands) {
         for (std::size_t i = 0; i < calls.size(); ++i) {

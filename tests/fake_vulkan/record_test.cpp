@@ -11,11 +11,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-
 // A kernel on a host, with an arena where there are no push descriptors.
 struct Recorder {
     explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(), std::uint32_t calls = 8) : host(config) {
@@ -35,8 +30,8 @@ struct Recorder {
     }
 
     KernelHost host;
-    std::unique_ptr<Kernel, Destroy> kernel;
-    std::unique_ptr<DescriptorArena, Destroy> arena;
+    Owned<Kernel> kernel;
+    Owned<DescriptorArena> arena;
 };
 
 void check_side(const shader::Side& side, std::uint32_t offset, std::uint32_t z, std::uint32_t token, std::uint32_t head) {

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::uint32_t D = 128, row_bytes = D * 2;
 
-struct Destroy {
-    void operator()(Kernel* kernel) const { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const { destroy(arena); }
-};
-
 struct Row {
     bool key = false;
     std::uint32_t batch = 0, token = 0, head = 0;
@@ -267,7 +262,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     const std::size_t before = fake().commands(host.commands).size();
     const bool sets = !(host.ref.enabled & push_descriptor);
     const auto arena_of = [&](std::uint64_t calls) {
-        return std::unique_ptr<DescriptorArena, Destroy>(sets ? create_arena(&kernel, std::uint32_t(calls)).value : nullptr);
+        return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value : nullptr);
     };
     if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is taken
         const auto small = arena_of(announced.value - 1);
@@ -464,7 +459,7 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                          .type = random() % 2 ? VK_PHYSICAL_DEVICE_TYPE_CPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
                          .push_descriptors = push_descriptors,
                          .debug_utils = false});
-                    const std::unique_ptr<Kernel, Destroy> kernel(create(host.ref, info).value);
+                    const Owned<Kernel> kernel(create(host.ref, info).value);
                     REQUIRE(kernel);
                     const std::pair<std::uint32_t, std::uint32_t> shapes[] = {{1, 270}, {2, 130}, {20, 9}, {1, 1}};
                     for (const auto& shape : shapes) {
@@ -495,7 +490,7 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
 
 TEST_CASE("split calls: parts that are apart in memory do not wait for each other; packed Q and K wait once") {
     const KernelHost host({.offset_alignment = 256, .storage_range = 1u << 16, .debug_utils = false});
-    const std::unique_ptr<Kernel, Destroy> kernel(create(host.ref, kernel_info()).value);
+    const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(76);
     const auto outcome = [&](Layout layout) {
         Scenario s = scenario(host, layout, 1, 400, random);
@@ -512,7 +507,7 @@ TEST_CASE("split calls: parts that are apart in memory do not wait for each othe
 
 TEST_CASE("a row that does not fit: limit_exceeded, from dispatches() too, and nothing is recorded") {
     const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
-    const std::unique_ptr<Kernel, Destroy> kernel(create(host.ref, kernel_info()).value);
+    const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(77);
     const Scenario s = scenario(host, Layout::bshd, 2, 5, random);
     for (const Status& status : {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {

@@ -20,14 +20,6 @@ T value_of(Result<T> result) {
     return std::move(result.value);
 }
 
-struct Destroy {
-    void operator()(Kernel* kernel) const noexcept { destroy(kernel); }
-    void operator()(PositionKernel* kernel) const noexcept { destroy(kernel); }
-    void operator()(DescriptorArena* arena) const noexcept { destroy(arena); }
-};
-template <class Object>
-using Owned = std::unique_ptr<Object, Destroy>;
-
 template <class Object>
 Owned<DescriptorArena> arena_of(const Device& device, const Owned<Object>& kernel) {
     if (device.ref().enabled & push_descriptor) return {};

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gguf_builder.hpp"
@@ -326,7 +327,7 @@ TEST_CASE("C: the product of an angle is the rotation's, and its table that of t
     CHECK(ours != exact);
     vkrope_error error;
     CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation.product is float32"));
+    CHECK(says(error, "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32"));
 }
 
 TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
@@ -539,3 +540,208 @@ TEST_CASE("C: an exception of the standard library comes out as a code") {
     CHECK(inv_freq[0] == 1);
 }
 #endif
+
+namespace {
+
+// What C may put into an enumeration, and C++ may not.
+template <class Enum>
+void put(Enum& field, std::uint32_t number) {
+    static_assert(sizeof field == sizeof number);
+    std::memcpy(&field, &number, sizeof number);
+}
+
+// Calls with an enumerator that is none.
+template <class Enum, class Call>
+void refuses_numbers(const char* name, Call&& call) {
+    for (const std::uint32_t number : {7u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+        Enum value = {};
+        put(value, number);
+        vkrope_error error;
+        INFO(name << " " << number);
+        CHECK(call(value, &error) != VKROPE_SUCCESS);
+        CHECK(says(error, name));
+        CHECK(says(error, std::to_string(number).c_str()));
+    }
+}
+
+}  // namespace
+
+// Under the undefined-behaviour sanitizer these numbers also show that none is taken for an enumerator on the way.
+TEST_CASE("C: numbers that are no enumerators are refused, and named") {
+    refuses_numbers<vkrope_pairing>("info.pairing", [](vkrope_pairing pairing, vkrope_error* error) {
+        auto info = four_channels();
+        std::memcpy(&info.pairing, &pairing, sizeof pairing);
+        vkrope_rotation* rotation = nullptr;
+        return vkrope_rotation_create(&info, &rotation, error);
+    });
+    refuses_numbers<vkrope_angle_product>("info.product", [](vkrope_angle_product product, vkrope_error* error) {
+        auto info = four_channels();
+        std::memcpy(&info.product, &product, sizeof product);
+        vkrope_rotation* rotation = nullptr;
+        return vkrope_rotation_create(&info, &rotation, error);
+    });
+    refuses_numbers<vkrope_section_order>("info.sections.order", [](vkrope_section_order order, vkrope_error* error) {
+        auto info = four_channels();
+        auto sections = sized<vkrope_sections>();
+        sections.axes = 2;
+        std::memcpy(&sections.order, &order, sizeof order);
+        info.sections = &sections;
+        vkrope_rotation* rotation = nullptr;
+        return vkrope_rotation_create(&info, &rotation, error);
+    });
+    const OwnedRotation rotation = rotation_of(four_channels());
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    refuses_numbers<vkrope_angle_source>("source", [&](vkrope_angle_source source, vkrope_error* error) {
+        return vkrope_plan_angles(rotation.get(), source, 4, 16, &plan, error);
+    });
+    refuses_numbers<vkrope_element>("element", [&](vkrope_element element, vkrope_error* error) {
+        return vkrope_plan_caller_angles(2, 4, 2, element, &plan, error);
+    });
+    refuses_numbers<vkrope_angle_source>("plan.source", [&](vkrope_angle_source source, vkrope_error* error) {
+        vkrope_angle_plan other = plan;
+        std::memcpy(&other.source, &source, sizeof source);
+        float memory[16];
+        return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
+    });
+
+    // Of a kernel: a device whose functions are never asked for comes before none of these rules.
+    auto device = sized<vkrope_device_ref>();
+    device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{1});
+    device.physical = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{1});
+    device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
+    device.get_instance_proc_addr = no_functions;
+    auto width = sized<vkrope_width>();
+    width.head_dim = 4;
+    auto info = sized<vkrope_kernel_info>();
+    info.rotary_dim = 4;
+    info.q = &width;
+    const auto field = [&](const char* name, auto& place) {
+        using Enum = std::remove_reference_t<decltype(place)>;
+        const Enum before = place;
+        refuses_numbers<Enum>(name, [&](Enum value, vkrope_error* error) {
+            std::memcpy(&place, &value, sizeof value);
+            vkrope_kernel* kernel = nullptr;
+            return vkrope_kernel_create(&device, &info, &kernel, error);
+        });
+        place = before;
+    };
+    field("pairing", info.pairing);
+    field("angles", info.angles);
+    field("positions", info.positions);
+    field("mapping", info.mapping);
+    field("table", info.table);
+    field("conversion", info.conversion);
+    field("q.in", width.in);
+    field("q.out", width.out);
+    for (const std::uint32_t number : {7u, 0x80000000u, 0xffffffffu}) {  // counted from 1 here
+        put(info.pairing_out, number);
+        vkrope_kernel* kernel = nullptr;
+        vkrope_error error;
+        CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, "pairing_out"));
+    }
+}
+
+TEST_CASE("C: errors name the fields that C has") {
+    auto unrotated = four_channels();
+    unrotated.unrotated = VK_TRUE;
+    const OwnedRotation rotation = rotation_of(unrotated);
+    auto plan = sized<vkrope_angle_plan>();
+    vkrope_error error;
+    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation.unrotated is true"));
+    auto in_floats = four_channels();
+    in_floats.product = VKROPE_ANGLE_PRODUCT_FLOAT32;
+    const OwnedRotation floats = rotation_of(in_floats);
+    CHECK(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be VKROPE_ANGLES_DIRECT_TEXTURE"));
+
+    const std::string config = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 4,
+        "max_position_embeddings": 2048, "rope_theta": 10000.0})";
+    auto query = sized<vkrope_model_query>();
+    query.layer_number = 5;
+    vkrope_rotation* read = nullptr;
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.layer_number is 5: the model has 4"));
+}
+
+TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
+    auto sections = sized<vkrope_sections>();
+    sections.axes = 2;
+    sections.pairs[0] = sections.pairs[1] = 1;
+    auto made = four_channels();
+    made.q_rotary_offset = 12;  // latent: the window lies beyond head_dim
+    made.sections = &sections;
+    const OwnedRotation rotation = rotation_of(made);
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.axes == 2);
+    CHECK(plan.section_pairs[1] == 1);
+    auto q = sized<vkrope_width>();
+    q.in = VKROPE_ELEMENT_BF16;
+    q.out = VKROPE_ELEMENT_F16;
+    auto info = sized<vkrope_kernel_info>();
+    vkrope_error error;
+    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_SUCCESS, error.what);
+    CHECK(info.q == &q);
+    CHECK(info.k == nullptr);
+    CHECK(q.struct_size == sizeof q);
+    CHECK(q.in == VKROPE_ELEMENT_BF16);
+    CHECK(q.out == VKROPE_ELEMENT_F16);
+    CHECK(q.head_dim == 16);
+    CHECK(q.rotary_offset == 12);
+    CHECK(info.rotary_dim == 4);
+    CHECK(info.angles == VKROPE_ANGLES_DIRECT_BUFFER);
+    CHECK(info.positions == VKROPE_POSITIONS_AXIS_IDS);
+    REQUIRE(info.sections);
+    CHECK(info.sections->axes == 2);
+
+    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "both absent"));
+    plan.axes = 0;
+    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "plan.sections has 0 axes"));
+    CHECK(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation is null"));
+}
+
+TEST_CASE("C: the image of a plan, and an upload that is refused before anything is recorded") {
+    const OwnedRotation rotation = rotation_of(four_channels());
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan, nullptr) == VKROPE_SUCCESS);
+    VkImageCreateInfo image;
+    vkrope_error error;
+    REQUIRE_MESSAGE(vkrope_get_angle_image_info(&plan, &image, &error) == VKROPE_SUCCESS, error.what);
+    CHECK(image.format == plan.format);
+    CHECK(image.extent.width == plan.extent.width);
+    CHECK(image.usage == (VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT));
+    VkImageViewCreateInfo view;
+    const auto handle = (VkImage)std::uintptr_t{5};
+    REQUIRE_MESSAGE(vkrope_get_angle_view_info(&plan, handle, &view, &error) == VKROPE_SUCCESS, error.what);
+    CHECK(view.image == handle);
+    auto device = sized<vkrope_device_ref>();
+    device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
+    device.get_instance_proc_addr = no_functions;
+    auto upload = sized<vkrope_angle_upload>();
+    const auto commands = reinterpret_cast<VkCommandBuffer>(std::uintptr_t{1});
+    const auto refuses = [&](const char* words) {
+        CHECK(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, words));
+    };
+    refuses("upload.staging is null");
+    upload.staging = (VkBuffer)std::uintptr_t{1};
+    refuses("upload.image is null");
+    upload.image = handle;
+    upload.staging_offset = 8;
+    refuses("upload.staging_offset is 8");
+    upload.staging_offset = 16;
+    upload.first_line = plan.extent.height;
+    refuses("upload.lines is 0 from first_line 5");
+    upload.first_line = 0;
+    refuses("it does not know");
+    VkBuffer buffer = VK_NULL_HANDLE;
+    plan.source = VKROPE_ANGLES_CALLER_BUFFER;
+    upload.buffer = buffer;
+    refuses("plan.source is 5");
+}

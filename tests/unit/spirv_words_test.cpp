@@ -184,7 +184,7 @@ TEST_CASE("what a kernel makes of the module is valid, has nothing left to speci
                 CHECK(is_valid(words));
             }
             std::set<std::uint32_t> declared;
-            for (std::uint32_t i = 0; i < kind.module->binding_count; ++i) declared.insert(kind.module->bindings[i].number);
+            for (std::uint32_t i = 0; i < kind.module->binds.count; ++i) declared.insert(kind.module->binds.bindings[i].number);
             CHECK(bound == declared);
         }
     }
@@ -194,7 +194,7 @@ TEST_CASE("what a kernel makes of the module is valid, has nothing left to speci
 TEST_CASE("computed angles bind one uniform buffer, tables a texture or storage buffers") {
     const auto binding_types = [](const Module& module) {
         std::map<std::uint32_t, VkDescriptorType> types;
-        for (std::uint32_t i = 0; i < module.binding_count; ++i) types[module.bindings[i].number] = module.bindings[i].type;
+        for (std::uint32_t i = 0; i < module.binds.count; ++i) types[module.binds.bindings[i].number] = module.binds.bindings[i].type;
         return types;
     };
     for (const KernelKind& kind : kernel_kinds()) {
@@ -208,7 +208,7 @@ TEST_CASE("computed angles bind one uniform buffer, tables a texture or storage 
         if (turns) CHECK(types[shader::binding_uniforms] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
         if (textured) CHECK(types[shader::binding_texture] == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
         // A table in no storage buffer leaves room for the counter, even with the 4 that every device has.
-        CHECK(kind.module->storage_buffers == (kind.tensors == 1                     ? 4u
+        CHECK(kind.module->binds.storage_buffers == (kind.tensors == 1                     ? 4u
                                                : turns || textured                   ? 7u
                                                : kind.angles >= shader::angles_apart ? 9u
                                                                                      : 8u));

@@ -142,7 +142,23 @@ TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; }, "q_out.batch_stride is 8");
     breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; }, "q_out and k_out overlap");
     breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in and q_out overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; }, "q_in and q_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; }, "q_in and q_out overlap");
+    // A stride that was left at 0 is named with what it then is, not one that was given.
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
+                  "q_in.token_stride is 0, which packs its rows at 64, and q_out's is 128");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
+                  "q_out.token_stride is 0, which packs its rows at 64");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
+                  "q_out.token_stride is 0, which packs its rows at 64: so the faster strides cover 208 elements, over which "
+                  "q_out.head_stride, 80, must step");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.head_stride = c.q_out.head_stride = 64;
+            c.q_in.token_stride = c.q_out.token_stride = 16;
+        },
+        "q_out.batch_stride is 0, which packs its rows at 64");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
+                  "its rows reach 8528, with q_in.batch_stride 0, which packs them at 2400 elements");
     breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
     breaks_record(
         [](KernelInfo&, Call& c) {
@@ -307,7 +323,10 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
     axes.positions = PositionSource::axis_ids;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
     CHECK(validate(device(), axes));
+    AnglePlan with_sections = plan();
+    with_sections.sections = axes.sections;
     Call c = call();
+    c.angles.plan = &with_sections;
     c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 4;
     c.positions.axis_stride = 9;
     c.positions.batch_stride = 4;
@@ -447,6 +466,19 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; }, "k_rows.slots.range is 32 bytes: it must be at least 64");
     breaks([](KernelInfo&, Call& c) { c.k_rows.batch_stride = -1; }, "k_rows.batch_stride is -1");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
+    // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.page_stride = 128; },
+           "k_rows.page_size is 1: with page_stride 128 it must say how many rows a page has");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64; },
+           "k_rows.page_size is 1: with row_stride 16");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128; },
+           "k_rows.page_size is 1: with page_stride 128");
+    {  // the strides of single rows are what they would be without
+        Call c = good;
+        c.k_rows.page_size = 1;
+        c.k_rows.row_stride = c.k_rows.page_stride = 32;
+        CHECK(validate(i, limits, c));
+    }
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: the faster strides cover 32 elements");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; },

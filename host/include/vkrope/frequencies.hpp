@@ -242,6 +242,28 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
 /// The result's `bytes` is what cos and sin need each, in whole words.
 Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element);
 
+/// Channels of a query row: head_dim; of latent attention, whose window lies beyond head_dim, what ends with the window.
+inline std::uint32_t q_row_channels(const Rotation& rotation) noexcept {
+    const std::uint32_t end = rotation.q_rotary_offset + rotation.rotary_dim;
+    return end > rotation.head_dim ? rotation.q_rotary_offset + rotation.head_dim : rotation.head_dim;
+}
+
+/// Channels of a key row, in the same way; of latent attention, a row of the latent cache.
+inline std::uint32_t k_row_channels(const Rotation& rotation) noexcept {
+    const std::uint32_t end = rotation.k_rotary_offset + rotation.rotary_dim;
+    return end > rotation.head_dim ? rotation.k_rotary_offset + rotation.head_dim : rotation.head_dim;
+}
+
+/// What create() (kernel.hpp) needs to know of a model: pairing, channels, offsets, angle source and sections. Change what your
+/// engine has otherwise: `q.out`, `positions` for ids in a buffer, `scatter_k`, ...
+///
+/// rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they are
+/// plan      made from this rotation, or plan_caller_angles'
+/// q, k      how the tensors are stored, in and out; nullopt for a tensor that the kernel never sees
+/// The result has PositionSource::axis_ids where the rotation has sections, else implicit positions.
+Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan, std::optional<Element> q,
+                               std::optional<Element> k) noexcept;
+
 /// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded once from double; of computed
 /// angles, the fractions of a turn. These are formed in integers, so that a far position is as exact as a near one.
 ///

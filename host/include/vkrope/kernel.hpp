@@ -5,7 +5,7 @@
 // shared between threads; a command buffer and its DescriptorArena belong to one thread at a time. No global state.
 #pragma once
 
-#include <optional>
+#include <memory>
 
 #include "vkrope/types.hpp"
 
@@ -15,8 +15,9 @@ namespace vkrope {
 enum Enabled : std::uint32_t {
     push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
     debug_utils = 2,      ///< VK_EXT_debug_utils of the instance: objects get names, each call a label
-    float_controls = 4,   ///< VK_KHR_shader_float_controls: pipelines declare the arithmetic that the error bounds assume
-    /// VkPhysicalDeviceShaderFloat16Int8Features::shaderFloat16: with float_controls, the device itself converts f16.
+    /// VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error bounds assume.
+    float_controls = 4,
+    /// The feature shaderFloat16, of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float_controls, the device itself converts f16.
     shader_float16 = 8,
 };
 
@@ -29,6 +30,9 @@ struct Requirements {
     /// The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be enabled: then
     /// DeviceRef::enabled may have Enabled::shader_float16 too.
     bool offers_shader_float16 = false;
+    /// What DeviceRef::enabled may have without any of these extensions where VkApplicationInfo::apiVersion is at least 1.2: float
+    /// controls are part of a device of Vulkan 1.2, and shaderFloat16, once enabled, is a field of VkPhysicalDeviceVulkan12Features.
+    std::uint32_t enabled_in_core = 0;
 };
 
 /// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks. Thread-safe.
@@ -45,60 +49,30 @@ struct DeviceRef {
     const VkAllocationCallbacks* allocator = nullptr;  ///< optional; must outlive what is made with it
 };
 
-/// How Q or K is stored. A head_dim of 0 means that the kernel never sees this tensor.
-struct Width {
-    Element in = Element::f32, out = Element::f32;
-    std::uint32_t head_dim = 0;       ///< channels: 2 to 65534
-    std::uint32_t rotary_offset = 0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
-};
-
-/// Channels of a head row that are rotated among themselves.
-struct Window {
-    std::uint32_t offset = 0;      ///< first channel, counted from Width::rotary_offset
-    std::uint32_t rotary_dim = 0;  ///< channels: even
-};
-inline constexpr std::uint32_t max_windows = 4;
-
-/// How the work is laid out over invocations. It never changes a bit of the result.
-enum class Mapping : std::uint32_t {
-    by_device = 0,  ///< cpu on VK_PHYSICAL_DEVICE_TYPE_CPU, gpu elsewhere
-    gpu,            ///< many small invocations, neighbours on neighbouring channels
-    cpu,            ///< few large ones: all heads of a token each
-};
-
-/// How f16 is converted to f32 and back. It never changes a bit of the result, but for the sign and payload of a NaN.
-enum class Conversion : std::uint32_t {
-    by_device = 0,  ///< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had
-    /// by the device, as SPIR-V defines it under RoundingModeRTE 16; needs Enabled::float_controls and shader_float16, and a device
-    /// that reports shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are left to integers
-    /// where it does not report shaderDenormPreserveFloat16.
-    native,
-    integer,  ///< by integer operations
-};
-
-/// What is fixed when a kernel is created; everything else is per call.
-struct KernelInfo {
-    Pairing pairing = Pairing::half_split;
-    std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
-    Width q = {}, k = {};
-    AngleSource angles = AngleSource::factored_texture;  ///< AnglePlan::source; by_default is factored_texture
-    PositionSource positions = PositionSource::implicit;
-    Mapping mapping = Mapping::by_device;
-    std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
-    bool scatter_k = false;                   ///< k_out's rows go where Call::k_rows says
-    /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the
-    /// angle table are numbered window after window. All zero: one window.
-    Window windows[max_windows] = {};
-    Sections sections = {};        ///< with PositionSource::axis_ids
-    Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
-    Conversion conversion = Conversion::by_device;
-};
-
 struct Kernel;
 struct DescriptorArena;
+struct PositionKernel;
 
-/// Compiles every pipeline that record() may choose, at most six. Thread-safe, as far as the caller's pipeline cache and
-/// allocation callbacks are.
+/// Destroys what create(), create_positions() and create_arena() made, for owners.
+struct Destroyer {
+    template <class Object>
+    void operator()(Object* object) const noexcept {
+        destroy(object);
+    }
+};
+/// The owner of a Kernel, a DescriptorArena or a PositionKernel: move-only, and destroys it at its end. Declare an arena's after its
+/// kernel's.
+template <class Object>
+using Owned = std::unique_ptr<Object, Destroyer>;
+
+/// Hands what was made to an owner: `auto kernel = own(create(device, info));` is a Result<Owned<Kernel>>.
+template <class Object>
+Result<Owned<Object>> own(const Result<Object*>& made) noexcept {
+    return {made.status, Owned<Object>(made.value)};
+}
+
+/// Compiles every pipeline that record() may choose, at most six. The caller destroys it; own() makes sure. Thread-safe, as far as
+/// the caller's pipeline cache and allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
 /// No command buffer that uses the kernel may be pending, no other thread may use it. Null is ignored.
@@ -108,16 +82,19 @@ void destroy(Kernel* kernel) noexcept;
 inline constexpr std::uint32_t most_calls = 65536;
 
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
-/// dispatches counts as so many, see dispatches(). Thread-safe.
+/// dispatches counts as so many, see dispatches(). It serves every kernel of the same DeviceRef::device, PositionKernels too; on a
+/// device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those with the angle source of
+/// `kernel`. Thread-safe.
 ///
-/// calls  1 to most_calls
+/// kernel  must outlive the arena
+/// calls   1 to most_calls
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
 /// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. The arena is
 /// externally synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
-/// As reset(), for good. Null is ignored. The kernel must still exist.
+/// As reset(), for good. Null is ignored. The kernel that it was made with must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
 /// A head stride for inputs: every head reads one and the same row.
@@ -150,7 +127,9 @@ struct Rows {
     /// counts in Call::out_of_range. Offset and range are multiples of 4.
     VkDescriptorBufferInfo slots = {};
     bool int64 = false;                            ///< slots of 64 bits
-    std::uint32_t page_size = 1;                   ///< rows of a page; 1 to 2^31
+    /// Rows of a page; 1 to 2^31. With 1, strides other than the packed ones are an error: it may have been forgotten. Single rows
+    /// that lie apart are one page of all slots, with row_stride.
+    std::uint32_t page_size = 1;
     std::int64_t page_stride = 0, row_stride = 0;  ///< elements; 0: packed. k_out.token_stride and batch_stride are 0 then.
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
@@ -199,7 +178,8 @@ Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcep
 /// How what record() records is ordered against other commands.
 struct Boundary {
     VkPipelineStageFlags stage = 0;     ///< first and last stage
-    VkAccessFlags input_access = 0;     ///< of q_in, k_in, ids and the angle table
+    VkAccessFlags input_access = 0;     ///< of q_in, k_in, ids and an angle table in a buffer
+    VkAccessFlags texture_access = 0;   ///< of an angle table in a texture
     VkAccessFlags output_access = 0;    ///< of q_out, k_out and out_of_range
     VkAccessFlags in_place_access = 0;  ///< of a tensor that is both
 };
@@ -221,15 +201,43 @@ Boundary boundary() noexcept;
 /// Any number of threads may record with one kernel at a time.
 ///
 /// commands  externally synchronised
-/// arena     null with push descriptors; otherwise of this kernel, externally synchronised, with as many sets left as dispatches()
-/// says
+/// arena     null with push descriptors; otherwise one that serves this kernel, externally synchronised, with as many sets left as
+///           dispatches() says
 ///
 /// On error nothing has been recorded.
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena = nullptr) noexcept;
 
-// ---- Positions that are not int32 ids yet ----
+// ---- The upload of an angle table ----
 
-struct PositionKernel;
+/// What to create the image of a texture's plan with, as vkCreateImage takes it: to be copied into once, then sampled by compute
+/// shaders of one queue family. Thread-safe.
+VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept;
+
+/// What to create the view for Angles::view with. Thread-safe.
+VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept;
+
+/// From where, and to where, a table is copied.
+struct AngleUpload {
+    VkBuffer staging = VK_NULL_HANDLE;  ///< has VK_BUFFER_USAGE_TRANSFER_SRC_BIT, and what fill_angles wrote
+    VkDeviceSize staging_offset = 0;    ///< bytes; a multiple of 16 for textures, of 4 for buffers
+    VkImage image = VK_NULL_HANDLE;     ///< textures: of angle_image_info()
+    VkBuffer buffer = VK_NULL_HANDLE;   ///< buffers: has AnglePlan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT
+    VkDeviceSize buffer_offset = 0;     ///< bytes; a multiple of 4
+    /// Part of the table, see AngleLines: staging holds so many lines from this one on. The first part comes first and the last one
+    /// last. 0 lines: all of it.
+    std::uint32_t first_line = 0, lines = 0;
+};
+
+/// Records the copy of a table that fill_angles wrote: the transitions of the image, the copy, and the barrier after which what
+/// record() records later on the same queue may read it. Once a model, not per call: it looks up what it calls. The image is in
+/// VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL then. On error nothing has been recorded.
+///
+/// commands  recording, outside a render pass, on a compute queue family; externally synchronised
+/// plan      not of a caller_buffer, whose content the caller has
+Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
+                           const AngleUpload& upload) noexcept;
+
+// ---- Positions that are not int32 ids yet ----
 
 /// Compiles the pipeline of record_positions(). Thread-safe like create().
 Result<PositionKernel*> create_positions(const DeviceRef& device);
@@ -237,7 +245,7 @@ Result<PositionKernel*> create_positions(const DeviceRef& device);
 /// Like destroy(Kernel*).
 void destroy(PositionKernel* kernel) noexcept;
 
-/// Like create_arena(const Kernel*, calls), for record_positions().
+/// Like create_arena(const Kernel*, calls); record_positions() takes one set a call.
 Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_t calls);
 
 /// What becomes int32 ids, once per step for all layers. Three forms:

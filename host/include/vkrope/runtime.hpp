@@ -80,7 +80,8 @@ class Device {
     /// The family of queue().
     std::uint32_t queue_family() const noexcept;
 
-    /// Records one command buffer with `record_commands`, submits it and waits for it.
+    /// Records one command buffer with `record_commands`, submits it and waits for it. The callback records, no more: whatever submits
+    /// on this Device (submit, uploads and downloads, tables, a HostRotation) is invalid_argument during it.
     ///
     /// Returns the nanoseconds that the device spent between the first and the last recorded command, or nothing where it
     /// has no timestamps or they cannot be read. The memory effects of earlier submissions are visible to the commands.
@@ -116,6 +117,9 @@ class Buffer {
     VkBuffer handle() const noexcept { return handle_; }
 
    private:
+    friend class AngleTable;
+    static Result<Buffer> make(Device::Impl& device, VkDeviceSize bytes);
+
     Device::Impl* device_ = nullptr;
     VkBuffer handle_ = VK_NULL_HANDLE;
     void* allocation_ = nullptr;
@@ -145,6 +149,10 @@ class AngleTable {
     Angles angles() const noexcept { return {&plan_, view_, buffer_.handle() ? buffer_.whole() : VkDescriptorBufferInfo{}}; }
 
    private:
+    friend class HostRotation;
+    static Result<AngleTable> make(Device::Impl& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
+    Status reach(Device::Impl& device, const Rotation& rotation, std::uint64_t max_position);
+
     Device::Impl* device_ = nullptr;
     AnglePlan plan_;
     VkImage image_ = VK_NULL_HANDLE;
@@ -160,16 +168,26 @@ enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
 struct HostShape {
     std::uint32_t batch = 1, tokens = 0;  ///< thd: batch is 1
     std::uint32_t q_heads = 0, k_heads = 0;
-    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: the rotation's head_dim
+    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: as the rotation has it, see q_row_channels()
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
     std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
-    std::uint32_t axes = 0;                    ///< positions are [axes, batch, tokens], for the rotation's sections; 0: one axis
+    /// Positions are [axes, batch, tokens], for the rotation's sections. 0: one position a token, which all axes share.
+    std::uint32_t axes = 0;
     std::int32_t first_position = 0;           ///< implicit: position of token 0 of every sequence
     AngleSource angles = AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
     Mapping mapping = Mapping::by_device;
     Conversion conversion = Conversion::by_device;
     bool in_place = false;  ///< false: the device keeps input and output apart, so that run() can be repeated
+};
+
+/// What may change from one run() of a HostRotation to the next. What is given here stays for the runs after it.
+struct HostRun {
+    Direction direction = Direction::forward;
+    /// Implicit positions: that of token 0 of every sequence.
+    std::optional<std::int32_t> first_position = {};
+    /// As many as HostShape::positions, and in their order; empty: no change.
+    std::vector<std::int32_t> positions = {};
 };
 
 /// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's:
@@ -196,6 +214,10 @@ class HostRotation {
 
     /// Rotates what was uploaded; in place, what the last run left. Returns device nanoseconds, where the device has timestamps.
     Result<std::optional<double>> run(Direction direction = Direction::forward);
+
+    /// The same with positions of this run, as a decoder has them from step to step. The table grows as far as they reach, see
+    /// AngleTable::reach(); the angle source stays, so that bits do, and beyond its reach limit_exceeded says so.
+    Result<std::optional<double>> run(const HostRun& run);
 
     /// Copies what run() left from the device; arguments as upload().
     Status download(void* q, void* k);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace vkrope {
 
@@ -25,7 +26,7 @@ enum class Code : std::int32_t {
 };
 
 /// The outcome of a call. Fixed size, so that failing allocates nothing.
-struct Status {
+struct [[nodiscard]] Status {
     Code code = Code::ok;
     VkResult vk_result = VK_SUCCESS;  ///< the result behind the error, where Vulkan gave one
     char what[240] = {};              ///< one sentence: field, value, rule. Empty on success.
@@ -35,7 +36,7 @@ struct Status {
 
 /// A value, or the status that says why there is none (`value` is then value-initialised).
 template <class T>
-struct Result {
+struct [[nodiscard]] Result {
     Status status;
     T value{};
 
@@ -104,6 +105,18 @@ struct Sections {
     std::uint32_t pairs[max_axes] = {};  ///< of each section; the sum is above 0
     std::uint32_t leftover_axis = 0;     ///< of interleaved sections
 };
+/// Whether both turn every pair by the same axis.
+constexpr bool operator==(const Sections& a, const Sections& b) noexcept {
+    if (a.axes != b.axes) return false;
+    if (a.axes == 0) return true;
+    for (std::uint32_t i = 0; i < max_axes; ++i) {
+        if (a.pairs[i] != b.pairs[i]) return false;
+    }
+    return a.order == b.order && (a.order != SectionOrder::interleaved || a.leftover_axis == b.leftover_axis);
+}
+constexpr bool operator!=(const Sections& a, const Sections& b) noexcept {
+    return !(a == b);
+}
 
 enum class Direction : std::uint32_t {
     forward = 0,  ///< y0 = x0 c - x1 s, y1 = x0 s + x1 c
@@ -134,9 +147,64 @@ struct AnglePlan {
     std::uint32_t fold_log2 = 0;
     std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
     double attention_factor = 1;   ///< that the table contains; finite and above 0
+    /// The sections of the rotation: record() refuses a kernel that was created for other ones. A caller_buffer has none.
+    Sections sections = {};
     // caller_buffer
     Element element = Element::f32;  ///< of cos and sin
     std::uint32_t row_stride = 0;    ///< elements from one row to the next, of which the first `pairs` count
+};
+
+/// How Q or K is stored. A head_dim of 0 means that the kernel never sees this tensor.
+struct Width {
+    Element in = Element::f32, out = Element::f32;
+    std::uint32_t head_dim = 0;       ///< channels: 2 to 65534
+    std::uint32_t rotary_offset = 0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
+};
+constexpr bool operator==(const Width& a, const Width& b) noexcept {
+    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim && a.rotary_offset == b.rotary_offset;
+}
+
+/// Channels of a head row that are rotated among themselves.
+struct Window {
+    std::uint32_t offset = 0;      ///< first channel, counted from Width::rotary_offset
+    std::uint32_t rotary_dim = 0;  ///< channels: even
+};
+inline constexpr std::uint32_t max_windows = 4;
+
+/// How the work is laid out over invocations. It never changes a bit of the result.
+enum class Mapping : std::uint32_t {
+    by_device = 0,  ///< cpu on VK_PHYSICAL_DEVICE_TYPE_CPU, gpu elsewhere
+    gpu,            ///< many small invocations, neighbours on neighbouring channels
+    cpu,            ///< few large ones: all heads of a token each
+};
+
+/// How f16 is converted to f32 and back. It never changes a bit of the result, but for the sign and payload of a NaN.
+enum class Conversion : std::uint32_t {
+    by_device = 0,  ///< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had
+    /// by the device, as SPIR-V defines it under RoundingModeRTE 16; needs Enabled::float_controls and shader_float16, and a device
+    /// that reports shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are left to integers
+    /// where it does not report shaderDenormPreserveFloat16.
+    native,
+    integer,  ///< by integer operations
+};
+
+/// What is fixed when a kernel is created (kernel.hpp); everything else is per call. kernel_info() of frequencies.hpp makes it
+/// from a model's rotation.
+struct KernelInfo {
+    Pairing pairing = Pairing::half_split;
+    std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
+    Width q = {}, k = {};
+    AngleSource angles = AngleSource::factored_texture;  ///< AnglePlan::source; by_default is factored_texture
+    PositionSource positions = PositionSource::implicit;
+    Mapping mapping = Mapping::by_device;
+    std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
+    bool scatter_k = false;                   ///< k_out's rows go where Call::k_rows says
+    /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the
+    /// angle table are numbered window after window. All zero: one window.
+    Window windows[max_windows] = {};
+    Sections sections = {};        ///< with PositionSource::axis_ids
+    Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
+    Conversion conversion = Conversion::by_device;
 };
 
 }  // namespace vkrope

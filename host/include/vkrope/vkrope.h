@@ -49,6 +49,16 @@
 #define VKROPE_API
 #endif
 
+/** @def VKROPE_NODISCARD
+ *  On functions whose result says whether they did anything: compilers warn of a caller that ignores it. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define VKROPE_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define VKROPE_NODISCARD __attribute__((warn_unused_result))
+#else
+#define VKROPE_NODISCARD
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -144,6 +154,26 @@ typedef enum vkrope_position_source {
     VKROPE_POSITIONS_MAX_ENUM = 0x7fffffff
 } vkrope_position_source;
 
+/** Axes that a token can have positions on. */
+#define VKROPE_MAX_AXES 8
+
+/** Which axis turns pair j of all windows, with m = j mod the sum of the sections' pairs. */
+typedef enum vkrope_section_order {
+    VKROPE_SECTIONS_SEQUENTIAL = 0, /**< the section that m falls into: Qwen2-VL; vision, where each axis has its own frequencies */
+    VKROPE_SECTIONS_INTERLEAVED = 1, /**< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
+    VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
+} vkrope_section_order;
+
+/** Which pairs are turned by which axis, where tokens have a position on each of several axes. */
+typedef struct vkrope_sections {
+    size_t struct_size;              /**< sizeof this struct */
+    vkrope_section_order order;      /**< how axes alternate */
+    uint32_t axes;                   /**< 2 to VKROPE_MAX_AXES; of interleaved sections 3 or 4 */
+    uint32_t pairs[VKROPE_MAX_AXES]; /**< of each section; the sum is above 0 */
+    uint32_t leftover_axis;          /**< of interleaved sections */
+    uint32_t reserved;               /**< 0 */
+} vkrope_sections;
+
 /** Which way pairs are turned. */
 typedef enum vkrope_direction {
     VKROPE_DIRECTION_FORWARD = 0, /**< y0 = x0 c - x1 s, y1 = x0 s + x1 c */
@@ -189,7 +219,7 @@ typedef enum vkrope_layout {
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
  */
-VKROPE_API vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq, vkrope_error* error);
 
 /**
  * Position interpolation ("linear"): divides every frequency by `factor`.
@@ -200,7 +230,7 @@ VKROPE_API vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_di
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a factor outside its range; nothing is changed then
  */
-VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor, vkrope_error* error);
 
 /** The numbers of Llama 3.1's scaling, as its configuration names them. None has a default. */
 typedef struct vkrope_llama3_scaling {
@@ -220,7 +250,7 @@ typedef struct vkrope_llama3_scaling {
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a number outside its range; nothing is changed then
  */
-VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count, const vkrope_llama3_scaling* scaling,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count, const vkrope_llama3_scaling* scaling,
                                              vkrope_error* error);
 
 /** One model's RoPE, or that of one of its layer types. Immutable. */
@@ -258,7 +288,7 @@ typedef struct vkrope_rotation_info {
  * @param rotation  receives the rotation, to be destroyed by vkrope_rotation_destroy
  * @param error     optional
  */
-VKROPE_API vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation, vkrope_error* error);
 
 /**
  * What a rotation is made of; for one that was read from a model, what was read.
@@ -267,7 +297,7 @@ VKROPE_API vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info
  * @param info      struct_size set; receives the rest. Its pointers are valid until the rotation is destroyed.
  * @param error     optional
  */
-VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info, vkrope_error* error);
 
 /** Destroys a rotation. What was made with it does not refer to it. */
 VKROPE_API void vkrope_rotation_destroy(vkrope_rotation* rotation);
@@ -288,6 +318,13 @@ typedef struct vkrope_angle_plan {
     double attention_factor;    /**< that the table contains: finite and above 0; 0: 1 */
     vkrope_element element;     /**< caller's tables: what cos and sin are stored as */
     uint32_t row_stride;        /**< caller's tables: elements from one row to the next, of which the first `pairs` count */
+    /** The rotation's sections, as vkrope_sections has them: vkrope_record refuses a kernel that was created for other ones. A caller's
+     *  table has none. */
+    vkrope_section_order section_order;
+    uint32_t axes;                           /**< 0: one position a token */
+    uint32_t section_pairs[VKROPE_MAX_AXES]; /**< of each section */
+    uint32_t leftover_axis;                  /**< of interleaved sections */
+    uint32_t reserved;                       /**< 0 */
 } vkrope_angle_plan;
 
 /**
@@ -302,7 +339,7 @@ typedef struct vkrope_angle_plan {
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, also those of the rotation; VKROPE_ERROR_LIMIT_EXCEEDED
  *         for a table that does not fit
  */
-VKROPE_API vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
                                             uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
@@ -319,7 +356,7 @@ VKROPE_API vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkr
  * buffer
  *         holds
  */
-VKROPE_API vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
                                                    vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
@@ -332,7 +369,7 @@ VKROPE_API vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for memory that is too small or not aligned, or for another rotation's plan
  */
-VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, void* memory,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, void* memory,
                                             size_t bytes, vkrope_error* error);
 
 /** A table in lines: texel lines of a texture, positions of a buffer. */
@@ -349,7 +386,7 @@ typedef struct vkrope_angle_lines {
  * @param lines  struct_size set; receives the rest
  * @param error  optional
  */
-VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines, vkrope_error* error);
 
 /**
  * Writes a part of the table, for staging memory that is smaller than the whole; else as vkrope_fill_angles.
@@ -363,7 +400,7 @@ VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, v
  * @param error       optional
  * @return as vkrope_fill_angles
  */
-VKROPE_API vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation, const vkrope_angle_plan* plan,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation, const vkrope_angle_plan* plan,
                                                  uint32_t first_line, uint32_t lines, void* memory, size_t bytes,
                                                  vkrope_error* error);
 
@@ -390,7 +427,7 @@ typedef struct vkrope_model_query {
  * @return VKROPE_ERROR_NOT_SUPPORTED for a rope type that this version does not have; VKROPE_ERROR_INVALID_DATA for a field that is
  *         missing, of the wrong kind or out of range. Both name it.
  */
-VKROPE_API vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
                                                         vkrope_rotation** rotation, vkrope_error* error);
 
 /**
@@ -417,7 +454,7 @@ typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t b
  *         big-endian and split files; VKROPE_ERROR_INVALID_DATA for a file that is cut off or contradicts itself, and for a key that
  *         is missing, of the wrong type or out of range
  */
-VKROPE_API vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
                                                    const vkrope_model_query* query, vkrope_rotation** rotation,
                                                    vkrope_error* error);
 
@@ -430,7 +467,7 @@ VKROPE_API vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_r
  * @param error     optional
  * @return as above; VKROPE_ERROR_INVALID_DATA where the file cannot be opened
  */
-VKROPE_API vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query,
                                                         vkrope_rotation** rotation, vkrope_error* error);
 
 /* ---- tier "kernel": record into a command buffer of yours, on a device of yours ---- */
@@ -439,9 +476,9 @@ VKROPE_API vkrope_result vkrope_rotation_from_gguf_file(const char* path, const 
 typedef enum vkrope_enabled_bits {
     VKROPE_ENABLED_PUSH_DESCRIPTOR = 1, /**< VK_KHR_push_descriptor: vkrope_record then needs no arena */
     VKROPE_ENABLED_DEBUG_UTILS = 2,     /**< VK_EXT_debug_utils of the instance: objects get names, each call a label */
-    VKROPE_ENABLED_FLOAT_CONTROLS =
-        4, /**< VK_KHR_shader_float_controls: pipelines declare the arithmetic that the error bounds assume */
-    /** VkPhysicalDeviceShaderFloat16Int8Features::shaderFloat16: with float controls, the device itself converts f16. */
+    /** VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error bounds assume. */
+    VKROPE_ENABLED_FLOAT_CONTROLS = 4,
+    /** The feature shaderFloat16, of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float controls, the device itself converts f16. */
     VKROPE_ENABLED_SHADER_FLOAT16 = 8,
     VKROPE_ENABLED_MAX_ENUM = 0x7fffffff
 } vkrope_enabled_bits;
@@ -457,7 +494,10 @@ typedef struct vkrope_requirements {
     /** The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be enabled: then
      *  vkrope_device_ref::enabled may have VKROPE_ENABLED_SHADER_FLOAT16 too. */
     VkBool32 offers_shader_float16;
-    uint32_t reserved; /**< 0 */
+    /** What vkrope_device_ref::enabled may have without any of these extensions where VkApplicationInfo::apiVersion is at least 1.2:
+     *  float controls are part of a device of Vulkan 1.2, and shaderFloat16, once enabled, is a field of
+     *  VkPhysicalDeviceVulkan12Features. */
+    uint32_t enabled_in_core;
 } vkrope_requirements;
 
 /**
@@ -470,7 +510,7 @@ typedef struct vkrope_requirements {
  * @param error                   optional
  * @return VKROPE_ERROR_NOT_SUPPORTED says what the device lacks
  */
-VKROPE_API vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
                                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr,
                                                  vkrope_requirements* requirements, vkrope_error* error);
 
@@ -504,26 +544,6 @@ typedef struct vkrope_window {
     uint32_t rotary_dim; /**< channels: even */
 } vkrope_window;
 
-/** Axes that a token can have positions on. */
-#define VKROPE_MAX_AXES 8
-
-/** Which axis turns pair j of all windows, with m = j mod the sum of the sections' pairs. */
-typedef enum vkrope_section_order {
-    VKROPE_SECTIONS_SEQUENTIAL = 0, /**< the section that m falls into: Qwen2-VL; vision, where each axis has its own frequencies */
-    VKROPE_SECTIONS_INTERLEAVED = 1, /**< axis m mod 3 where m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
-    VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
-} vkrope_section_order;
-
-/** Which pairs are turned by which axis, where tokens have a position on each of several axes. */
-typedef struct vkrope_sections {
-    size_t struct_size;              /**< sizeof this struct */
-    vkrope_section_order order;      /**< how axes alternate */
-    uint32_t axes;                   /**< 2 to VKROPE_MAX_AXES; of interleaved sections 3 or 4 */
-    uint32_t pairs[VKROPE_MAX_AXES]; /**< of each section; the sum is above 0 */
-    uint32_t leftover_axis;          /**< of interleaved sections */
-    uint32_t reserved;               /**< 0 */
-} vkrope_sections;
-
 /** How f16 is converted to f32 and back. It never changes a bit of the result, but for the sign and payload of a NaN. */
 typedef enum vkrope_conversion {
     VKROPE_CONVERSION_BY_DEVICE = 0, /**< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had */
@@ -556,6 +576,24 @@ typedef struct vkrope_kernel_info {
     vkrope_conversion conversion;    /**< how f16 is converted */
 } vkrope_kernel_info;
 
+/**
+ * What vkrope_kernel_create needs to know of a model: pairing, channels, offsets, angle source and sections. Change what your engine
+ * has otherwise: `positions` for ids in a buffer, `scatter_k`, ... Any thread.
+ *
+ * @param rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they are
+ * @param plan      made from this rotation, or by vkrope_plan_caller_angles
+ * @param q         struct_size, `in` and `out` set; receives the rest. Null: the kernel never sees a Q
+ * @param k         likewise
+ * @param info      struct_size set; receives the rest, which refers to q, to k and to the rotation. Positions are
+ *                  VKROPE_POSITIONS_AXIS_IDS where the rotation has sections, else implicit
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
+                                                                          const vkrope_angle_plan* plan, vkrope_width* q,
+                                                                          vkrope_width* k, vkrope_kernel_info* info,
+                                                                          vkrope_error* error);
+
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record it, each into its own command buffer. */
 typedef struct vkrope_kernel vkrope_kernel;
 
@@ -569,7 +607,7 @@ typedef struct vkrope_kernel vkrope_kernel;
  * @param error   optional
  * @return VKROPE_ERROR_NOT_SUPPORTED, VKROPE_ERROR_LIMIT_EXCEEDED, or what Vulkan answered. Nothing is left behind.
  */
-VKROPE_API vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info,
                                               vkrope_kernel** kernel, vkrope_error* error);
 
 /** Destroys a kernel. No command buffer that uses it may be pending; its arenas are destroyed before it. */
@@ -579,15 +617,17 @@ VKROPE_API void vkrope_kernel_destroy(vkrope_kernel* kernel);
 typedef struct vkrope_arena vkrope_arena;
 
 /**
- * Makes the descriptor sets for `calls` calls of vkrope_record.
+ * Makes the descriptor sets for `calls` calls of vkrope_record. They serve every kernel of the same device, position kernels too; on a
+ * device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those with the angle source of
+ * `kernel`.
  *
- * @param kernel  which calls; must outlive the arena
+ * @param kernel  must outlive the arena
  * @param calls   at least 1
  * @param arena   receives the arena, to be destroyed by vkrope_arena_destroy
  * @param error   optional
  * @return what Vulkan answered
  */
-VKROPE_API vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** arena,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** arena,
                                              vkrope_error* error);
 
 /** Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted afterwards. Null is ignored. */
@@ -629,7 +669,9 @@ typedef struct vkrope_rows {
     size_t struct_size;           /**< sizeof this struct */
     VkDescriptorBufferInfo slots; /**< int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value
                                        outside the cache does too, and counts in vkrope_call::out_of_range */
-    uint32_t page_size;           /**< rows of a page; 0: 1 */
+    /** Rows of a page, to 2^31; 0: 1. With 1, strides other than the packed ones are an error: it may have been forgotten. Single rows
+     *  that lie apart are one page of all slots, with row_stride. */
+    uint32_t page_size;
     VkBool32 int64_slots;         /**< slots of 64 bits */
     int64_t page_stride;          /**< elements; 0: packed */
     int64_t row_stride;           /**< elements; 0: packed */
@@ -687,16 +729,18 @@ typedef struct vkrope_call {
  * @param error       optional
  * @return as vkrope_record, for all but the arena
  */
-VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call, uint64_t* dispatches,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call, uint64_t* dispatches,
                                                vkrope_error* error);
 
 /** How what vkrope_record records is ordered against other commands. */
 typedef struct vkrope_boundary {
     size_t struct_size;            /**< sizeof this struct */
     VkPipelineStageFlags stage;    /**< first and last stage */
-    VkAccessFlags input_access;    /**< of q_in, k_in, ids and the angle table */
+    VkAccessFlags input_access;    /**< of q_in, k_in, ids and an angle table in a buffer */
     VkAccessFlags output_access;   /**< of q_out, k_out and out_of_range */
     VkAccessFlags in_place_access; /**< of a tensor that is both */
+    VkAccessFlags texture_access;  /**< of an angle table in a texture */
+    uint32_t reserved;             /**< 0 */
 } vkrope_boundary;
 
 /**
@@ -705,7 +749,7 @@ typedef struct vkrope_boundary {
  * @param boundary  struct_size set; receives the rest
  * @param error     optional
  */
-VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error);
 
 /**
  * Records one rotation into `commands`. It submits, waits for, allocates and compiles nothing.
@@ -718,14 +762,66 @@ VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_e
  * @param commands  recording, outside a render pass, on a compute queue family; externally synchronised
  * @param kernel    any number of threads may record it at once
  * @param call      what to rotate
- * @param arena     null with push descriptors; otherwise of this kernel, externally synchronised, with as many sets left as
- *                  vkrope_get_dispatches says
+ * @param arena     null with push descriptors; otherwise one that serves this kernel, externally synchronised, with as many sets
+ *                  left as vkrope_get_dispatches says
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule; VKROPE_ERROR_NOT_SUPPORTED for what this version does not
  *         have; VKROPE_ERROR_LIMIT_EXCEEDED for what the device cannot bind or address, and for an arena without a set left
  */
-VKROPE_API vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel, const vkrope_call* call,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel, const vkrope_call* call,
                                        vkrope_arena* arena, vkrope_error* error);
+
+/* ---- the upload of an angle table ---- */
+
+/**
+ * What to create the image of a texture's plan with: to be copied into once, then sampled by compute shaders of one queue family. Any
+ * thread.
+ *
+ * @param plan   as vkrope_plan_angles gave it
+ * @param info   receives what vkCreateImage takes
+ * @param error  optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImageCreateInfo* info,
+                                                                      vkrope_error* error);
+
+/**
+ * What to create the view for vkrope_angles::view with. Any thread.
+ *
+ * @param plan   as vkrope_plan_angles gave it
+ * @param image  of vkrope_get_angle_image_info
+ * @param info   receives what vkCreateImageView takes
+ * @param error  optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage image,
+                                                                     VkImageViewCreateInfo* info, vkrope_error* error);
+
+/** From where, and to where, a table is copied. */
+typedef struct vkrope_angle_upload {
+    size_t struct_size;          /**< sizeof this struct */
+    VkBuffer staging;            /**< has VK_BUFFER_USAGE_TRANSFER_SRC_BIT, and what vkrope_fill_angles wrote */
+    VkDeviceSize staging_offset; /**< bytes; a multiple of 16 for textures, of 4 for buffers */
+    VkImage image;               /**< textures: of vkrope_get_angle_image_info */
+    VkBuffer buffer;             /**< buffers: has vkrope_angle_plan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT */
+    VkDeviceSize buffer_offset;  /**< bytes; a multiple of 4 */
+    uint32_t first_line;         /**< a part of the table, see vkrope_angle_lines: the first part comes first, the last one last */
+    uint32_t lines;              /**< so many lines from first_line on; 0: all of the table from there on */
+} vkrope_angle_upload;
+
+/**
+ * Records the copy of a table that vkrope_fill_angles wrote: the transitions of the image, the copy, and the barrier after which what
+ * vkrope_record records later on the same queue may read it. Once a model, not per call: it looks up what it calls. The image is in
+ * VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL then. On error nothing has been recorded.
+ *
+ * @param commands  recording, outside a render pass, on a compute queue family; externally synchronised
+ * @param device    the borrowed device
+ * @param plan      not of a caller's table, whose content the caller has
+ * @param upload    from where, and to where
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* device,
+                                                                     const vkrope_angle_plan* plan,
+                                                                     const vkrope_angle_upload* upload, vkrope_error* error);
 
 /* ---- positions that are not int32 ids yet ---- */
 
@@ -740,22 +836,22 @@ typedef struct vkrope_position_kernel vkrope_position_kernel;
  * @param error   optional
  * @return what Vulkan answered. Nothing is left behind.
  */
-VKROPE_API vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel,
                                                        vkrope_error* error);
 
 /** Destroys it. No command buffer that uses it may be pending; its arenas are destroyed before it. */
 VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
 
 /**
- * As vkrope_arena_create, for vkrope_record_positions: one set a call.
+ * As vkrope_arena_create; vkrope_record_positions takes one set a call.
  *
- * @param kernel  which calls; must outlive the arena
+ * @param kernel  must outlive the arena
  * @param calls   at least 1
  * @param arena   receives the arena, to be destroyed by vkrope_arena_destroy
  * @param error   optional
  * @return what Vulkan answered
  */
-VKROPE_API vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls, vkrope_arena** arena,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls, vkrope_arena** arena,
                                                       vkrope_error* error);
 
 /**
@@ -803,7 +899,7 @@ typedef struct vkrope_position_call {
  * binds or
  *         dispatches, or an arena without a set
  */
-VKROPE_API vkrope_result vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
                                                  const vkrope_position_call* call, vkrope_arena* arena, vkrope_error* error);
 
 /* ---- tier "runtime": a device of vkrope's own; not in vkrope::c_static ----
@@ -860,7 +956,7 @@ typedef struct vkrope_device_list vkrope_device_list;
  * @param error    optional
  * @return VKROPE_ERROR_NO_DEVICE without a Vulkan loader
  */
-VKROPE_API vkrope_result vkrope_device_list_create(const vkrope_device_options* options, vkrope_device_list** list,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_create(const vkrope_device_options* options, vkrope_device_list** list,
                                                    vkrope_error* error);
 
 /** How many devices the list has; 0 for null. Any thread. */
@@ -874,7 +970,7 @@ VKROPE_API uint32_t vkrope_device_list_count(const vkrope_device_list* list);
  * @param info   struct_size set; receives the rest
  * @param error  optional
  */
-VKROPE_API vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t index, vkrope_device_info* info,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t index, vkrope_device_info* info,
                                                 vkrope_error* error);
 
 /** Destroys a list and the strings of its infos. */
@@ -891,7 +987,7 @@ typedef struct vkrope_device vkrope_device;
  * @param error    optional
  * @return VKROPE_ERROR_NO_DEVICE where none fits; VKROPE_ERROR_INVALID_ARGUMENT where `select` names several
  */
-VKROPE_API vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device, vkrope_error* error);
 
 /**
  * What the device says of itself.
@@ -900,7 +996,7 @@ VKROPE_API vkrope_result vkrope_device_open(const vkrope_device_options* options
  * @param info    struct_size set; receives the rest
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_device* device, vkrope_device_info* info, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_device* device, vkrope_device_info* info, vkrope_error* error);
 
 /**
  * The device's handles, for vkrope_kernel_create and for Vulkan calls of the caller's own. They stay the device's.
@@ -909,7 +1005,7 @@ VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_device* device, vkr
  * @param ref     struct_size set; receives the rest
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_ref* ref, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_ref* ref, vkrope_error* error);
 
 /**
  * The device's queue. Whoever submits to it does so on the thread that the device belongs to.
@@ -919,7 +1015,7 @@ VKROPE_API vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkro
  * @param queue   optional; receives the queue
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* family, VkQueue* queue,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* family, VkQueue* queue,
                                                  vkrope_error* error);
 
 /**
@@ -934,6 +1030,7 @@ typedef vkrope_result (*vkrope_record_callback)(void* user_data, VkCommandBuffer
 
 /**
  * Records one command buffer, submits it and waits for it. The memory effects of earlier submissions are visible to the commands.
+ * The callback records, no more: whatever submits on this device is VKROPE_ERROR_INVALID_ARGUMENT during it.
  *
  * @param device       a device
  * @param record       called once, before this function returns
@@ -941,7 +1038,7 @@ typedef vkrope_result (*vkrope_record_callback)(void* user_data, VkCommandBuffer
  * @param nanoseconds  optional; receives what the device spent on the commands, or -1 where that is not known
  * @param error        optional
  */
-VKROPE_API vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record, void* user_data,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record, void* user_data,
                                               double* nanoseconds, vkrope_error* error);
 
 /** Destroys a device, after all that was made with it. */
@@ -958,7 +1055,7 @@ typedef struct vkrope_buffer vkrope_buffer;
  * @param buffer  receives the buffer, to be destroyed by vkrope_buffer_destroy
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer, vkrope_error* error);
 
 /** All of the buffer, for vkrope_tensor::where and the like; {VK_NULL_HANDLE, 0, 0} for null. */
 VKROPE_API VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer);
@@ -972,7 +1069,7 @@ VKROPE_API VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffe
  * @param offset  bytes into the buffer; offset and bytes need no alignment
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes, uint64_t offset,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes, uint64_t offset,
                                               vkrope_error* error);
 
 /**
@@ -984,7 +1081,7 @@ VKROPE_API vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void*
  * @param offset  bytes into the buffer; offset and bytes need no alignment
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes, uint64_t offset,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes, uint64_t offset,
                                                 vkrope_error* error);
 
 /** Destroys a buffer. */
@@ -1004,7 +1101,7 @@ typedef struct vkrope_angle_table vkrope_angle_table;
  * @param error         optional
  * @return as vkrope_plan_angles
  */
-VKROPE_API vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation,
                                                    vkrope_angle_source source, uint64_t max_position, vkrope_angle_table** table,
                                                    vkrope_error* error);
 
@@ -1015,7 +1112,7 @@ VKROPE_API vkrope_result vkrope_angle_table_create(vkrope_device* device, const 
  * @param angles  struct_size set; receives the rest, which refers to the table
  * @param error   optional
  */
-VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_angles* angles, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_angles* angles, vkrope_error* error);
 
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
@@ -1027,8 +1124,8 @@ typedef struct vkrope_host_shape {
     uint32_t tokens;              /**< tokens of each */
     uint32_t q_heads;             /**< query heads; 0: no Q */
     uint32_t k_heads;             /**< key heads; 0: no K */
-    uint32_t q_head_dim;          /**< 0: the rotation's head_dim */
-    uint32_t k_head_dim;          /**< 0: the rotation's head_dim */
+    uint32_t q_head_dim;          /**< 0: as the rotation has it; of latent attention, what ends with the window */
+    uint32_t k_head_dim;          /**< 0: likewise */
     vkrope_element element;       /**< of all tensors, in and out */
     vkrope_layout layout;         /**< of all tensors */
     const int32_t* positions;     /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
@@ -1038,7 +1135,8 @@ typedef struct vkrope_host_shape {
     vkrope_mapping mapping;       /**< how the work is laid out */
     VkBool32 in_place;            /**< false: the device keeps input and output apart, so that a run can be repeated */
     vkrope_conversion conversion; /**< how f16 is converted */
-    uint32_t axes;                /**< positions are [axes, batch, tokens], for the rotation's sections; 0: one axis */
+    /** Positions are [axes, batch, tokens], for the rotation's sections; 0: one position a token, which all axes share. */
+    uint32_t axes;
 } vkrope_host_shape;
 
 /** Rotates tensors that live in host memory: table and buffers for one rotation and one shape. */
@@ -1055,7 +1153,7 @@ typedef struct vkrope_host_rotation vkrope_host_rotation;
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule; VKROPE_ERROR_LIMIT_EXCEEDED for tensors or a table that
  *         are too large; VKROPE_ERROR_NOT_SUPPORTED for what this version or the device does not have
  */
-VKROPE_API vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation,
                                                      const vkrope_host_shape* shape, vkrope_host_rotation** host_rotation,
                                                      vkrope_error* error);
 
@@ -1072,7 +1170,7 @@ VKROPE_API size_t vkrope_host_rotation_k_bytes(const vkrope_host_rotation* host_
  * @param k              vkrope_host_rotation_k_bytes bytes; null where K is absent
  * @param error          optional
  */
-VKROPE_API vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k,
                                                      vkrope_error* error);
 
 /**
@@ -1083,8 +1181,33 @@ VKROPE_API vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_
  * @param nanoseconds    optional; receives what the device spent on it, or -1 where that is not known
  * @param error          optional
  */
-VKROPE_API vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction,
                                                   double* nanoseconds, vkrope_error* error);
+
+/** What may change from one run of a vkrope_host_rotation to the next. What is given here stays for the runs after it. */
+typedef struct vkrope_host_run {
+    size_t struct_size;         /**< sizeof this struct */
+    const int32_t* positions;   /**< as many as the shape has, and in their order; null: no change */
+    size_t position_count;      /**< numbers in positions */
+    vkrope_direction direction; /**< forward or inverse */
+    VkBool32 moves;             /**< implicit positions: first_position counts */
+    int32_t first_position;     /**< with `moves`: position of token 0 of every sequence */
+    uint32_t reserved;          /**< 0 */
+} vkrope_host_run;
+
+/**
+ * As vkrope_host_rotation_run, with positions of this run, as a decoder has them from step to step. The table grows as far as they
+ * reach; the angle source stays, so that bits do.
+ *
+ * @param host_rotation  what to rotate
+ * @param run            direction and positions
+ * @param nanoseconds    optional; receives what the device spent on it, or -1 where that is not known
+ * @param error          optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED for a position that no table of this angle source reaches
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation,
+                                                                      const vkrope_host_run* run, double* nanoseconds,
+                                                                      vkrope_error* error);
 
 /**
  * Copies the rotated Q and K from the device.
@@ -1094,7 +1217,7 @@ VKROPE_API vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rot
  * @param k              receives vkrope_host_rotation_k_bytes bytes; null where K is absent
  * @param error          optional
  */
-VKROPE_API vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, vkrope_error* error);
 
 /** Destroys a host rotation. */
 VKROPE_API void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation);

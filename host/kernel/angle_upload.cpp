@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// From staging memory to where the shader reads an angle table.
+#include <cinttypes>
+
+#include "kernel/functions.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr VkImageSubresourceRange all_of_it = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+
+bool is_texture(const AnglePlan& plan) noexcept {
+    return plan.source == AngleSource::factored_texture || plan.source == AngleSource::direct_texture;
+}
+
+// Lines of the table, and the bytes of one.
+struct Lines {
+    std::uint32_t count = 1;
+    std::uint64_t bytes = 0;
+};
+
+Lines lines_of(const AnglePlan& plan) noexcept {
+    if (is_texture(plan)) return {plan.extent.height, std::uint64_t{plan.extent.width} * 16};
+    if (plan.source == AngleSource::direct_buffer) return {plan.rows, std::uint64_t{plan.pairs} * 8};
+    return {1, plan.bytes};
+}
+
+Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
+    const bool texture = is_texture(plan);
+    if (!texture && plan.source != AngleSource::direct_buffer && plan.source != AngleSource::computed) {
+        return error(Code::invalid_argument, "plan.source is %u: nothing is uploaded for it", unsigned(plan.source));
+    }
+    if (!upload.staging) return error(Code::invalid_argument, "upload.staging is null");
+    const VkDeviceSize multiple = texture ? 16 : 4;
+    if (upload.staging_offset % multiple != 0) {
+        return error(Code::invalid_argument, "upload.staging_offset is %" PRIu64 ": it must be a multiple of %" PRIu64,
+                     upload.staging_offset, multiple);
+    }
+    if (texture && !upload.image) return error(Code::invalid_argument, "upload.image is null: the plan is of a texture");
+    if (!texture && !upload.buffer) return error(Code::invalid_argument, "upload.buffer is null: the plan is of a buffer");
+    if (upload.buffer_offset % 4 != 0)
+        return error(Code::invalid_argument, "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4", upload.buffer_offset);
+    const std::uint32_t count = lines_of(plan).count;
+    if (upload.first_line >= count || upload.lines > count - upload.first_line) {
+        return error(Code::invalid_argument, "upload.lines is %u from first_line %u: the table has %u", upload.lines,
+                     upload.first_line, count);
+    }
+    return {};
+}
+
+struct CopyFunctions {
+    PFN_vkCmdPipelineBarrier vkCmdPipelineBarrier = nullptr;
+    PFN_vkCmdCopyBufferToImage vkCmdCopyBufferToImage = nullptr;
+    PFN_vkCmdCopyBuffer vkCmdCopyBuffer = nullptr;
+};
+
+Result<CopyFunctions> load(const DeviceRef& device) noexcept {
+    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
+    if (!instance) return {instance.status, {}};
+    Result<CopyFunctions> loaded;
+#define VKROPE_LOAD(name)                                                                                                          \
+    loaded->name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(device.device, #name));                              \
+    if (!loaded->name) loaded.status = error(Code::invalid_argument, "device.get_instance_proc_addr: it does not know %s", #name);
+    VKROPE_LOAD(vkCmdPipelineBarrier)
+    VKROPE_LOAD(vkCmdCopyBufferToImage)
+    VKROPE_LOAD(vkCmdCopyBuffer)
+#undef VKROPE_LOAD
+    return loaded;
+}
+
+VkImageMemoryBarrier transition(VkImage image, VkImageLayout from, VkAccessFlags from_access, VkImageLayout to,
+                                VkAccessFlags to_access) noexcept {
+    VkImageMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER;
+    barrier.srcAccessMask = from_access;
+    barrier.dstAccessMask = to_access;
+    barrier.oldLayout = from;
+    barrier.newLayout = to;
+    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
+    barrier.image = image;
+    barrier.subresourceRange = all_of_it;
+    return barrier;
+}
+
+void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan, const AngleUpload& upload,
+                  std::uint32_t lines) noexcept {
+    constexpr VkImageLayout copying = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
+    if (upload.first_line == 0) {
+        const auto barrier = transition(upload.image, VK_IMAGE_LAYOUT_UNDEFINED, 0, copying, VK_ACCESS_TRANSFER_WRITE_BIT);
+        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr,
+                                1, &barrier);
+    }
+    VkBufferImageCopy region = {};
+    region.bufferOffset = upload.staging_offset;
+    region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
+    region.imageOffset.y = std::int32_t(upload.first_line);
+    region.imageExtent = {plan.extent.width, lines, 1};
+    vk.vkCmdCopyBufferToImage(commands, upload.staging, upload.image, copying, 1, &region);
+    if (upload.first_line + lines == plan.extent.height) {
+        const Boundary at = boundary();
+        const auto barrier = transition(upload.image, copying, VK_ACCESS_TRANSFER_WRITE_BIT,
+                                        VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, at.texture_access);
+        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+    }
+}
+
+void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan, const AngleUpload& upload,
+                 std::uint32_t lines) noexcept {
+    const Lines all = lines_of(plan);
+    const VkBufferCopy region = {upload.staging_offset, upload.buffer_offset + upload.first_line * all.bytes, lines * all.bytes};
+    vk.vkCmdCopyBuffer(commands, upload.staging, upload.buffer, 1, &region);
+    const Boundary at = boundary();
+    VkBufferMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
+    barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask = at.input_access;
+    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
+    barrier.buffer = upload.buffer;
+    barrier.offset = region.dstOffset;
+    barrier.size = region.size;
+    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+}
+
+}  // namespace
+
+VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept {
+    VkImageCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
+    info.imageType = VK_IMAGE_TYPE_2D;
+    info.format = plan.format;
+    info.extent = {plan.extent.width, plan.extent.height, 1};
+    info.mipLevels = 1;
+    info.arrayLayers = 1;
+    info.samples = VK_SAMPLE_COUNT_1_BIT;
+    info.tiling = VK_IMAGE_TILING_OPTIMAL;
+    info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
+    info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
+    return info;
+}
+
+VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept {
+    VkImageViewCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
+    info.image = image;
+    info.viewType = VK_IMAGE_VIEW_TYPE_2D;
+    info.format = plan.format;
+    info.subresourceRange = all_of_it;
+    return info;
+}
+
+Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
+                           const AngleUpload& upload) noexcept {
+    if (!commands) return error(Code::invalid_argument, "commands is null");
+    if (!device.device) return error(Code::invalid_argument, "device.device is null");
+    if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+    if (Status s = check(plan, upload); !s) return s;
+    const Result<CopyFunctions> vk = load(device);
+    if (!vk) return vk.status;
+    const std::uint32_t lines = upload.lines == 0 ? lines_of(plan).count - upload.first_line : upload.lines;
+    if (is_texture(plan)) {
+        copy_texture(commands, vk.value, plan, upload, lines);
+    } else {
+        copy_buffer(commands, vk.value, plan, upload, lines);
+    }
+    return {};
+}
+
+}  // namespace vkrope

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The installed .glsl files serve a shader of somebody else's: all are there, every path that a macro opens compiles from the prefix alone, and a
+# missing macro or file is an #error that says so.
+#
+# GLSLANG  the compiler of the build
+set -eu
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+"$CMAKE" --install "$BUILD" --prefix "$SCRATCH/installed" >"$SCRATCH/install.log"
+installed=$SCRATCH/installed/share/vkrope/shaders
+failed=0
+wrong() { echo "$*"; failed=1; }
+
+for file in "$SOURCE"/shaders/*.glsl "$SOURCE/shaders/interface.h"; do
+    [ -e "$installed/$(basename "$file")" ] || wrong "$(basename "$file") is not installed"
+done
+
+# shader NAME MACROS BODY: the prefix is all that it includes from. `files` lists what is included.
+files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl'
+shader() {
+    {
+        echo '#version 450'
+        echo '#extension GL_GOOGLE_include_directive : require'
+        echo '#extension GL_EXT_samplerless_texture_functions : require'
+        echo '#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require'
+        echo 'layout(local_size_x = 64) in;'
+        echo 'layout(set = 0, binding = 0) buffer Values { uvec4 words[]; };'
+        echo 'layout(set = 0, binding = 1) uniform texture2D their_texture;'
+        echo 'layout(set = 0, binding = 2) readonly buffer Cos { uint their_cos[]; };'
+        echo 'layout(set = 0, binding = 3) readonly buffer Sin { uint their_sin[]; };'
+        echo 'layout(set = 0, binding = 4, std140) uniform Turns { uvec4 their_turns[64]; };'
+        echo "$2"
+        for file in $files; do echo "#include \"$file\""; done
+        # What follows is the same for all: a unit of 8 halves, or of 4 floats, rotated by c and s.
+        cat <<'END'
+void turn_unit(uint at, uint element, Unit c, Unit s) {
+    const uint n = element == element_f32 ? 4 : 8;
+    const uvec2 channels = vkrope_pair_channels(pairing_interleaved, 128, n, at);
+    Unit x0, x1, y0, y1, a, b;
+    vkrope_to_pairs(pairing_interleaved, n, vkrope_decode(element, Words(words[channels.x / n], uvec4(0))),
+                    vkrope_decode(element, Words(words[channels.y / n], uvec4(0))), x0, x1);
+    vkrope_rotate(x0, x1, vkrope_scale(c, 0.5), vkrope_flip(s, (at & 1u) != 0), y0, y1);
+    vkrope_from_pairs(pairing_interleaved, n, y0, y1, a, b);
+    words[channels.x / n] = vkrope_encode(element, a).a;
+    words[channels.y / n] = vkrope_encode(element, b).a;
+}
+void main() {
+    const uint at = gl_GlobalInvocationID.x, row = vkrope_magnitude(int(at));
+    Unit c, s;
+END
+        echo "$3"
+        echo '    turn_unit(at, element_f32, c, s); turn_unit(at, element_f16, c, s); turn_unit(at, element_bf16, c, s);'
+        echo '}'
+    } >"$SCRATCH/$1.comp"
+    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+}
+compiles() { shader "$@" || { wrong "$1 does not compile:" && cat "$SCRATCH/$1.log"; }; }
+# refuses WORDS NAME MACROS BODY
+refuses() {
+    words=$1
+    shift
+    ! shader "$@" || wrong "$1 compiles"
+    grep -qF "$words" "$SCRATCH/$1.log" || { wrong "$1: the compiler does not say '$words':" && cat "$SCRATCH/$1.log"; }
+}
+
+texture='#define VKROPE_ANGLE_TEXTURE their_texture'
+words='#define VKROPE_ANGLE_WORD(index) their_cos[index]'
+apart='#define VKROPE_SIN_WORD(index) their_sin[index]'
+turns='#define VKROPE_TURN_WORDS(index) their_turns[index]'
+compiles direct_texture "$texture" 'vkrope_texture_angles(row, at, 8, 11, 32, c, s);'
+compiles factored_texture "$texture" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s);'
+compiles buffer "$words" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
+compiles buffers_apart "$words
+$apart" 'vkrope_angle_apart(element_bf16, 0, 0, at, c, s);'
+compiles computed "$turns" 'vkrope_computed_angles(row, at, 8, c, s);'
+for conversion in integer normals native; do
+    compiles "conversion_$conversion" "$turns
+#define VKROPE_CONVERSION conversion_$conversion" 'vkrope_computed_angles(row, at, 8, c, s);'
+done
+compiles everything "$texture
+$words
+$apart
+$turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer_angles(row * 128, at, 8, c, s); vkrope_computed_angles(row, at, 8, c, s);'
+
+refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)' no_macro '' ''
+files='interface.h element.glsl pairing.glsl angles.glsl'
+refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
+
+# No path was forgotten: a macro that decides what a file holds is defined above, and every function that is no other's part is called.
+macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | sort -u)
+[ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"
+for macro in $macros; do
+    grep -q "^#define $macro[ (]" "$SCRATCH"/*.comp || wrong "no shader of this test defines $macro"
+done
+functions=$(sed -n 's/^[a-zA-Z0-9]* \(vkrope_[a-z_0-9]*\)(.*{$/\1/p' "$installed"/*.glsl | sort -u)
+[ "$(echo "$functions" | wc -l)" -ge 15 ] || wrong "the functions are not found: $functions"
+for function in $functions; do
+    calls=$(cat "$SCRATCH"/*.comp "$installed"/*.glsl | grep -c "$function(") || true
+    [ "$calls" -ge 2 ] || wrong "no shader of this test reaches $function"
+done
+exit $failed

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// What a model says of its kernel: widths, offsets, sections and positions, in C++ and in C; and that a plan of another model is seen.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "kernel/validate.hpp"
+#include "vkrope/frequencies.hpp"
+#include "vkrope/model.hpp"
+
+namespace vkrope {
+
+namespace {
+
+Rotation read(const char* file) {
+    std::ifstream json(std::string(VKROPE_TEST_MODELS) + "/" + file);
+    const std::string text{std::istreambuf_iterator<char>(json), {}};
+    REQUIRE(!text.empty());
+    auto rotation = from_hf_config(text);
+    REQUIRE_MESSAGE(rotation, rotation.status.what);
+    return std::move(rotation.value);
+}
+
+AnglePlan plan_of(const Rotation& rotation, AngleSource source = AngleSource::by_default) {
+    const auto plan = plan_angles(rotation, source, 4096, 16384);
+    REQUIRE_MESSAGE(plan, plan.status.what);
+    return plan.value;
+}
+
+KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = Element::f16, std::optional<Element> k = Element::f16) {
+    const auto info = kernel_info(rotation, plan_of(rotation), q, k);
+    REQUIRE_MESSAGE(info, info.status.what);
+    return info.value;
+}
+
+void refuses(const Result<KernelInfo>& info, const char* words) {
+    INFO(info.status.what);
+    CHECK(info.status.code == Code::invalid_argument);
+    CHECK(std::strstr(info.status.what, words));
+}
+
+}  // namespace
+
+TEST_CASE("kernel_info: a model with one position a token") {
+    const Rotation llama = read("llama-3.1-8b.json");
+    const KernelInfo info = info_of(llama, Element::bf16, Element::f16);
+    CHECK(info.pairing == Pairing::half_split);
+    CHECK(info.rotary_dim == 128);
+    CHECK(info.q == Width{Element::bf16, Element::bf16, 128, 0});
+    CHECK(info.k == Width{Element::f16, Element::f16, 128, 0});
+    CHECK(info.angles == AngleSource::factored_texture);
+    CHECK(info.positions == PositionSource::implicit);
+    CHECK(info.sections.axes == 0);
+    CHECK(info_of(llama, Element::f32, {}).k.head_dim == 0);
+    CHECK(info_of(llama, {}, Element::f32).q.head_dim == 0);
+    CHECK(kernel_info(llama, plan_of(llama, AngleSource::computed), Element::f32, {})->angles == AngleSource::computed);
+}
+
+TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
+    const Rotation deepseek = read("deepseek-v2-lite.json");
+    REQUIRE(deepseek.head_dim == 64);
+    const KernelInfo info = info_of(deepseek);
+    CHECK(info.q == Width{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
+    CHECK(info.k == Width{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
+    CHECK(q_row_channels(deepseek) == 192);
+    CHECK(k_row_channels(deepseek) == 576);
+    Rotation partial{.head_dim = 80, .rotary_dim = 20, .q_rotary_offset = 60, .inv_freq = std::vector<double>(10, 1.0)};
+    CHECK(q_row_channels(partial) == 80);  // a window that ends with the head is no latent row
+    CHECK(k_row_channels(partial) == 80);
+}
+
+TEST_CASE("kernel_info: sections come along, and record refuses a kernel without them") {
+    const Rotation qwen = read("qwen2-vl-2b.json");
+    REQUIRE(qwen.sections.axes == 3);
+    const AnglePlan plan = plan_of(qwen);
+    KernelInfo info = info_of(qwen);
+    CHECK(info.positions == PositionSource::axis_ids);
+    CHECK(info.sections == qwen.sections);
+    CHECK(plan.sections == qwen.sections);
+
+    const auto buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
+    Call call{.tokens = 1};
+    call.q_in = call.q_out = {.where = {buffer, 0, 256}, .heads = 1};
+    call.positions.ids = {buffer, 256, 12};
+    call.positions.axis_stride = 1;
+    call.angles = {.plan = &plan, .view = reinterpret_cast<VkImageView>(std::uintptr_t{2})};
+    const auto told = [&] { return validate(info, {.range = 1u << 20}, call).status; };
+    REQUIRE_MESSAGE(told(), told().what);
+    KernelInfo without = info;
+    without.sections = {};
+    without.positions = PositionSource::ids;
+    std::swap(info, without);
+    call.positions.axis_stride = 0;
+    CHECK(std::strstr(told().what, "angles.plan->sections.axes is 3: the kernel was created for sections of 0"));
+    std::swap(info, without);
+    call.positions.axis_stride = 1;
+    info.sections.order = SectionOrder::interleaved;
+    CHECK(std::strstr(told().what, "angles.plan->sections differ"));
+    info.sections = qwen.sections;
+    std::swap(info.sections.pairs[0], info.sections.pairs[1]);
+    CHECK(std::strstr(told().what, "angles.plan->sections differ"));
+    info.sections = qwen.sections;
+    info.sections.leftover_axis = 2;  // means nothing in this order
+    CHECK(told());
+}
+
+TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives") {
+    const Rotation llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"), qwen = read("qwen2-vl-2b.json");
+    Rotation nope = llama;
+    nope.rotates = false;
+    refuses(kernel_info(nope, plan_of(llama), Element::f16, {}), "rotates is false");
+    refuses(kernel_info(llama, plan_of(deepseek), Element::f16, {}), "plan.pairs is 32");
+    refuses(kernel_info(llama, AnglePlan{}, Element::f16, {}), "plan.pairs is 0");
+    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}), "plan.sections has 3 axes");
+    refuses(kernel_info(llama, plan_of(llama), {}, {}), "q and k are both absent");
+    AnglePlan broken = plan_of(llama);
+    broken.source = AngleSource(9);
+    refuses(kernel_info(llama, broken, Element::f16, {}), "plan.source is 9");
+
+    const auto theirs = plan_caller_angles(64, 100, 64, Element::bf16);
+    REQUIRE(theirs);
+    const auto info = kernel_info(qwen, theirs.value, Element::f16, {});
+    REQUIRE_MESSAGE(info, info.status.what);
+    CHECK(info->angles == AngleSource::caller_buffer);
+    CHECK(info->table == Element::bf16);
+    CHECK(info->sections == qwen.sections);
+}
+
+TEST_CASE("sections are equal where every pair has the same axis") {
+    const Sections none, sequential{.axes = 3, .pairs = {16, 24, 24}},
+        interleaved{.order = SectionOrder::interleaved, .axes = 3, .pairs = {24, 20, 20}};
+    CHECK(none == Sections{.order = SectionOrder::interleaved, .pairs = {1}, .leftover_axis = 2});
+    CHECK(none != sequential);
+    CHECK(sequential == Sections{.axes = 3, .pairs = {16, 24, 24}, .leftover_axis = 1});
+    CHECK(sequential != Sections{.axes = 3, .pairs = {24, 16, 24}});
+    CHECK(sequential != Sections{.axes = 4, .pairs = {16, 24, 24}});
+    CHECK(interleaved != Sections{.order = SectionOrder::interleaved, .axes = 3, .pairs = {24, 20, 20}, .leftover_axis = 1});
+    CHECK(interleaved != Sections{.axes = 3, .pairs = {24, 20, 20}});
+}
+
+}  // namespace vkrope
