@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Command buffers and the queue. Copies of buffers are carried out at submission; dispatches are checked and kept.
+#include <algorithm>
 #include <cstring>
 
 #include "entry_points.hpp"
@@ -135,6 +136,33 @@ void check_descriptor(const Descriptor& descriptor, std::set<std::uint64_t>& use
     if (!(buffer->usage & usage)) fake().fault(binding + ": the buffer was not made for it");
 }
 
+bool same(const std::vector<VkDescriptorSetLayoutBinding>& a, const std::vector<VkDescriptorSetLayoutBinding>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x.binding == y.binding && x.descriptorType == y.descriptorType && x.descriptorCount == y.descriptorCount &&
+               x.stageFlags == y.stageFlags;
+    });
+}
+
+// What a pipeline reads is in its layout and bound; a set is of a layout that is defined identically.
+void check_bindings(const Object& pipeline, const Object& layout, const Command& bound, std::set<std::uint64_t>& uses) {
+    const Object* set = bound.set ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, bound.set, "vkCmdDispatch") : nullptr;
+    const Object* of_set = set ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set->layout, "vkCmdDispatch") : nullptr;
+    if (of_set && !same(of_set->bindings, layout.bindings)) fake().fault("vkCmdDispatch: a set of another layout than the pipeline's");
+    for (const std::uint32_t binding : pipeline.reads) {
+        const auto declared = std::find_if(layout.bindings.begin(), layout.bindings.end(),
+                                           [&](const VkDescriptorSetLayoutBinding& has) { return has.binding == binding; });
+        const auto found = bound.descriptors.find(binding);
+        const std::string name = "vkCmdDispatch: binding " + std::to_string(binding);
+        if (declared == layout.bindings.end()) {
+            fake().fault(name + " is not in the layout");
+        } else if (found == bound.descriptors.end() || found->second.type != declared->descriptorType) {
+            fake().fault(name + " is not bound");
+        } else {
+            check_descriptor(found->second, uses);
+        }
+    }
+}
+
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
     const Entered entered("vkCmdDispatch");
     Command command{.entry = "vkCmdDispatch", .groups = {x, y, z}};
@@ -152,14 +180,7 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, s
         const Object* layout = fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, object->layout, "vkCmdDispatch");
         const Object* set = layout ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, layout->layout, "vkCmdDispatch") : nullptr;
         if (layout && pushed->pushed.size() != layout->push_bytes) fake().fault("vkCmdDispatch: push constants are left unset");
-        for (const VkDescriptorSetLayoutBinding& binding : set ? set->bindings : std::vector<VkDescriptorSetLayoutBinding>{}) {
-            const auto found = bound->descriptors.find(binding.binding);
-            if (found == bound->descriptors.end() || found->second.type != binding.descriptorType) {
-                fake().fault("vkCmdDispatch: binding " + std::to_string(binding.binding) + " is not bound");
-            } else {
-                check_descriptor(found->second, uses);
-            }
-        }
+        if (set) check_bindings(*object, *set, *bound, uses);
         command.pipeline = pipeline->pipeline;
         command.descriptors = bound->descriptors;
         command.pushed = pushed->pushed;

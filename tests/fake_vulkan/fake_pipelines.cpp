@@ -41,6 +41,21 @@ void check_words(const std::vector<std::uint32_t>& words) {
     }
 }
 
+// The bindings that some instruction of a function names: only these must be bound.
+std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
+    constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66, op_array_length = 68, op_decorate = 71,
+                            binding = 33;
+    std::map<std::uint32_t, std::uint32_t> binding_of;
+    std::set<std::uint32_t> uses;
+    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
+        const std::uint32_t op = words[at] & 0xffff;
+        if (op == op_decorate && words[at + 2] == binding) binding_of[words[at + 1]] = words[at + 3];
+        if (op != op_load && op != op_access_chain && op != op_in_bounds_access_chain && op != op_array_length) continue;
+        if (const auto found = binding_of.find(words[at + 3]); found != binding_of.end()) uses.insert(found->second);
+    }
+    return uses;
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device, const VkShaderModuleCreateInfo* info,
                                                     const VkAllocationCallbacks* allocator, VkShaderModule* module) {
     return create_child("vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
@@ -48,6 +63,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device, const VkSha
         object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
         if (info->codeSize % sizeof *info->pCode != 0) fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
         check_words(object.words);
+        object.reads = static_uses(object.words);
         fake().keep_shader(object.words);
         return object;
     });
@@ -77,9 +93,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipel
     check_device(device, entry);
     if (cache) fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
     for (std::uint32_t i = 0; i < count; ++i) {
-        fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module, entry);
+        const Object* module = fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module, entry);
         fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, infos[i].layout, entry);
         Object object;
+        if (module) object.reads = module->reads;
         object.layout = number_of(infos[i].layout);
         object.cache = number_of(cache);
         const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_PIPELINE, number_of(device), allocator, object);

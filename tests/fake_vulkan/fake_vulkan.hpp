@@ -104,6 +104,7 @@ struct Object {
     std::uint32_t push_bytes = 0;                             // pipeline layouts
     std::map<std::uint32_t, Descriptor> descriptors = {};     // sets
     std::vector<std::uint32_t> words = {};                    // shader modules
+    std::set<std::uint32_t> reads = {};                       // shader modules, pipelines: bindings that the code names
     std::vector<std::string> extensions = {};                 // instances, devices
     bool float16 = false;                                     // devices: the feature shaderFloat16
     std::uint64_t cache = 0;                                  // pipelines
