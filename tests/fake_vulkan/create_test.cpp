@@ -160,6 +160,54 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
     check_no_faults();
 }
 
+TEST_CASE("an arena serves every kernel of its device; with few storage buffers, those of one angle source") {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 16u}) {
+        KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
+        const Owned<Kernel> factored(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        const Owned<Kernel> direct(create(host.ref, kernel_info(AngleSource::direct_texture)).value);
+        const Owned<Kernel> computed(create(host.ref, kernel_info(AngleSource::computed)).value);
+        const Owned<PositionKernel> positions(create_positions(host.ref).value);
+        REQUIRE((factored && direct && computed && positions));
+        const Owned<DescriptorArena> arena(create_arena(factored.get(), 16).value);
+        REQUIRE(arena);
+        const bool all = storage_buffers >= 9;
+        CAPTURE(storage_buffers);
+        const auto rotate = [&](const Owned<Kernel>& kernel, AngleSource source) {
+            return record(host.commands, kernel.get(), kernel_call(host, 7, source), arena.get());
+        };
+        CHECK(rotate(factored, AngleSource::factored_texture));
+        CHECK(rotate(direct, AngleSource::direct_texture));
+        const Status other = rotate(computed, AngleSource::computed);
+        CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
+        const std::string what = other.what;
+        CHECK(all == (what.find("where the device binds 9 storage buffers, this one binds " + std::to_string(storage_buffers)) ==
+                      std::string::npos));
+        PositionCall call{.tokens = 4};
+        call.out = {host.words, 0, 16};
+        CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
+              (all ? Code::ok : Code::invalid_argument));
+        check_no_faults();
+    }
+}
+
+TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without an extension") {
+    for (const std::uint32_t version : {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
+        for (const bool feature : {false, true}) {
+            KernelHost host;
+            fake().config.api_version = version;
+            fake().config.float16 = false;  // the extension, which a later driver need not list any more
+            fake().config.float16_feature = feature;
+            fake().config.float_controls = {};
+            const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+            REQUIRE(needs);
+            const bool core = version >= VK_API_VERSION_1_2;
+            CHECK(needs->enabled_in_core == (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
+            CHECK(!needs->offers_shader_float16);
+            CHECK((needs->enabled & (float_controls | shader_float16)) == 0);
+        }
+    }
+}
+
 TEST_CASE("an entry point that is missing is named, and nothing is created") {
     for (const char* missing :
          {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2", "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",

@@ -178,7 +178,7 @@ VKAPI_ATTR void VKAPI_CALL get_features2(VkPhysicalDevice, VkPhysicalDeviceFeatu
     for (auto* next = static_cast<VkBaseOutStructure*>(features->pNext); next; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES)
             reinterpret_cast<VkPhysicalDeviceShaderFloat16Int8Features*>(next)->shaderFloat16 =
-                fake().config.float16 && fake().config.float16_feature;
+                (fake().config.float16 || fake().config.api_version >= VK_API_VERSION_1_2) && fake().config.float16_feature;
     }
 }
 

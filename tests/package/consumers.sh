@@ -144,6 +144,7 @@ runs() {
 }
 runs "$lavapipe" engine
 runs "$lavapipe" no_push
+runs "$lavapipe" vulkan_1_2
 runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
@@ -151,6 +152,7 @@ runs "$lavapipe" subdirectory/subdirectory
 if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi
 if [ -n "$swiftshader" ]; then
     runs "$swiftshader" no_push
+    runs "$swiftshader" vulkan_1_2
     runs "$lavapipe:$swiftshader" two_devices llvmpipe SwiftShader
 else
     left_out 'no_push on SwiftShader, and two_devices on two: VKROPE_SWIFTSHADER_ICD is empty'

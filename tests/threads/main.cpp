@@ -270,7 +270,7 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
 int main(int argc, char** argv) {
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--shared-arena") == 0;
     if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: threads [--shared-arena]\n"), 2;
-    engine::Gpu gpu(true);
+    engine::Gpu gpu(engine::Enable::extensions);
     if (!(gpu.ref().enabled & vkrope::push_descriptor)) engine::fail("threads: the device offers no push descriptors");
     real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
         vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));

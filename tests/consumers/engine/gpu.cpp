@@ -54,19 +54,19 @@ void check(const vkrope::Status& status, const char* call) {
     if (!status) fail(std::string(call) + ": " + status.what);
 }
 
-Gpu::Gpu(bool with_extensions) {
+Gpu::Gpu(Enable enable) {
 #ifdef ENGINE_VOLK
     check(volkInitialize(), "volkInitialize");
 #endif
-    create_instance();
-    create_device(with_extensions);
+    create_instance(enable);
+    create_device(enable);
 }
 
-void Gpu::create_instance() {
+void Gpu::create_instance(Enable enable) {
     VkApplicationInfo application = {};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     application.pApplicationName = "engine";
-    application.apiVersion = VK_API_VERSION_1_1;
+    application.apiVersion = enable == Enable::vulkan_1_2 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_1;
     VkDebugUtilsMessengerCreateInfoEXT messenger = {};
     messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
     messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
@@ -93,7 +93,7 @@ void Gpu::create_instance() {
     }
 }
 
-void Gpu::create_device(bool with_extensions) {
+void Gpu::create_device(Enable enable) {
     std::uint32_t count = 1;
     const VkResult found = vkEnumeratePhysicalDevices(instance_, &count, &physical_);
     if (count == 0 || found < 0) fail("no Vulkan device");
@@ -106,14 +106,20 @@ void Gpu::create_device(bool with_extensions) {
     const auto needs = vkrope::requirements(instance_, physical_, vkGetInstanceProcAddr);
     check(needs.status, "requirements");
     std::vector<const char*> extensions;
-    if (with_extensions) {
-        extensions.assign(needs.value.optional_extensions, needs.value.optional_extensions + needs.value.optional_extension_count);
-        enabled_ |= needs.value.enabled;
-    }
     VkPhysicalDeviceShaderFloat16Int8Features half = {};
     half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
-    half.shaderFloat16 = with_extensions && needs.value.offers_shader_float16;
-    if (half.shaderFloat16) enabled_ |= vkrope::shader_float16;
+    VkPhysicalDeviceVulkan12Features core = {};
+    core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    if (enable == Enable::extensions) {
+        extensions.assign(needs.value.optional_extensions, needs.value.optional_extensions + needs.value.optional_extension_count);
+        enabled_ |= needs.value.enabled;
+        half.shaderFloat16 = needs.value.offers_shader_float16;
+        if (half.shaderFloat16) enabled_ |= vkrope::shader_float16;
+    } else if (enable == Enable::vulkan_1_2) {
+        if (properties_.apiVersion < VK_API_VERSION_1_2) fail("the device has no Vulkan 1.2");
+        enabled_ |= needs.value.enabled_in_core;
+        core.shaderFloat16 = (enabled_ & vkrope::shader_float16) != 0;
+    }
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {};
     queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -123,6 +129,7 @@ void Gpu::create_device(bool with_extensions) {
     VkDeviceCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     if (half.shaderFloat16) info.pNext = &half;
+    if (enable == Enable::vulkan_1_2) info.pNext = &core;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     info.enabledExtensionCount = std::uint32_t(extensions.size());
@@ -191,28 +198,14 @@ Buffer Gpu::make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_h
     return buffer;
 }
 
-Image Gpu::make_image(VkFormat format, VkExtent2D extent, VkImageUsageFlags usage) const {
+Image Gpu::make_image(const VkImageCreateInfo& info, VkImageViewCreateInfo view) const {
     Image image;
-    VkImageCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
-    info.imageType = VK_IMAGE_TYPE_2D;
-    info.format = format;
-    info.extent = {extent.width, extent.height, 1};
-    info.mipLevels = info.arrayLayers = 1;
-    info.samples = VK_SAMPLE_COUNT_1_BIT;
-    info.tiling = VK_IMAGE_TILING_OPTIMAL;
-    info.usage = usage;
     check(vkCreateImage(device_, &info, nullptr, &image.handle), "vkCreateImage");
     VkMemoryRequirements needs = {};
     vkGetImageMemoryRequirements(device_, image.handle, &needs);
     image.memory = allocate(needs, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
     check(vkBindImageMemory(device_, image.handle, image.memory, 0), "vkBindImageMemory");
-    VkImageViewCreateInfo view = {};
-    view.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
     view.image = image.handle;
-    view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-    view.format = format;
-    view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
     check(vkCreateImageView(device_, &view, nullptr, &image.view), "vkCreateImageView");
     return image;
 }

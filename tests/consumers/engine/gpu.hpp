@@ -38,11 +38,14 @@ struct Image {
 void check(VkResult result, const char* call);
 void check(const vkrope::Status& status, const char* call);
 
+/// What an engine enables of what vkrope makes use of: nothing; what the device offers as extensions; or, without any extension, what
+/// Vulkan 1.2 has in its core.
+enum class Enable { nothing, extensions, vulkan_1_2 };
+
 /// The first device with a compute queue. Messages of validation layers are printed and counted.
 class Gpu {
    public:
-    /// with_extensions  enable what vkrope makes use of, where the device offers it
-    explicit Gpu(bool with_extensions);
+    explicit Gpu(Enable enable);
     ~Gpu();
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
@@ -56,7 +59,8 @@ class Gpu {
     unsigned messages() const { return messages_; }
 
     Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_host) const;
-    Image make_image(VkFormat format, VkExtent2D extent, VkImageUsageFlags usage) const;
+    /// The view's image is filled in.
+    Image make_image(const VkImageCreateInfo& info, VkImageViewCreateInfo view) const;
     VkCommandPool make_command_pool() const;
     VkCommandBuffer begin(VkCommandPool pool) const;
     void destroy(Buffer& buffer) const;
@@ -66,8 +70,8 @@ class Gpu {
     void submit_and_wait(VkCommandBuffer commands) const;
 
    private:
-    void create_instance();
-    void create_device(bool with_extensions);
+    void create_instance(Enable enable);
+    void create_device(Enable enable);
     VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) const;
 
     VkInstance instance_ = VK_NULL_HANDLE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place, inside its own command buffer,
-// between two copies, and compares every value with cos and sin. Built three times: with the loader, with volk (ENGINE_VOLK), and
-// with push descriptors off (ENGINE_NO_PUSH).
+// between two copies, and compares every value with cos and sin. Built four times: with the loader, with volk (ENGINE_VOLK), with
+// nothing enabled (ENGINE_NO_PUSH), and without extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2).
 //
 //     engine                      the test
 //     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early. The validation layer must say so.
@@ -13,10 +13,12 @@
 
 namespace {
 
-#ifdef ENGINE_NO_PUSH
-constexpr bool push_descriptors = false;
+#if defined(ENGINE_NO_PUSH)
+constexpr engine::Enable enable = engine::Enable::nothing;
+#elif defined(ENGINE_VULKAN_1_2)
+constexpr engine::Enable enable = engine::Enable::vulkan_1_2;
 #else
-constexpr bool push_descriptors = true;
+constexpr engine::Enable enable = engine::Enable::extensions;
 #endif
 
 // Rows of one token: query heads, then key heads, then value heads.
@@ -86,7 +88,7 @@ int main(int argc, char** argv) {
     using engine::check;
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--without-a-barrier") == 0;
     if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: engine [--without-a-barrier]\n"), 2;
-    engine::Gpu gpu(push_descriptors);
+    engine::Gpu gpu(enable);
     const VkCommandPool pool = gpu.make_command_pool();
 
     const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
@@ -95,18 +97,22 @@ int main(int argc, char** argv) {
     gpu.submit_and_wait(commands);
     gpu.destroy(table.staging);
 
-    vkrope::KernelInfo info;
-    info.pairing = rotation.pairing;
-    info.rotary_dim = rotation.rotary_dim;
-    info.q.head_dim = info.k.head_dim = head_dim;
-    info.angles = table.plan.source;
-    const auto kernel = vkrope::create(gpu.ref(), info);
+    const auto info = vkrope::kernel_info(rotation, table.plan, vkrope::Element::f32, vkrope::Element::f32);
+    check(info.status, "kernel_info");
+    const auto kernel = vkrope::own(vkrope::create(gpu.ref(), info.value));
     check(kernel.status, "create");
-    vkrope::DescriptorArena* arena = nullptr;  // two sets: what one frame may need
+    vkrope::Owned<vkrope::DescriptorArena> arena;  // two sets: what one frame may need
     if (!(gpu.ref().enabled & vkrope::push_descriptor)) {
-        const auto made = vkrope::create_arena(kernel.value, 2);
+        auto made = vkrope::own(vkrope::create_arena(kernel.value.get(), 2));
         check(made.status, "create_arena");
-        arena = made.value;
+        arena = std::move(made.value);
+    }
+    // Declares float controls and 16-bit floats, whether they were enabled as extensions or as part of Vulkan 1.2.
+    if (gpu.ref().enabled & vkrope::shader_float16) {
+        auto half = info.value;
+        half.q.in = half.q.out = half.k.in = half.k.out = vkrope::Element::f16;
+        half.conversion = vkrope::Conversion::native;
+        check(vkrope::own(vkrope::create(gpu.ref(), half)).status, "create, native f16");
     }
 
     engine::Buffer upload = gpu.make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
@@ -118,13 +124,13 @@ int main(int argc, char** argv) {
     unsigned wrong = 0;
     const vkrope::Boundary boundary = vkrope::boundary();
     for (const std::int32_t first_position : first_positions) {
-        vkrope::reset(arena);  // the frame before has completed
+        vkrope::reset(arena.get());  // the frame before has completed
         commands = gpu.begin(pool);
         const VkBufferCopy whole = {0, 0, bytes};
         vkCmdCopyBuffer(commands, upload.handle, qkv.handle, 1, &whole);
         memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
                        boundary.in_place_access);
-        check(vkrope::record(commands, kernel.value, frame_call(qkv, table, first_position), arena), "record");
+        check(vkrope::record(commands, kernel.value.get(), frame_call(qkv, table, first_position), arena.get()), "record");
         if (!break_the_rule) {
             memory_barrier(commands, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
                            VK_ACCESS_TRANSFER_READ_BIT);
@@ -136,14 +142,12 @@ int main(int argc, char** argv) {
         wrong += wrong_values(rotation, table.plan.source, first_position, static_cast<const float*>(readback.mapped));
     }
 
-    vkrope::destroy(arena);
-    vkrope::destroy(kernel.value);
     gpu.destroy(table.image);
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
 
     std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages\n", ENGINE_NAME, gpu.properties().deviceName,
                 arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values, gpu.messages());
-    if (push_descriptors == false && !arena) engine::fail("push descriptors were enabled");
+    if (enable != engine::Enable::extensions && !arena) engine::fail("push descriptors were enabled");
     return wrong == 0 && gpu.messages() == 0 ? 0 : 1;
 }

@@ -33,28 +33,11 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
     table.plan = plan;
     table.staging = gpu.make_buffer(table.plan.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
     fill(table.staging.mapped);
-    table.image = gpu.make_image(table.plan.format, table.plan.extent, table.plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT);
-
-    VkImageMemoryBarrier barrier = {};
-    barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER;
-    barrier.dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    barrier.oldLayout = VK_IMAGE_LAYOUT_UNDEFINED;
-    barrier.newLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
-    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
-    barrier.image = table.image.handle;
-    barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr, 1,
-                         &barrier);
-    VkBufferImageCopy region = {};
-    region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-    region.imageExtent = {table.plan.extent.width, table.plan.extent.height, 1};
-    vkCmdCopyBufferToImage(commands, table.staging.handle, table.image.handle, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
-    barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    barrier.dstAccessMask = vkrope::boundary().input_access;
-    barrier.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
-    barrier.newLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
-    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, vkrope::boundary().stage, 0, 0, nullptr, 0, nullptr, 1,
-                         &barrier);
+    table.image = gpu.make_image(vkrope::angle_image_info(plan), vkrope::angle_view_info(plan, VK_NULL_HANDLE));
+    vkrope::AngleUpload upload;
+    upload.staging = table.staging.handle;
+    upload.image = table.image.handle;
+    check(vkrope::record_angle_upload(commands, gpu.ref(), plan, upload), "record_angle_upload");
     return table;
 }
 

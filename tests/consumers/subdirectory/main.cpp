@@ -43,7 +43,7 @@ void with_a_device() {
     using engine::check;
     constexpr std::uint32_t head_dim = 32, pairs = head_dim / 2;
     constexpr std::int32_t position = 7;
-    const engine::Gpu gpu(true);
+    const engine::Gpu gpu(engine::Enable::extensions);
     const VkCommandPool pool = gpu.make_command_pool();
     const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
     vkrope::KernelInfo info;

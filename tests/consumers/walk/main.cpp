@@ -81,7 +81,7 @@ int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {
 }  // namespace walk
 
 int main() {
-    engine::Gpu device(true);
+    engine::Gpu device(engine::Enable::extensions);
     const VkCommandPool pool = device.make_command_pool();
     constexpr VkDeviceSize tensor_bytes = VkDeviceSize{8} << 20, index_bytes = 4096;
     std::deque<engine::Buffer> buffers;
