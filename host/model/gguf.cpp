@@ -230,7 +230,9 @@ class GgufImport {
 
 }  // namespace
 
-GgufModel::GgufModel(std::uint64_t file_bytes, const GgufRead& read) : problem_(parse(file_bytes, read)) {}
+GgufModel::GgufModel(std::uint64_t file_bytes, const GgufRead& read) {
+    problem_ = status_of("the file", [&] { parse(file_bytes, read); });
+}
 
 GgufModel::GgufModel(const std::string& path) {
     problem_ = status_of("the file", [&] {
@@ -245,28 +247,23 @@ GgufModel::GgufModel(const std::string& path) {
         if (!*file || problem) {
             fail(Code::invalid_data, "%s cannot be opened", path.c_str());
         }
-        const Status parsed = parse(bytes, [file](std::uint64_t offset, void* to, std::size_t count) {
+        parse(bytes, [file](std::uint64_t offset, void* to, std::size_t count) {
             file->clear();
             file->seekg(std::streamoff(offset));
             file->read(static_cast<char*>(to), std::streamsize(count));
             return std::size_t(file->gcount());
         });
-        if (!parsed) {
-            throw ImportError{parsed};
-        }
     });
 }
 
-Status GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
-    return status_of("the file", [&] {
-        if (!read) {
-            fail(Code::invalid_argument, "read is empty: it must be a function");
-        }
-        if (file_bytes > max_file_bytes) {
-            fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes}, ull{max_file_bytes});
-        }
-        file_ = std::make_shared<const GgufFile>(file_bytes, read);
-    });
+void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
+    if (!read) {
+        fail(Code::invalid_argument, "read is empty: it must be a function");
+    }
+    if (file_bytes > max_file_bytes) {
+        fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes}, ull{max_file_bytes});
+    }
+    file_ = std::make_shared<const GgufFile>(file_bytes, read);
 }
 
 Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {

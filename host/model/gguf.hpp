@@ -13,8 +13,8 @@ namespace vkrope {
 
 class GgufModel {
    public:
-    /// Where the file is no GGUF file, rotation() says why. Both keep what they read with: each
-    /// rotation reads the tensors that shape its frequencies.
+    /// Where the file is no GGUF file, rotation() says why. What reads is kept: each rotation reads the
+    /// tensors that shape its frequencies.
     GgufModel(std::uint64_t file_bytes, const GgufRead& read);
     explicit GgufModel(const std::string& path);
 
@@ -22,7 +22,7 @@ class GgufModel {
     Result<Rotation> rotation(const ModelQuery& query) const;
 
    private:
-    Status parse(std::uint64_t file_bytes, const GgufRead& read);
+    void parse(std::uint64_t file_bytes, const GgufRead& read);
 
     std::shared_ptr<const GgufFile> file_;
     Status problem_;

@@ -11,7 +11,7 @@ namespace vkrope {
 
 class HfConfig {
    public:
-    /// Where the text is no configuration, rotation() says why and document() is null.
+    /// Where the text is no configuration, rotation() says why and document() is no object.
     explicit HfConfig(std::string_view json_text);
 
     /// As from_hf_config().

@@ -143,7 +143,12 @@ void Layers::read_types(const ModelType& model) {
     }
     const Field pattern = find_first(scope_, patterns);
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
-        for (const char c : pattern.value->get<std::string>()) {
+        const std::string letters = text(pattern);
+        if (letters.size() > max_layers) {
+            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu", pattern.name.c_str(), letters.size(),
+                 ull{max_layers});
+        }
+        for (const char c : letters) {
             list_.push_back(c == 'L' ? sliding : full);
         }
         return;

@@ -53,8 +53,7 @@ std::string read_text(std::istream& file, const std::string& path) {
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
         if (text.size() > max_json_bytes) {
-            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes, which is the most that a config.json may have", path,
-                 max_json_bytes);
+            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json", path, max_json_bytes);
         }
     }
     if (file.bad()) {

@@ -49,7 +49,7 @@ fi
 # Documents, and streams without an end.
 zeros_of() { yes '0,' | head -n "$1"; } # elements of a list
 { printf '{"x": [' && zeros_of 6000000 && printf '0]}'; } >config.json
-hostile 'more than 16777216 bytes, which is the most that a config.json may have' config.json
+hostile 'more than 16777216 bytes: it is no config.json' config.json
 { printf '{"x": [' && zeros_of 5000000 && printf '0]}'; } >config.json
 hostile 'not usable JSON: more than 524288 values' config.json
 model_with "\"layer_types\": [$(seq -s , 60000 | sed 's/[0-9][0-9]*/"t&"/g')]" >config.json

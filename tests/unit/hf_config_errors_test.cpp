@@ -85,6 +85,11 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
     CHECK(from_hf_config(layers(64)));
     check_refused({layers(65), "layer_types has 65 layer types: must have at most 64"}, Code::invalid_data);
     check_refused({layers(60000), "layer_types has 60000 layer types"}, Code::invalid_data);
+    const auto letters = [](std::size_t count) {
+        return llama_with(R"("rope_theta": 1e4, "sliding_window_pattern": ")" + std::string(count, 'L') + "\"");
+    };
+    CHECK(from_hf_config(letters(65536)));
+    check_refused({letters(65537), "sliding_window_pattern has 65537 letters: must have at most 65536"}, Code::invalid_data);
     CHECK(from_hf_config(sections(64)));
     check_refused({sections(65), "rope_parameters has 65 layer types: must have at most 64"}, Code::invalid_data);
     check_refused({sections(60000), "rope_parameters has 60000 layer types"}, Code::invalid_data);
