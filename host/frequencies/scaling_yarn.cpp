@@ -75,6 +75,20 @@ Status check(double base, const YarnScaling& scaling) noexcept {
     return require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
 }
 
+/// Sets what is not set.
+GgmlScaling completed(GgmlScaling scaling) noexcept {
+    const GgmlScaling defaults;
+    const auto complete = [](double& number, double otherwise) {
+        number = std::isfinite(number) && number < 0 ? otherwise : number;
+    };
+    scaling.freq_scale = scaling.freq_scale == 0 ? defaults.freq_scale : scaling.freq_scale;
+    complete(scaling.ext_factor, defaults.ext_factor);
+    complete(scaling.attn_factor, defaults.attn_factor);
+    complete(scaling.beta_fast, defaults.beta_fast);
+    complete(scaling.beta_slow, defaults.beta_slow);
+    return scaling;
+}
+
 Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcept {
     if (Status status = require_positive(scaling.freq_scale, "freq_scale"); !status) {
         return status;
@@ -86,7 +100,12 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (scaling.freq_factor_count != 0) {
-        if (Status status = require_divisors(scaling.freq_factors, scaling.freq_factor_count, pairs, "freq_factors"); !status) {
+        using ull = unsigned long long;
+        if (scaling.freq_factor_count < pairs) {
+            return error(Code::invalid_argument, "freq_factors has %llu elements: must have at least rotary_dim / 2 = %llu",
+                         ull{scaling.freq_factor_count}, ull{pairs});
+        }
+        if (Status status = require_divisors(scaling.freq_factors, pairs, pairs, "freq_factors"); !status) {
             return status;
         }
     }
@@ -145,7 +164,8 @@ Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base, const Dee
     return {};
 }
 
-Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling, double& attention_factor) {
+Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& given, double& attention_factor) {
+    const GgmlScaling scaling = completed(given);
     if (Status status = check(base, scaling, inv_freq.size()); !status) {
         return status;
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and load_arch_hparams() of llama.cpp.
+#include "model/gguf.hpp"
+
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "model/gguf_architectures.hpp"
 #include "model/gguf_field.hpp"
-#include "model/gguf_file.hpp"
 #include "model/gguf_layers.hpp"
 #include "model/gguf_scaling.hpp"
 #include "model/gguf_sections.hpp"
@@ -17,7 +17,6 @@
 #include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
 #include "status.hpp"
-#include "vkrope/model.hpp"
 
 namespace vkrope {
 namespace {
@@ -231,28 +230,61 @@ class GgufImport {
 
 }  // namespace
 
-Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read, const ModelQuery& query) {
-    try {
-        if (!read) {
-            fail(Code::invalid_argument, "read is empty: it must be a function");
+GgufModel::GgufModel(std::uint64_t file_bytes, const GgufRead& read) {
+    problem_ = status_of("the file", [&] { parse(file_bytes, read); });
+}
+
+GgufModel::GgufModel(const std::string& path) {
+    problem_ = status_of("the file", [&] {
+        std::error_code problem;
+        const std::filesystem::file_type kind = std::filesystem::status(path, problem).type();
+        if (kind != std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
+            const bool missing = kind == std::filesystem::file_type::not_found;
+            fail(Code::invalid_data, "%s %s", path.c_str(), missing ? "does not exist" : "is no regular file");
         }
-        if (file_bytes > max_file_bytes) {
-            fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes}, ull{max_file_bytes});
+        const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+        const std::uint64_t bytes = std::filesystem::file_size(path, problem);
+        if (!*file || problem) {
+            fail(Code::invalid_data, "%s cannot be opened", path.c_str());
         }
+        parse(bytes, [file](std::uint64_t offset, void* to, std::size_t count) {
+            file->clear();
+            file->seekg(std::streamoff(offset));
+            file->read(static_cast<char*>(to), std::streamsize(count));
+            return std::size_t(file->gcount());
+        });
+    });
+}
+
+void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
+    if (!read) {
+        fail(Code::invalid_argument, "read is empty: it must be a function");
+    }
+    if (file_bytes > max_file_bytes) {
+        fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes}, ull{max_file_bytes});
+    }
+    file_ = std::make_shared<const GgufFile>(file_bytes, read);
+}
+
+Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
+    Rotation rotation;
+    const Status status = status_of("the file", [&] {
         if (query.tower != "text") {
             fail(Code::invalid_argument, "tower is '%s': a GGUF file holds a language model, and must be asked for text",
                  shown_key(std::string(query.tower)).c_str());
         }
         check_query(query);
-        const GgufFile file(file_bytes, read);
-        return {{}, GgufImport(file, query).run()};
-    } catch (const ImportError& failure) {
-        return {failure.status, {}};
-    } catch (const std::bad_alloc&) {
-        return {error(Code::out_of_host_memory, "out of memory while reading the file"), {}};
-    } catch (const std::exception& exception) {
-        return {error(Code::invalid_data, "cannot read the file: %s", exception.what()), {}};
-    }
+        if (!problem_) {
+            throw ImportError{problem_};
+        }
+        rotation = GgufImport(*file_, query).run();
+        shorten(rotation.warnings);
+    });
+    return {status, std::move(rotation)};
+}
+
+Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read, const ModelQuery& query) {
+    return GgufModel(file_bytes, read).rotation(query);
 }
 
 Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
@@ -267,30 +299,7 @@ Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery
 }
 
 Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query) {
-    try {
-        std::error_code problem;
-        const std::filesystem::file_type kind = std::filesystem::status(path, problem).type();
-        if (kind != std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
-            const bool missing = kind == std::filesystem::file_type::not_found;
-            return {error(Code::invalid_data, "%s %s", path.c_str(), missing ? "does not exist" : "is no regular file"), {}};
-        }
-        std::ifstream file(path, std::ios::binary);
-        const std::uint64_t bytes = std::filesystem::file_size(path, problem);
-        if (!file || problem) {
-            return {error(Code::invalid_data, "%s cannot be opened", path.c_str()), {}};
-        }
-        const auto read = [&](std::uint64_t offset, void* to, std::size_t count) {
-            file.clear();
-            file.seekg(std::streamoff(offset));
-            file.read(static_cast<char*>(to), std::streamsize(count));
-            return std::size_t(file.gcount());
-        };
-        return from_gguf(bytes, read, query);
-    } catch (const std::bad_alloc&) {
-        return {error(Code::out_of_host_memory, "out of memory while opening the file"), {}};
-    } catch (const std::exception& exception) {
-        return {error(Code::invalid_data, "cannot open the file: %s", exception.what()), {}};
-    }
+    return GgufModel(path).rotation(query);
 }
 
 }  // namespace vkrope

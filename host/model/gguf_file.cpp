@@ -16,10 +16,15 @@ namespace {
 
 using ull = unsigned long long;
 
-// What a head may ask of memory and of time. Real files have less than 100 keys, and lists of a token each in the tokenizer's.
+// What a head may ask of memory and of time. The size of the file bounds neither: a hole takes no
+// space, and its zeros are valid entries. The largest real heads have some 100 keys, 2000 tensors, a
+// million strings (tokens and merges) and 50 MB.
+constexpr std::uint64_t most_head_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t most_values = 16384;
-constexpr std::uint64_t most_name_bytes = 65535;            // the format's own limit
-constexpr std::uint64_t most_key_bytes_together = 1 << 20;  // they are kept, to find one that is given twice
+constexpr std::uint64_t most_tensors = std::uint64_t{1} << 17;
+constexpr std::uint64_t most_steps_together = std::uint64_t{1} << 22;  // elements that are passed one by one
+constexpr std::uint64_t most_name_bytes = 65535;                       // the format's own limit
+constexpr std::uint64_t most_key_bytes_together = 1 << 20;             // they are kept, to find one that is given twice
 constexpr std::uint64_t longest_text = 256;
 constexpr std::uint64_t longest_list = 65536;  // one number a layer
 constexpr std::uint64_t most_list_numbers_together = 1 << 20;
@@ -77,22 +82,23 @@ const char* name(GgufType type) noexcept {
     return row(type).name;
 }
 
-/// Goes through a file from its first byte on, and takes nothing that lies beyond its last.
+/// Goes through the head of a file from its first byte on, and takes nothing that lies beyond the
+/// last byte that the file has, or that a head may have.
 class GgufCursor {
    public:
-    GgufCursor(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_(file_bytes), read_(read) {}
+    GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
+        : file_bytes_(file_bytes), end_(std::min(file_bytes, most_head_bytes)), read_(read) {}
 
     std::uint64_t at() const noexcept { return at_; }
-    std::uint64_t left() const noexcept { return file_bytes_ - at_; }
+    std::uint64_t left() const noexcept { return end_ - at_; }
 
-    /// Where a sentence that ends in "is cut off" begins.
+    /// What a sentence about bytes that are not there speaks of.
     void inside(std::string what) { what_ = std::move(what); }
     const char* what() const noexcept { return what_.c_str(); }
 
     void skip(std::uint64_t bytes) {
         if (bytes > left()) {
-            fail(Code::invalid_data, "the file is cut off: %s needs %llu bytes at %llu, and the file has %llu", what(), ull{bytes},
-                 ull{at_}, ull{file_bytes_});
+            overrun(std::to_string(bytes) + " bytes");
         }
         at_ += bytes;
     }
@@ -100,8 +106,7 @@ class GgufCursor {
     /// As skip() of `count` times `bytes`, which may be more than 64 bits hold.
     void skip(std::uint64_t count, std::uint64_t bytes) {
         if (count > left() / bytes) {
-            fail(Code::invalid_data, "the file is cut off: %s has %llu elements, and the file has %llu bytes left", what(),
-                 ull{count}, ull{left()});
+            overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
         }
         at_ += count * bytes;
     }
@@ -131,6 +136,15 @@ class GgufCursor {
     }
 
    private:
+    [[noreturn]] void overrun(const std::string& need) const {
+        if (end_ < file_bytes_) {
+            fail(Code::invalid_data, "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
+                 need.c_str(), ull{at_}, ull{end_});
+        }
+        fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu", what(), need.c_str(), ull{at_},
+             ull{file_bytes_});
+    }
+
     void take(void* to, std::size_t bytes) {
         const std::uint64_t from = at_;
         skip(bytes);
@@ -141,7 +155,7 @@ class GgufCursor {
         // Through a buffer: a tokenizer has some 100 000 strings, whose lengths lie between them.
         if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
             buffered_ = 0;
-            const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, file_bytes_ - from));
+            const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));
             read(from, buffer_, ahead);
             buffered_at_ = from;
             buffered_ = ahead;
@@ -155,7 +169,7 @@ class GgufCursor {
         }
     }
 
-    const std::uint64_t file_bytes_;
+    const std::uint64_t file_bytes_, end_;
     const GgufRead& read_;
     std::uint64_t at_ = 0;
     std::string what_ = "its header";
@@ -166,8 +180,14 @@ class GgufCursor {
 
 namespace {
 
-/// The elements of a list, whose type and count have been read.
-void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, std::uint32_t depth = 1) {
+/// What all lists of a file may yet ask for.
+struct Room {
+    std::uint64_t numbers = most_list_numbers_together;  // that are kept
+    std::uint64_t steps = most_steps_together;           // elements whose length is in the file
+};
+
+/// The elements of a list, whose type and count have been read. Numbers are passed in one step.
+void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room, std::uint32_t depth = 1) {
     if (is_number(type)) {
         cursor.skip(count, row(type).bytes);
         return;
@@ -175,13 +195,17 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, std::
     if (depth > deepest_list) {
         fail(Code::invalid_data, "%s is nested more than %u deep", cursor.what(), deepest_list);
     }
-    // An element has a length of 8 bytes at least, so that the file ends before a count that lies keeps us busy.
+    if (count > room.steps) {
+        fail(Code::invalid_data, "%s has %llu elements: strings and lists in lists must be at most %llu in the whole file",
+             cursor.what(), ull{count}, ull{most_steps_together});
+    }
+    room.steps -= count;
     for (std::uint64_t i = 0; i < count; ++i) {
         if (type == GgufType::string) {
             cursor.skip(cursor.u64());
         } else {
             const GgufType inner = cursor.type();
-            skip_elements(cursor, inner, cursor.u64(), depth + 1);
+            skip_elements(cursor, inner, cursor.u64(), room, depth + 1);
         }
     }
 }
@@ -194,8 +218,7 @@ double read_number(GgufCursor& cursor, GgufType type) {
     return number(type, bits);
 }
 
-/// `room`: how many numbers may be kept yet.
-GgufValue read_value(GgufCursor& cursor, std::uint64_t& room) {
+GgufValue read_value(GgufCursor& cursor, Room& room) {
     GgufValue value;
     value.type = cursor.type();
     if (is_number(value.type)) {
@@ -208,12 +231,12 @@ GgufValue read_value(GgufCursor& cursor, std::uint64_t& room) {
     } else {
         const GgufType type = cursor.type();
         const std::uint64_t count = cursor.u64();
-        value.known = is_number(type) && count <= std::min(longest_list, room);
+        value.known = is_number(type) && count <= std::min(longest_list, room.numbers);
         if (!value.known) {
-            skip_elements(cursor, type, count);
+            skip_elements(cursor, type, count, room);
             return value;
         }
-        room -= count;
+        room.numbers -= count;
         for (std::uint64_t i = 0; i < count; ++i) {
             value.numbers.push_back(read_number(cursor, type));
         }
@@ -261,8 +284,12 @@ void check_version(GgufCursor& cursor) {
     }
 }
 
-/// Fails where `count` of them, `least` bytes each, are more than the file can hold.
-void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count, std::uint64_t least) {
+/// Fails where `count` of them are more than a file may have, or than this one can hold, at `least`
+/// bytes each.
+void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count, std::uint64_t most, std::uint64_t least) {
+    if (count > most) {
+        fail(Code::invalid_data, "the file says that it has %llu %s: must be at most %llu", ull{count}, what, ull{most});
+    }
     if (count > cursor.left() / least) {
         fail(Code::invalid_data, "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
              ull{cursor.left() + cursor.at()});
@@ -277,17 +304,14 @@ GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_
     check_version(cursor);
     const std::uint64_t tensors = cursor.u64();
     const std::uint64_t values = cursor.u64();
-    if (values > most_values) {
-        fail(Code::invalid_data, "the file says that it has %llu keys: must be at most %llu", ull{values}, ull{most_values});
-    }
-    check_count(cursor, "keys", values, least_value_bytes);
+    check_count(cursor, "tensors", tensors, most_tensors, least_tensor_bytes);
+    check_count(cursor, "keys", values, most_values, least_value_bytes);
     read_values(cursor, values);
-    check_count(cursor, "tensors", tensors, least_tensor_bytes);
     read_tensors(cursor, tensors);
 }
 
 void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
-    std::uint64_t room = most_list_numbers_together;
+    Room room;
     std::uint64_t key_bytes = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
         cursor.inside("key " + std::to_string(i + 1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The head of a GGUF file: its metadata, and where its tensors lie. No weights are read.
 // The format: docs/gguf.md of ggml. Nothing that the file says of its sizes is believed before the file is known to be that long.
+// What a file of any length may ask for is bounded all the same: from_gguf() says by what.
 #pragma once
 
 #include <cstdint>

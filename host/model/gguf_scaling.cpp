@@ -12,6 +12,8 @@
 namespace vkrope {
 namespace {
 
+using ull = unsigned long long;
+
 constexpr const char* of_llama3 = "rope_freqs.weight";
 constexpr const char* of_longrope_near = "rope_factors_short.weight";
 constexpr const char* of_longrope_far = "rope_factors_long.weight";
@@ -42,6 +44,10 @@ class GgufScaling {
         const bool sliding_local = input_.sliding && layers == GgufLayers::local_base;
         const double factor = type == "none" ? 1 : this->factor(type);
         const std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
+        if (divisors.size() > rotation_.inv_freq.size()) {  // which scale_ggml() takes, and llama.cpp refuses in a file
+            fail(Code::invalid_data, "rope.scaling: freq_factors has %llu elements: must have rotary_dim / 2 = %llu",
+                 ull{divisors.size()}, ull{rotation_.inv_freq.size()});
+        }
         GgmlScaling scaling;
         scaling.freq_factors = divisors.data();
         scaling.freq_factor_count = divisors.size();
@@ -178,6 +184,10 @@ class GgufScaling {
         const double both =
             from_file * (all_dims != 0 ? magnitude(factor, mscale) / magnitude(factor, all_dims) : magnitude(factor, 1));
         scaling.attn_factor = both / of_ggml;
+        if (!(std::isfinite(scaling.attn_factor) && scaling.attn_factor > 0)) {  // negative is no "not set" here
+            fail(Code::invalid_data, "rope.scaling: attn_factor is %g with the factor %.9g: must be finite and above 0",
+                 scaling.attn_factor, factor);
+        }
         if (architecture.yarn_in_softmax) {  // kq_scale of src/models/deepseek2.cpp
             const double in_softmax = both * (1 + 0.1 * all_dims * std::log(factor));
             rotation_.softmax_scale = in_softmax * in_softmax;

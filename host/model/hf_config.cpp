@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Hugging Face config.json -> Rotation. What each field means: modeling_rope_utils.py of transformers.
+#include "model/hf_config.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "model/config_field.hpp"
@@ -18,8 +18,6 @@
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
-#include "status.hpp"
-#include "vkrope/model.hpp"
 
 namespace vkrope {
 namespace {
@@ -544,27 +542,36 @@ void check_tower(const ModelQuery& query) {
 
 }  // namespace
 
-Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query) {
-    try {
-        const json config = parse_json(json_text);
-        if (!config.is_object()) {
-            return {error(Code::invalid_data, "the document is %s: must be an object", shown(config).c_str()), {}};
+HfConfig::HfConfig(std::string_view json_text) {
+    problem_ = status_of("the configuration", [&] {
+        document_ = parse_json(json_text);
+        if (!document_.is_object()) {
+            fail(Code::invalid_data, "the document is %s: must be an object", shown(document_).c_str());
         }
+    });
+}
+
+Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
+    if (!problem_) {
+        return {problem_, {}};
+    }
+    Rotation rotation;
+    const Status status = status_of("the configuration", [&] {
         check_query(query);
         check_tower(query);
         if (query.tower == "vision") {
-            Rotation rotation = vision_rotation(config);
+            rotation = vision_rotation(document_);
             rotation.pairing = query.pairing.value_or(rotation.pairing);
-            return {{}, std::move(rotation)};
+        } else {
+            rotation = Import(document_, query).run();
         }
-        return {{}, Import(config, query).run()};
-    } catch (const ImportError& failure) {
-        return {failure.status, {}};
-    } catch (const std::bad_alloc&) {
-        return {error(Code::out_of_host_memory, "out of memory while reading the configuration"), {}};
-    } catch (const std::exception& exception) {
-        return {error(Code::invalid_data, "cannot read the configuration: %s", exception.what()), {}};
-    }
+        shorten(rotation.warnings);
+    });
+    return {status, std::move(rotation)};
+}
+
+Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query) {
+    return HfConfig(json_text).rotation(query);
 }
 
 }  // namespace vkrope

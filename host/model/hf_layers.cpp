@@ -2,9 +2,12 @@
 #include "model/hf_layers.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
@@ -74,6 +77,14 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     return kinds;
 }
 
+/// Each is compared with every other.
+void require_few(const Field& field, const std::vector<std::string>& kinds) {
+    const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
+    if (count > max_layer_types) {
+        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", field.name.c_str(), count, max_layer_types);
+    }
+}
+
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
         fail(Code::invalid_data, "%s is %s: must be a list", field.name.c_str(), shown(*field.value).c_str());
@@ -111,6 +122,7 @@ void Layers::read_types(const ModelType& model) {
         }
         require_array(field);
         list_ = kinds_of(field, key);
+        require_few(field, list_);
         if (key.name != std::string("block_types")) {  // which repeats
             require_length(field, list_.size());
             compare_with_pattern(field.name, model.full_layers == FullLayers::first_of_period);
@@ -131,7 +143,12 @@ void Layers::read_types(const ModelType& model) {
     }
     const Field pattern = find_first(scope_, patterns);
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
-        for (const char c : pattern.value->get<std::string>()) {
+        const std::string letters = text(pattern);
+        if (letters.size() > max_layers) {
+            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu", pattern.name.c_str(), letters.size(),
+                 ull{max_layers});
+        }
+        for (const char c : letters) {
             list_.push_back(c == 'L' ? sliding : full);
         }
         return;

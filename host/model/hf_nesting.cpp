@@ -74,19 +74,22 @@ void descend(LanguageModel& model) {
     }
 }
 
-/// Whether two objects have language models whose rotations follow from the same numbers.
-bool alike(const json& one, const json& other) {
-    const LanguageModel a = language_model(one), b = language_model(other);
-    const auto covers = [](const json& from, const json& to) {
-        for (const auto& [key, value] : from.items()) {
-            const auto entry = to.find(key);
-            if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value) && (entry == to.end() || *entry != value)) {
-                return false;
-            }
+/// What the rotation of a language model follows from, in the order of keys.
+using Numbers = std::vector<std::pair<std::string, const json*>>;
+
+Numbers numbers_of(const Scope& config) {
+    Numbers numbers;
+    for (const auto& [key, value] : config.object->items()) {
+        if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value)) {
+            numbers.emplace_back(key, &value);
         }
-        return true;
-    };
-    return covers(*a.config.object, *b.config.object) && covers(*b.config.object, *a.config.object);
+    }
+    return numbers;
+}
+
+bool alike(const Numbers& one, const Numbers& other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; });
 }
 
 std::string without_dot(const Scope& scope) {
@@ -114,19 +117,21 @@ LanguageModel language_model(const json& document) {
 
 std::vector<std::string> ignored_around(const LanguageModel& model) {
     std::vector<std::string> warnings;
+    const Numbers read = numbers_of(model.config);  // once: a hostile file has it deep inside others
     Scopes all = model.around;
     all.push_back(model.config);
     for (std::size_t depth = 0; depth < all.size(); ++depth) {
         const json* chosen = depth + 1 < all.size() ? all[depth + 1].object : nullptr;
         for (const Nested& kind : nested_configs) {
             const Field other = nested(all[depth], kind.name);
-            if (!other || other.value == chosen || (chosen != nullptr && alike(*other.value, *chosen))) {
+            if (!other || other.value == chosen ||
+                (chosen != nullptr && alike(numbers_of(language_model(*other.value).config), read))) {
                 continue;
             }
-            const std::string read = chosen != nullptr ? without_dot(all[depth + 1]) + " is read, and differs"
-                                     : kind.half       ? "the keys around it are read"
-                                                       : "it has no sizes";
-            warnings.push_back("ignored key " + other.name + ": " + read);
+            const std::string instead = chosen != nullptr ? without_dot(all[depth + 1]) + " is read, and differs"
+                                        : kind.half       ? "the keys around it are read"
+                                                          : "it has no sizes";
+            warnings.push_back("ignored key " + other.name + ": " + instead);
         }
     }
     for (const Scope& outside : model.around) {

@@ -6,6 +6,7 @@
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
@@ -124,6 +125,10 @@ ScalingSections divided(const std::string& name, const json& object, std::vector
     if (sections.by_type.empty()) {
         sections.all = {name, object};
         return sections;
+    }
+    if (sections.by_type.size() > max_layer_types) {
+        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", name.c_str(), sections.by_type.size(),
+             max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
         if (value.is_object() || value.is_null()) {

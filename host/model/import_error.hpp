@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How the importers give up from any depth. Caught by the public functions; it never leaves the tier.
+// How the importers give up from any depth, and the one place that catches it: it never leaves the tier.
 #pragma once
 
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
+#include <new>
 
+#include "status.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope {
@@ -28,6 +31,21 @@ fail(Code code, const char* format, ...) {
     std::vsnprintf(error.status.what, sizeof error.status.what, format, arguments);
     va_end(arguments);
     throw error;
+}
+
+/// What `work`, which reads `what`, ended with.
+template <class Work>
+Status status_of(const char* what, Work&& work) {
+    try {
+        work();
+        return {};
+    } catch (const ImportError& failure) {
+        return failure.status;
+    } catch (const std::bad_alloc&) {
+        return error(Code::out_of_host_memory, "out of memory while reading %s", what);
+    } catch (const std::exception& exception) {
+        return error(Code::invalid_data, "cannot read %s: %s", what, exception.what());
+    }
 }
 
 }  // namespace vkrope

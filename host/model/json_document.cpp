@@ -30,13 +30,13 @@ std::string printable(std::string text) {
 /// Looks at the events of a document and refuses what json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(json::number_integer_t) override { return true; }
-    bool number_unsigned(json::number_unsigned_t) override { return true; }
-    bool number_float(json::number_float_t, const json::string_t&) override { return true; }
-    bool string(json::string_t&) override { return true; }
-    bool binary(json::binary_t&) override { return true; }
+    bool null() override { return count(); }
+    bool boolean(bool) override { return count(); }
+    bool number_integer(json::number_integer_t) override { return count(); }
+    bool number_unsigned(json::number_unsigned_t) override { return count(); }
+    bool number_float(json::number_float_t, const json::string_t&) override { return count(); }
+    bool string(json::string_t&) override { return count(); }
+    bool binary(json::binary_t&) override { return count(); }
 
     bool start_object(std::size_t) override { return enter(); }
     bool end_object() override { return leave(); }
@@ -57,7 +57,15 @@ class StrictReader : public json::json_sax_t {
     }
 
    private:
+    bool count() {
+        if (++values_ > max_json_values) {
+            fail(Code::invalid_data, "not usable JSON: more than %zu values", max_json_values);
+        }
+        return true;
+    }
+
     bool enter() {
+        count();
         if (keys_.size() == max_json_depth) {
             fail(Code::invalid_data, "not usable JSON: nested more than %zu deep", max_json_depth);
         }
@@ -71,6 +79,7 @@ class StrictReader : public json::json_sax_t {
     }
 
     std::vector<std::set<std::string>> keys_;  // of each object that is open; empty for arrays
+    std::size_t values_ = 0;
 };
 
 /// A text whose floats that are not finite are nulls, and which of its nulls they are.
@@ -131,6 +140,9 @@ json with_floats(const WithoutLiterals& source) {
 }  // namespace
 
 json parse_json(std::string_view text) {
+    if (text.size() > max_json_bytes) {
+        fail(Code::invalid_data, "not usable JSON: %zu bytes, must be at most %zu", text.size(), max_json_bytes);
+    }
     if (text.find('\0') != text.npos) {  // where the parser would stop, whatever follows
         fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
              static_cast<unsigned long long>(text.find('\0')));
@@ -157,7 +169,10 @@ std::string shown(const json& value) {
         const double number = value.get<double>();
         return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
-    std::string result = value.dump(-1, ' ', true, json::error_handler_t::replace);
+    // A string that will be cut is cut before each of its bytes may become six.
+    const std::string* text = value.get_ptr<const json::string_t*>();
+    const json beginning = text != nullptr && text->size() > 2 * longest_shown ? json(text->substr(0, 2 * longest_shown)) : json();
+    std::string result = (beginning.is_null() ? value : beginning).dump(-1, ' ', true, json::error_handler_t::replace);
     if (result.size() > longest_shown) {
         result = result.substr(0, longest_shown) + "...";
     }

@@ -12,6 +12,7 @@ namespace {
 
 using ull = unsigned long long;
 
+constexpr std::size_t most_warnings = 100;
 constexpr double fastest = 0x1p11;                              // radians per position, which the fraction of a turn has room for
 constexpr double slowest = std::numeric_limits<double>::min();  // below it digits of a double go lost
 
@@ -48,6 +49,14 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base, 
     if (!(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0)) {
         fail(Code::invalid_data, "the scaling %s makes the softmax scale %g: must be finite and above 0",
              shown_key(rotation.rope_type).c_str(), rotation.softmax_scale);
+    }
+}
+
+void shorten(std::vector<std::string>& warnings) {
+    if (warnings.size() > most_warnings) {
+        const std::size_t more = warnings.size() - most_warnings;
+        warnings.resize(most_warnings);
+        warnings.push_back("and " + std::to_string(more) + " warnings more");
     }
 }
 

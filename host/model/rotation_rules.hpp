@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "vkrope/model.hpp"
 
@@ -16,5 +18,8 @@ void check_query(const ModelQuery& query);
 /// turning    the first so many pairs have a frequency; the others turn by 0
 /// base       that they were made of, and how the file calls it
 void require_usable(const Rotation& rotation, std::size_t turning, double base, const char* base_name);
+
+/// Keeps as many warnings as people read, and says how many there were beyond.
+void shorten(std::vector<std::string>& warnings);
 
 }  // namespace vkrope

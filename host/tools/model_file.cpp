@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "failure.hpp"
+#include "model/json_document.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
 
 namespace vkrope::tools {
 namespace {
-
-constexpr std::size_t max_model_bytes = std::size_t{64} << 20;  // a config.json has a few KiB
 
 /// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of a shell is.
 bool is_stream(const std::string& path) {
@@ -53,8 +52,8 @@ std::string read_text(std::istream& file, const std::string& path) {
     std::string text;
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
-        if (text.size() > max_model_bytes) {
-            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json", path, max_model_bytes);
+        if (text.size() > max_json_bytes) {
+            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json", path, max_json_bytes);
         }
     }
     if (file.bad()) {
@@ -63,8 +62,7 @@ std::string read_text(std::istream& file, const std::string& path) {
     return text;
 }
 
-HeadCounts head_counts(const std::string& json_text) {
-    const auto json = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+HeadCounts head_counts(const nlohmann::json& json) {
     const auto count = [&json](const char* key) -> std::optional<std::uint64_t> {
         const auto found = json.is_object() ? json.find(key) : json.end();
         return found != json.end() && found->is_number_unsigned() ? std::optional(found->get<std::uint64_t>()) : std::nullopt;
@@ -79,7 +77,7 @@ HeadCounts head_counts(const std::string& json_text) {
 
 }  // namespace
 
-ModelFile::ModelFile(const std::string& path) : path_(path) {
+ModelFile::ModelFile(const std::string& path) {
     // Not through /dev/stdin, which would open anew what may have been written to and closed.
     const bool standard_input = path == "-";
     std::ifstream file;
@@ -87,24 +85,27 @@ ModelFile::ModelFile(const std::string& path) : path_(path) {
         file = open_model(path);
     }
     if (standard_input || is_stream(path)) {
-        json_ = read_text(standard_input ? std::cin : file, path);
-        if (json_->starts_with("GGUF")) {
+        const std::string text = read_text(standard_input ? std::cin : file, path);
+        if (text.starts_with("GGUF")) {
             fail(ExitCode::bad_file, "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
         }
+        config_.emplace(text);
         return;
     }
     const bool called_gguf = std::filesystem::path(path).extension() == ".gguf";  // whose reader says what it is not
-    if (!is_gguf(file) && !called_gguf) {
-        json_ = read_text(file, path);
+    if (is_gguf(file) || called_gguf) {
+        gguf_.emplace(path);
+    } else {
+        config_.emplace(read_text(file, path));
     }
 }
 
 Result<Rotation> ModelFile::read(const ModelQuery& query) const {
-    return json_ ? from_hf_config(*json_, query) : from_gguf_file(path_, query);
+    return config_ ? config_->rotation(query) : gguf_->rotation(query);
 }
 
 HeadCounts ModelFile::heads() const {
-    return json_ ? head_counts(*json_) : HeadCounts();
+    return config_ ? head_counts(config_->document()) : HeadCounts();
 }
 
 ModelQuery query_of(const ModelOptions& options) {

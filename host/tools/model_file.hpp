@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "vkrope/model.hpp"
+#include "model/gguf.hpp"
+#include "model/hf_config.hpp"
 
 namespace vkrope::tools {
 
@@ -28,7 +29,7 @@ struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };
 
-/// A model's file, to be asked for several of its RoPEs. A config.json is read once, so that it may come through a pipe.
+/// A model's file, read once, to be asked for several of its RoPEs. A config.json may come through a pipe.
 class ModelFile {
    public:
     /// path  "-" is the standard input
@@ -40,8 +41,8 @@ class ModelFile {
     HeadCounts heads() const;
 
    private:
-    std::string path_;
-    std::optional<std::string> json_;  // nothing: a GGUF file, which is not held in memory
+    std::optional<HfConfig> config_;  // one of the two
+    std::optional<GgufModel> gguf_;
 };
 
 struct Model {

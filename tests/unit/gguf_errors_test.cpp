@@ -3,10 +3,12 @@
 // Whatever the bytes are, nothing crashes and no size in them is believed.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "model/gguf.hpp"
 
 using namespace vkrope;
 
@@ -115,6 +117,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
 
     const auto yarn = [] { return plain().text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 4); };
     bad(yarn().f32("rope.scaling.yarn_ext_factor", 2), "ext_factor is 2");
+    bad(plain().text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 1e-6f), "attn_factor is -2.62");
     bad(yarn().f32("rope.scaling.yarn_beta_fast", -1), "llama.rope.scaling.yarn_beta_fast is -1");
     bad(yarn().f32("rope.scaling.yarn_beta_slow", 64), "beta_fast is 32: must be at least beta_slow");
     bad(yarn().f32("rope.scaling.yarn_log_multiplier", -1), "llama.rope.scaling.yarn_log_multiplier is -1");
@@ -155,7 +158,10 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
 
 TEST_CASE("GGUF: tensors of divisors that are not what they should be") {
     const auto bad = [](const GgufBuilder& file, const char* text) { check_refused(file, Code::invalid_data, text); };
-    bad(plain().tensor("rope_freqs.weight", std::vector<float>(63, 1)), "freq_factors has 63 elements");
+    for (const std::size_t count : {63, 65}) {
+        const std::string text = "freq_factors has " + std::to_string(count) + " elements";
+        bad(plain().tensor("rope_freqs.weight", std::vector<float>(count, 1)), text.c_str());
+    }
     bad(plain().tensor("rope_freqs.weight", std::vector<float>(64, 0)), "freq_factors[0] is 0");
     bad(plain().tensor("rope_freqs.weight", std::vector<float>(64, 1), 1), "the type 1");
     bad(plain().tensor_of("rope_freqs.weight", {8, 8}, 0, 0), "has 2 dimensions");
@@ -212,6 +218,115 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
         many.value_of(std::string(60000, char('a' + i)), 0, "a");
     }
     check_refused(many, Code::invalid_data, "the keys have more than 1048576 bytes together");
+}
+
+namespace {
+
+/// A file of `bytes` bytes that begins with `head` and is zeros from there on, as one with a hole is.
+/// A reader that asks for more than a head may have is told that the file cannot be read.
+class Holed {
+   public:
+    Holed(std::string head, std::uint64_t bytes) : head_(std::move(head)), bytes_(bytes) {}
+
+    Result<Rotation> rotation() {
+        return from_gguf(bytes_, [this](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
+            read_ += count;
+            if (read_ > most) {
+                return 0;
+            }
+            std::memset(to, 0, count);
+            if (offset < head_.size()) {
+                std::memcpy(to, head_.data() + offset, std::min<std::uint64_t>(count, head_.size() - offset));
+            }
+            return count;
+        });
+    }
+
+    void check_refused(const std::string& text) {
+        const Result<Rotation> result = rotation();
+        CHECK(result.status.code == Code::invalid_data);
+        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos, result.status.what, " lacks ", text);
+    }
+
+    void check_accepted() {
+        const Result<Rotation> result = rotation();
+        CHECK_MESSAGE(result, result.status.what);
+    }
+
+   private:
+    static constexpr std::uint64_t most = std::uint64_t{260} << 20;
+
+    const std::string head_;
+    const std::uint64_t bytes_;
+    std::uint64_t read_ = 0;
+};
+
+GgufBuilder with_list(std::uint32_t element, std::uint64_t count) {
+    return plain().value_of("list", 9, GgufBuilder::little(element, 4) + GgufBuilder::little(count, 8));
+}
+
+}  // namespace
+
+TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") {
+    constexpr std::uint64_t huge = std::uint64_t{1} << 60;
+    const auto tensors = [](std::uint64_t count) {
+        GgufBuilder file = plain();
+        file.extra_tensors = count;
+        return file.head();
+    };
+    Holed(tensors(131072), huge).check_accepted();
+    Holed(tensors(131073), huge).check_refused("the file says that it has 131073 tensors: must be at most 131072");
+    Holed(tensors(huge / 32), huge).check_refused("tensors: must be at most 131072");
+    GgufBuilder keys = plain();
+    keys.extra_values = 16384;
+    Holed(keys.head(), huge).check_refused("keys: must be at most 16384");
+    for (const std::uint32_t element : {8u, 9u}) {
+        CAPTURE(element);
+        Holed(with_list(element, 4194304).head(), huge).check_accepted();
+        Holed(with_list(element, 4194305).head(), huge)
+            .check_refused("list has 4194305 elements: strings and lists in lists must be at most 4194304 in the whole file");
+        Holed(with_list(element, huge / 32).head(), huge).check_refused("in the whole file");
+    }
+    // All lists together, also those inside others.
+    const std::string inner = GgufBuilder::little(8, 4) + GgufBuilder::little(4000000, 8) + std::string(32000000, '\0');
+    Holed(plain().value_of("list", 9, GgufBuilder::little(9, 4) + GgufBuilder::little(2, 8) + inner + inner).head(), huge)
+        .check_refused("list has 4000000 elements: strings and lists in lists");
+    // Numbers are passed in one step; the head ends somewhere all the same.
+    Holed(with_list(0, 250000000).head(), huge).check_accepted();
+    Holed(with_list(12, huge / 32).head(), huge).check_refused("metadata and tensor infos must end within 268435456 bytes");
+    const std::string text = GgufBuilder::little(huge / 2, 8);
+    Holed(plain().value_of("text", 8, text).head(), huge).check_refused("text needs 576460752303423488 bytes at ");
+}
+
+TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
+    GgufBuilder file = plain();
+    for (int i = 0; i < 1000; ++i) {
+        file.u32("rope.unknown" + std::to_string(i), 0);
+    }
+    const std::string bytes = file.file();
+    const Result<Rotation> result = from_gguf(bytes.data(), bytes.size());
+    REQUIRE(result);
+    REQUIRE(result->warnings.size() == 101);
+    CHECK(result->warnings.back() == "and 901 warnings more");
+}
+
+TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {
+    GgufBuilder file = plain();
+    file.text_list_of("tokenizer.ggml.tokens", std::vector<std::string>(10000, "token"));
+    file.tensor("rope_freqs.weight", std::vector<float>(64, 2));
+    const std::string bytes = file.file();
+    std::uint64_t read = 0;
+    const GgufModel model(bytes.size(), [&](std::uint64_t offset, void* to, std::size_t count) {
+        std::memcpy(to, bytes.data() + offset, count);
+        read += count;
+        return count;
+    });
+    CHECK(read > 100000);
+    read = 0;
+    for (const std::uint64_t length : {0, 1, 8192}) {
+        CHECK(model.rotation({.seq_len = length}));
+    }
+    CHECK(read == 3 * 64 * sizeof(float));
 }
 
 TEST_CASE("GGUF: every beginning of a file is an error, or where only weights are missing the whole") {

@@ -427,6 +427,41 @@ TEST_CASE("ggml without an original length: the blend is one of pair 0 alone; it
     for (std::size_t j = 0; j < 16; ++j) CHECK(twice[j] == half[j]);
 }
 
+TEST_CASE("ggml's form ignores freq_factors beyond the frequencies, whatever they are") {
+    double attention_factor = 0;
+    std::vector<double> inv_freq = {1, 0.5};
+    const double factors[] = {2, 4, 0, not_a_number};
+    REQUIRE(scale_ggml(inv_freq, 10000, {.freq_factors = factors, .freq_factor_count = 4}, attention_factor));
+    CHECK(inv_freq == std::vector<double>{0.5, 0.125});
+}
+
+TEST_CASE("ggml's form: a number that is not set is what llama.cpp takes for a model that does not say") {
+    double attention_factor = 0;
+    // Nothing is set: no scaling at all.
+    std::vector<double> plain_too = plain(10000, 64);
+    const std::vector<double> before = plain_too;
+    const GgmlScaling nothing = {.freq_scale = 0, .ext_factor = -1, .attn_factor = -1, .beta_fast = -1, .beta_slow = -1};
+    REQUIRE(scale_ggml(plain_too, 10000, nothing, attention_factor));
+    CHECK(plain_too == before);
+    CHECK(attention_factor == 1);
+    // Without a share of YaRN a factor is that of linear scaling, whatever the original length.
+    std::vector<double> linear = {1, 0.5};
+    REQUIRE(scale_ggml(linear, 10000, {.freq_scale = 0.25, .ext_factor = -1, .n_ctx_orig = 4096}, attention_factor));
+    CHECK(linear == std::vector<double>{0.25, 0.125});
+    CHECK(attention_factor == 1);
+    // YaRN's betas are 32 and 1. With base 10000, 64 channels and 4096 positions the pair of 32 turns is
+    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47, that of one turn 22.51: the blend is from 10 to 23.
+    std::vector<double> yarn = before;
+    const GgmlScaling betas = {
+        .freq_scale = 0.25, .ext_factor = 1, .attn_factor = -1, .beta_fast = -1, .beta_slow = -1, .n_ctx_orig = 4096};
+    REQUIRE(scale_ggml(yarn, 10000, betas, attention_factor));
+    CHECK(close(attention_factor, 1 + 0.1L * std::log(4.0L)));
+    for (std::size_t j = 0; j < 32; ++j) {
+        const long double divided = std::min(std::max((j - 10.0L) / 13, 0.0L), 1.0L);
+        CHECK(close(yarn[j], before[j] * (divided / 4 + 1 - divided)));
+    }
+}
+
 TEST_CASE("ggml's form names the number that breaks its rule") {
     const double factors[] = {1, 0};
     double attention_factor = -3;
@@ -434,17 +469,22 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
         refused([&](std::vector<double>& f) { return scale_ggml(f, base, scaling, attention_factor); }, text);
     };
     for (const double number : not_positive) {
-        bad(1e4, {.freq_scale = number}, "freq_scale is ");
-        bad(1e4, {.attn_factor = number}, "attn_factor is ");
+        const bool not_set = std::isfinite(number) && number < 0;
+        if (number != 0) bad(1e4, {.freq_scale = number}, "freq_scale is ");
+        if (!not_set) bad(1e4, {.attn_factor = number}, "attn_factor is ");
         bad(number, {}, "base is ");
         if (number != 0) bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig is ");
-        bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
-        bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
+        if (!not_set) bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
+        if (!not_set) bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
     }
     bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base is 1: must be finite and above 1");
-    bad(1e4, {.ext_factor = -1}, "ext_factor is -1: must be 0 to 1");
+    bad(1e4, {.ext_factor = 1.5}, "ext_factor is 1.5: must be 0 to 1");
+    bad(1e4, {.ext_factor = -infinity}, "ext_factor is ");
+    bad(1e4, {.ext_factor = 1, .beta_fast = -1, .beta_slow = 64, .n_ctx_orig = 4096},
+        "beta_fast is 32: must be at least beta_slow");
     bad(1e4, {.ext_factor = not_a_number}, "ext_factor is ");
-    bad(1e4, {.freq_factors = factors, .freq_factor_count = 1}, "freq_factors has 1 elements");
+    bad(1e4, {.freq_factors = factors, .freq_factor_count = 1},
+        "freq_factors has 1 elements: must have at least rotary_dim / 2 = 2");
     bad(1e4, {.freq_factors = factors, .freq_factor_count = 2}, "freq_factors[1] is 0");
     CHECK(attention_factor == -3);
 }

@@ -181,16 +181,22 @@ struct Llama3Scaling {
 Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling);
 
 /// The arguments of ggml_rope_ext that shape its angles.
+///
+/// "Not set" is what llama_context_params of llama.cpp's include/llama.h calls "from the model": 0 in
+/// freq_scale, a negative number in the four after it. There is no model here, so each is then what
+/// llama.cpp takes for a model whose file does not say (src/llama-hparams.h, src/llama-context.cpp),
+/// which is the field's default. Of a model whose scaling type is YaRN llama.cpp takes an ext_factor
+/// that is not set for 1: a caller who knows that it is one says 1.
 struct GgmlScaling {
-    double freq_scale = 1;                 ///< 1 / factor; finite and above 0
-    double ext_factor = 0;                 ///< how much of YaRN's blend: 0 to 1; 0 is linear scaling
-    double attn_factor = 1;                ///< finite and above 0
-    double beta_fast = 32;                 ///< at least beta_slow
-    double beta_slow = 1;                  ///< finite and above 0
+    double freq_scale = 1;                 ///< 1 / factor; finite and above 0; 0: not set
+    double ext_factor = 0;                 ///< YaRN's share: 0, linear scaling, to 1; negative: not set
+    double attn_factor = 1;                ///< finite and above 0; negative: not set
+    double beta_fast = 32;                 ///< at least beta_slow; negative: not set
+    double beta_slow = 1;                  ///< finite and above 0; negative: not set
     double n_ctx_orig = 0;                 ///< original length; finite, not negative; 0 blends pair 0 alone
     std::uint32_t n_dims = 0;              ///< that the blend's range is made of; 0: twice the frequencies
     const double* freq_factors = nullptr;  ///< [freq_factor_count] that divide; finite and above 0
-    std::size_t freq_factor_count = 0;     ///< as many as there are frequencies, or 0
+    std::size_t freq_factor_count = 0;     ///< as many as there are frequencies, or 0; more are ignored
 };
 
 /// ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn of ggml's ggml-cpu/ops.cpp.

@@ -37,6 +37,9 @@ struct ModelQuery {
 ///
 /// A type or model without RoPE that we know is Code::not_supported and names it; a field that is missing, of the wrong kind or out
 /// of range, or that another contradicts, is Code::invalid_data and names it. What was assumed or ignored is in Rotation::warnings.
+/// A document that has more than 16 MiB, 524288 values, 64 levels of nesting or 64 layer types is
+/// Code::invalid_data: to read the worst that is left takes a second or two and 300 MB. There are at
+/// most 100 warnings and one that counts the others.
 /// Out of memory is Code::out_of_host_memory; but where memory runs out while the JSON document is destroyed, the JSON library,
 /// whose destructor allocates, ends the program.
 ///
@@ -60,7 +63,12 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// "default", "linear", "yarn", "longrope" or "rope_freqs". Tokens of M-RoPE have ggml's axes: 3, or 4 where pairs lie beyond their
 /// sections. Latent attention, layers without RoPE, warnings and errors are as from_hf_config's; there is no tower but "text".
 ///
-/// Sizes in the file are not believed, and memory is bounded whatever it says: at most some 20 MiB.
+/// Sizes in the file are not believed, and time and memory are bounded whatever it says: a second, and
+/// some 20 MiB. What exceeds one of these limits is Code::invalid_data, and named with it: 256 MiB of
+/// metadata and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes of a name, 1 MiB
+/// of all keys together; 4194304 strings and lists that are elements of lists; lists 8 deep. Real files
+/// stay far below. A list of numbers, or a string, of any length is passed in one step; those that
+/// matter have at most 65536 numbers and 256 bytes.
 ///
 /// file_bytes  size of the whole file; at most 2^62
 /// query       what it asks for and the model does not have is Code::invalid_argument
