@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// What an engine does around record(): a model's kernel, an arena for several kernels, positions that move from step to step, work inside a
+// submission.
+#include "recording.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
+
+// Rotated by a kernel and a call that know nothing but what kernel_info() says.
+Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element, bool key, const Bytes& in,
+                     const Positions& positions, const Owned<DescriptorArena>& arena) {
+    const auto absent = std::optional<Element>();
+    const KernelInfo info = must(key ? kernel_info(r, table.plan(), absent, element) : kernel_info(r, table.plan(), element, absent));
+    const Owned<Kernel> kernel = make_kernel(on, info);
+    Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
+    Call call{.tokens = tokens};
+    (key ? call.k_in : call.q_in) = {.where = from.whole(), .heads = heads};
+    (key ? call.k_out : call.q_out) = {.where = to.whole(), .heads = heads};
+    call.positions = positions;
+    call.angles = table.angles();
+    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    return download(to, in.size());
+}
+
+}  // namespace
+
+TEST_CASE("kernel_info: rows of latent attention turn where they should, through one arena for all kernels") {
+    for (const bool push : {true, false}) {
+        Device& on = device(push);
+        // Windows that end the rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
+        const Rotation latent = rotation(Pairing::interleaved, D, D, 48, 96), plain = rotation(Pairing::half_split, D, D);
+        const AngleTable table = must(AngleTable::make(on, latent, AngleSource::factored_texture, 100));
+        const AngleTable numbers = must(AngleTable::make(on, plain, AngleSource::computed, 100));
+        Owned<DescriptorArena> arena;
+        const Owned<Kernel> first = make_kernel(on, must(kernel_info(plain, table.plan(), Element::f32, {})));
+        if (!(on.ref().enabled & push_descriptor)) arena = make_arena(on, first, 3);
+        for (const bool key : {false, true}) {
+            const std::uint32_t width = key ? k_row_channels(latent) : q_row_channels(latent);
+            CHECK(width == (key ? 128 : 80));
+            const HostShape shape{.tokens = tokens,
+                                  .q_heads = heads,
+                                  .k_heads = heads,
+                                  .q_head_dim = width,
+                                  .k_head_dim = width,
+                                  .element = Element::f16,
+                                  .first_position = 5};
+            const Bytes in = random_elements(Element::f16, tokens * heads * width, 7 + key);
+            const Bytes out = rotate_by_info(on, latent, table, Element::f16, key, in, {.first = 5}, arena);
+            CHECK(out != in);
+            check_contract(latent, shape, key, in, out);
+            // The host's way finds the same widths by itself.
+            HostShape by_itself{
+                .tokens = tokens, .element = Element::f16, .first_position = 5, .angles = AngleSource::factored_texture};
+            (key ? by_itself.k_heads : by_itself.q_heads) = heads;
+            const Rotated rotated = rotate(on, latent, by_itself, key ? Bytes{} : in, key ? in : Bytes{});
+            CHECK((key ? rotated.k : rotated.q) == out);
+        }
+        const Bytes in = random_elements(Element::f32, tokens * heads * D, 9);
+        const Bytes out = rotate_by_info(on, plain, numbers, Element::f32, false, in, {.first = 5}, arena);
+        check_contract(plain, {.tokens = tokens, .q_heads = heads, .first_position = 5}, false, in, out);
+    }
+}
+
+TEST_CASE("kernel_info: a model with sections takes a position on each axis, and record refuses a kernel that dropped them") {
+    Device& on = device();
+    Rotation r = rotation(Pairing::half_split, D, D);
+    r.sections = {.axes = 3, .pairs = {4, 6, 6}};
+    const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
+    const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 23, 24, 25, 26, 90, 80, 70, 60, 50, 40, 30};
+    Buffer positions = upload(on, bytes_of(ids));
+    const Bytes in = random_elements(Element::f32, tokens * heads * D, 11);
+    Positions where{.ids = positions.whole()};
+    where.axis_stride = tokens;
+    Owned<DescriptorArena> arena;
+    if (!(on.ref().enabled & push_descriptor))
+        arena = make_arena(on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
+    const Bytes out = rotate_by_info(on, r, table, Element::f32, false, in, where, arena);
+    // Each pair turns as it does where all axes are its own.
+    for (std::uint32_t axis = 0; axis < 3; ++axis) {
+        Rotation one = r;
+        one.sections = {};
+        const HostShape shape{.tokens = tokens,
+                              .q_heads = heads,
+                              .positions = {ids.begin() + axis * tokens, ids.begin() + (axis + 1) * tokens},
+                              .angles = AngleSource::factored_texture};
+        const Bytes alone = rotate(on, one, shape, in, {}).q;
+        for (std::uint32_t row = 0; row < tokens * heads; ++row) {
+            for (std::uint32_t pair = 0; pair < D / 2; ++pair) {
+                if (axis_of(r.sections, pair) != axis) continue;
+                for (const std::uint32_t channel : {pair, pair + D / 2}) {
+                    const std::size_t at = std::size_t{row} * D + channel;
+                    CHECK(stored(Element::f32, out, at) == stored(Element::f32, alone, at));
+                }
+            }
+        }
+    }
+
+    KernelInfo dropped = must(kernel_info(r, table.plan(), Element::f32, {}));
+    dropped.sections = {};
+    dropped.positions = PositionSource::ids;
+    const Owned<Kernel> kernel = make_kernel(on, dropped);
+    Buffer q = upload(on, in);
+    Call call{.tokens = tokens};
+    call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
+    call.positions.ids = positions.whole();
+    call.angles = table.angles();
+    const auto told = dispatches(kernel.get(), call);
+    CHECK(told.status.code == Code::invalid_argument);
+    CHECK(std::strstr(told.status.what, "sections.axes is 3"));
+}
+
+TEST_CASE("a HostRotation runs with other positions from step to step, and its table grows") {
+    for (const bool push : {true, false}) {
+        Device& on = device(push);
+        const Rotation r = rotation(Pairing::half_split, D, D);
+        const Bytes in = random_elements(Element::f32, tokens * heads * D, 13);
+        const auto alone = [&](HostShape shape) {
+            shape.tokens = tokens, shape.q_heads = heads, shape.angles = AngleSource::factored_texture;
+            return rotate(on, r, shape, in, {}).q;
+        };
+        HostRotation implicit = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 3}));
+        must(implicit.upload(in.data(), nullptr));
+        Bytes out(in.size());
+        const auto after = [&](HostRotation& work, const HostRun& run) {
+            must(work.run(run));
+            must(work.download(out.data(), nullptr));
+            return out;
+        };
+        CHECK(after(implicit, {}) == alone({.first_position = 3}));
+        const std::uint32_t rows = implicit.angle_plan().rows;
+        CHECK(after(implicit, {.first_position = 5000}) == alone({.first_position = 5000}));
+        CHECK(implicit.angle_plan().rows >= 5000 + tokens);
+        CHECK(implicit.angle_plan().rows > 2 * rows);
+        CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // it stays
+        CHECK(after(implicit, {.direction = Direction::inverse, .first_position = 3}) != alone({.first_position = 3}));
+        // The largest factored table, and no further: the source stays.
+        CHECK(after(implicit, {.first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
+              alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
+        CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code == Code::limit_exceeded);
+        CHECK(after(implicit, {.first_position = 3}) == alone({.first_position = 3}));
+
+        const std::vector<std::int32_t> a = {1, 2, 3, 4, 5, 6, 7}, b = {9, -8, 700, 0, 1, 1, 2};
+        HostRotation explicit_ids = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .positions = a}));
+        must(explicit_ids.upload(in.data(), nullptr));
+        CHECK(after(explicit_ids, {}) == alone({.positions = a}));
+        CHECK(after(explicit_ids, {.positions = b}) == alone({.positions = b}));
+        CHECK(after(explicit_ids, {}) == alone({.positions = b}));
+
+        const auto refuses = [](const auto& result, const char* words) {
+            CHECK(result.status.code == Code::invalid_argument);
+            CHECK(std::strstr(result.status.what, words));
+        };
+        refuses(explicit_ids.run(HostRun{.positions = {1, 2}}), "run.positions has 2: it must have as many as the shape, 7");
+        refuses(explicit_ids.run(HostRun{.first_position = 1}), "run.first_position is 1: the shape has a position for each token");
+        refuses(implicit.run(HostRun{.positions = a}), "run.positions has 7");
+    }
+}
+
+TEST_CASE("what submits during the callback of a submit is refused, and what was recorded before it stays") {
+    Device& on = device();
+    const Rotation r = rotation(Pairing::half_split, D, D);
+    const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
+    const Owned<Kernel> kernel = make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {})));
+    const Bytes in = random_elements(Element::f32, tokens * heads * D, 17);
+    Buffer q = upload(on, in), other = upload(on, Bytes(16));
+    const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
+    Call call{.tokens = tokens};
+    call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
+    call.positions.first = 2;
+    call.angles = table.angles();
+    HostRotation work = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads}));
+    std::vector<Status> seen;
+    must(on.submit([&](VkCommandBuffer commands) {
+        if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
+        Bytes sixteen(16);
+        seen.push_back(other.upload(sixteen.data(), 16));
+        seen.push_back(other.download(sixteen.data(), 16));
+        seen.push_back(on.submit([](VkCommandBuffer) { return Status{}; }).status);
+        seen.push_back(work.upload(in.data(), nullptr));
+        seen.push_back(work.run().status);
+        seen.push_back(AngleTable::make(on, r, AngleSource::factored_texture, 10).status);
+        return Status{};
+    }));
+    CHECK(seen.size() == 6);
+    for (const Status& status : seen) {
+        CHECK(status.code == Code::invalid_argument);
+        CHECK(std::strstr(status.what, "during the callback of a submit"));
+    }
+    const Bytes out = download(q, in.size());
+    CHECK(out != in);
+    check_contract(r, {.tokens = tokens, .q_heads = heads, .first_position = 2}, false, in, out);
+    // A callback that fails leaves the device as it was.
+    CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code == Code::invalid_argument);
+    must(other.upload(in.data(), 16));
+}
+
+}  // namespace vkrope::test
