@@ -47,6 +47,15 @@ tool() {
     chmod +x "build/$1/bin/$2"
 }
 
+# Paths that cannot be built in are refused before anything is made there.
+here=$PWD
+for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
+    mkdir "$SCRATCH/a${character}b" && cp dev "$SCRATCH/a${character}b" && cd "$SCRATCH/a${character}b" || exit 1
+    says 1 'CMake takes no path with one of' build
+    [ "$(ls)" = dev ] || wrong "a refused ./dev build leaves $(ls)"
+    cd "$here" || exit 1
+done
+
 # What is missing cannot be had without a network, and the message says that.
 mkdir -p build/deps
 export APT_SAYS="Err:1 Temporary failure resolving 'deb.debian.org'" MISSING=libfmt-dev
