@@ -127,8 +127,9 @@ void OutputFile::make_temporary(mode_t mode) {
     fail_with(EEXIST);
 }
 
-/// Before anything is written, so that at no time somebody may read what they could not read before. A file system that has no
-/// modes, or a system that does not give files away, is no reason to write nothing.
+/// Before anything is written, so that at no time somebody may read what they could not read
+/// before. A file system that has no modes, or a system that does not give files away, is no reason
+/// to write nothing.
 void OutputFile::take_over_access(const struct stat& old) noexcept {
     mode_t mode = old.st_mode & 07777;
     if (::fchown(file_, old.st_uid, old.st_gid) != 0) {

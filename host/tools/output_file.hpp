@@ -13,8 +13,9 @@
 
 namespace vkrope::tools {
 
-/// A file that is being written under a temporary name next to its final one. Destroying it removes what is not published. One
-/// that replaces another has its mode, and its owner and group where the system permits that.
+/// A file that is being written under a temporary name next to its final one. Destroying it removes
+/// what is not published. One that replaces another has its mode, and its owner and group where the
+/// system permits that.
 class OutputFile {
    public:
     /// Checks the path, makes the temporary file and reserves its space: all that can fail early fails here.

@@ -52,7 +52,7 @@ extern "C" void on_exit_of_anyone() {
 
 /// Unless there is one already (a sanitizer's), which its owner will free.
 void give_handlers_a_stack() noexcept {
-    alignas(64) static unsigned char memory[64 << 10];  // several times what the registers of the widest processors take
+    alignas(64) static unsigned char memory[64 << 10];  // several times what all registers take
     stack_t stack = {};
     if (::sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0) {
         stack = {.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};

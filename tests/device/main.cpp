@@ -43,7 +43,7 @@ Device open(bool push_descriptors) {
                           .validation = true,
                           .on_message = on_message,
                           .push_descriptors = push_descriptors && !gpu_assisted(),
-                          .timeout_ns = 36'000'000'000'000};  // a hang is for CTest to end, which is told how slow this machine is
+                          .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it knows how slow this machine is
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);

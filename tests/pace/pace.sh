@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Time limits are there for hangs: no test has one of its own, which a slow machine could meet and ./dev test could not scale.
-# Arguments: the program that says how slow the machine is, ctest, the build folder.
+# Time limits are there for hangs: no test has one of its own, which a slow machine could meet and
+# ./dev test could not scale. Arguments: the program that says how slow the machine is, ctest, the
+# build folder.
 set -u
 pace=$("$1") || exit 1
 echo "$pace" | grep -qx '[0-9][0-9]*\.[0-9]' || { echo "FAILED: vkrope_pace prints '$pace'" && exit 1; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ./dev without a network, on a slow machine, and below a path that shells, CMake and Ninja could misread. What it calls are stubs,
-# so nothing is installed or built here.
+# ./dev without a network, on a slow machine, and below a path that shells, CMake and Ninja could
+# misread. What it calls are stubs, so nothing is installed or built here.
 # shellcheck disable=SC2016 # text for other shells
 set -u
 (. /etc/os-release && case "$ID $VERSION_ID" in 'debian 12' | 'debian 13') ;; *) exit 1 ;; esac) 2>/dev/null || {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A Vulkan layer that makes of the driver below it one that does what drivers should not, as VKROPE_BAD_DRIVER says:
+// A Vulkan layer that makes of the driver below it one that does what drivers should not, as
+// VKROPE_BAD_DRIVER says:
 //
 //   name         calls device and driver by control characters
 //   exit N, quick_exit N, raise NAME, overflow, thread_overflow
 //                ends the program in that way where work is submitted
 #include <signal.h>
-#include <unistd.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 
@@ -20,7 +20,8 @@ namespace {
 PFN_vkGetInstanceProcAddr next_of_instance = nullptr;
 PFN_vkGetDeviceProcAddr next_of_device = nullptr;
 
-// Of the driver below. They are looked up where their parents are created: later the loader gives out what is above.
+// Of the driver below. They are looked up where their parents are created: later the loader gives
+// out what is above.
 PFN_vkCreateDevice next_create_device = nullptr;
 PFN_vkGetPhysicalDeviceProperties next_properties = nullptr;
 PFN_vkGetPhysicalDeviceProperties2 next_properties2 = nullptr;
@@ -45,9 +46,10 @@ volatile bool deeper = true;
 constexpr struct {
     const char* name;
     int number;
-} signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},     {"TERM", SIGTERM},
-               {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}, {"PROF", SIGPROF}, {"VTALRM", SIGVTALRM}, {"SEGV", SIGSEGV},
-               {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"ILL", SIGILL},   {"ABRT", SIGABRT}, {"SYS", SIGSYS},       {"TRAP", SIGTRAP}};
+} signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},
+               {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}, {"PROF", SIGPROF},
+               {"SEGV", SIGSEGV}, {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"ILL", SIGILL},   {"ABRT", SIGABRT},
+               {"SYS", SIGSYS},   {"TRAP", SIGTRAP}, {"VTALRM", SIGVTALRM}};
 
 void behave_badly() {
     const std::string what = behaviour();
@@ -151,7 +153,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance of, c
 
 }  // namespace
 
-// The names that the loader looks for in a layer. Here the loader's own functions of these names come first.
+// The names that the loader looks for in a layer. Here the loader's own functions of these names
+// come first.
 #define VKROPE_EXPORTED extern "C" __attribute__((visibility("default")))
 
 VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetDeviceProcAddr(VkDevice of, const char* name) {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Drivers that do what they should not (bad_driver.cpp): none of it is a success, no temporary file stays behind, and no name of a
-# device reaches a terminal or a report as it is. Further arguments: the layer, vkrope-conformance, vkrope-bench or nothing.
+# Drivers that do what they should not (bad_driver.cpp): none of it is a success, no temporary file
+# stays behind, and no name of a device reaches a terminal or a report as it is. Further arguments:
+# the layer, vkrope-conformance, vkrope-bench or nothing.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 layer=$5
@@ -33,10 +34,12 @@ for status in 0 1 3; do
     refuse 4 'ended by a library that it uses, most likely the Vulkan driver' rotate "exit $status"
 done
 refuse 4 'ended by a library that it uses' rotate 'quick_exit 0'
-VKROPE_BAD_DRIVER='exit 0' refuse 4 'ended by a library that it uses' "$conformance" --filter elements/k_has_types_of_its_own --json report.json
+check=elements/k_has_types_of_its_own
+VKROPE_BAD_DRIVER='exit 0' refuse 4 'ended by a library that it uses' "$conformance" --filter $check --json report.json
 [ -z "$bench" ] || refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
 
-# A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is that it is no success.
+# A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
+# that it is no success.
 for name in SEGV BUS FPE ILL ABRT SYS TRAP; do refuse 4 'crashed, most likely in the Vulkan driver' rotate "raise $name"; done
 refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
 ulimit -c 0
@@ -52,7 +55,8 @@ for name in HUP INT QUIT PIPE ALRM TERM USR1 USR2 XCPU PROF VTALRM; do
     holds "SIG$name leaves nothing behind" [ -z "$(find . -name '.vkrope-*' -o -name out.npy)" ]
 done
 
-# harmless FILE...: text of UTF-8 that says the device's name, with no control character but the end of a line.
+# harmless FILE...: text of UTF-8 that says the device's name, with no control character but the end
+# of a line.
 harmless() {
     for file; do
         holds "$file names the device" grep -q 'bad .*2J .*5m .*7m.*name' "$file"
@@ -75,7 +79,7 @@ refuse 3 'no such device' "$vkrope" rotate --model model.json --q q.npy --out-q 
 harmless "$logs/err"
 works "$vkrope" accuracy --model model.json
 harmless "$logs/out"
-works "$conformance" --filter elements/k_has_types_of_its_own --json report.json
+works "$conformance" --filter $check --json report.json
 harmless report.json
 harmless "$logs/err"
 if [ -n "$bench" ]; then

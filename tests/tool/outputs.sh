@@ -88,7 +88,8 @@ if [ "$(id -u)" = 0 ]; then
     chown 1234:5678 old.npy && chmod 4640 old.npy
     works out_both old_link.npy new.npy
     as 4640 1234 5678 old.npy
-    # Who may not give files away keeps what they may: the group, or what is for everybody; and nobody's right to be somebody.
+    # Who may not give files away keeps what they may: the group, or what is for everybody; and
+    # nobody's right to be somebody.
     chmod 777 . "$logs" && chmod 644 q.npy model.json && cp "$vkrope" vkrope && chmod 755 vkrope && mkdir -m 777 cache
     other_user() {
         setpriv --reuid 4321 --regid "$1" --clear-groups env XDG_CACHE_HOME="$PWD/cache" ./vkrope rotate --model model.json \
