@@ -24,7 +24,7 @@ echo 'echo 0' | stub id
 echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 100.0 sec*proc (1 test)\nbench = 1000.0 sec*proc (1 test)\n"' | stub ctest
 stub cmake <<'END'
 case " $* " in *' -n ') echo 'no work to do' ;; esac
-for folder in dev release; do mkdir -p build/$folder/CMakeFiles; done
+for folder in dev release asan clang; do mkdir -p build/$folder/CMakeFiles; done
 END
 PATH=$SCRATCH/bin:$PATH
 CALLED=$SCRATCH/called
@@ -90,6 +90,8 @@ says 0 'slow machine: a known piece of work took 2.5 times its usual time; time 
 for text in '--timeout 5400, 3' 'unit           100.0        60  slow machine' 'bench         1000.0       120  over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
+says 0 './dev test --all took 1 minutes' test --all
+grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
 tool dev vkrope_pace 'echo 0.7'
 says 0 '--timeout 1800, 1' test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
