@@ -90,7 +90,7 @@ says 0 'slow machine: a known piece of work took 2.5 times its usual time; time 
 for text in '--timeout 5400, 3' 'unit           100.0        60  slow machine' 'bench         1000.0       120  over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
-says 0 './dev test --all took 1 minutes' test --all
+says 0 './dev test --all took ' test --all
 grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
 tool dev vkrope_pace 'echo 0.7'
 says 0 '--timeout 1800, 1' test
