@@ -10,6 +10,7 @@
 #include "program.hpp"
 #include "report.hpp"
 #include "rows.hpp"
+#include "signals.hpp"
 #include "terminal.hpp"
 
 namespace vkrope::bench {
@@ -62,7 +63,10 @@ bool initialize(const Options& options) {
     for (std::string& word : kept) argv.push_back(word.data());
     auto argc = int(argv.size());
     argv.push_back(nullptr);
-    benchmark::Initialize(&argc, argv.data());
+    {
+        const tools::ExitGuard guard(ExitCode::usage, "a flag of Google Benchmark has a value that it does not take");
+        benchmark::Initialize(&argc, argv.data());
+    }
     for (int i = 1; i < argc; ++i)
         tools::print_error(fmt::format("{}: no such option (see vkrope-bench --help)", argv[std::size_t(i)]));
     return argc <= 1;
@@ -78,8 +82,8 @@ std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> context_of(const Options& options, const DeviceInfo& device) {
-    std::vector<std::pair<std::string, std::string>> context = {{"device", device.name},
-                                                                {"driver", device.driver},
+    std::vector<std::pair<std::string, std::string>> context = {{"device", tools::printable(device.name)},
+                                                                {"driver", tools::printable(device.driver)},
                                                                 {"uuid", device.uuid},
                                                                 {"api_version", tools::version_text(device.api_version)},
                                                                 {"vkrope_version", VKROPE_VERSION}};

@@ -6,6 +6,7 @@
 #include "failure.hpp"
 #include "rivals.hpp"
 #include "runtime/device_impl.hpp"
+#include "terminal.hpp"
 #include "words.hpp"
 
 namespace vkrope::bench {
@@ -57,7 +58,7 @@ void Bench::add(const std::string& name, std::function<void(benchmark::State&)> 
             function(state);
         } catch (const tools::Failure& failure) {
             if (outcome_ == ExitCode::success) outcome_ = failure.code();
-            state.SkipWithError(failure.what());
+            state.SkipWithError(tools::printable(failure.what()).c_str());
         }
     })->UseManualTime();
 }

@@ -105,10 +105,10 @@ svg::Plot own(const Accuracy& accuracy) {
 
 std::string text_of(const Accuracy& accuracy) {
     std::string text = fmt::format(
-        "device     {}, {}\nmodel      {}\nmeasured   {} positions, {} heads, f32\n"
+        "device     {}\nmodel      {}\nmeasured   {} positions, {} heads, f32\n"
         "errors     the largest of an octave, in u a (|x0| + |x1|); u = 2^-24, attention factor a = {}\n"
         "           1.68e+05 u are 1 %; from 1e+07 u on nothing is left of the angle\n\n",
-        accuracy.device.name, accuracy.device.driver, rotation_text(accuracy.rotation), positions_in(accuracy), accuracy.heads,
+        device_text(accuracy.device), rotation_text(accuracy.rotation), positions_in(accuracy), accuracy.heads,
         accuracy.rotation.attention_factor);
     const auto row = [&](const std::string& first, const auto& cell_of) {
         text += fmt::format("{:>{}}", first, position_width);

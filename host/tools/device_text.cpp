@@ -21,10 +21,14 @@ std::string version_text(std::uint32_t version) {
     return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version));
 }
 
+std::string device_text(const DeviceInfo& device) {
+    return printable(device.name) + ", " + printable(device.driver);
+}
+
 nlohmann::ordered_json device_json(const DeviceInfo& device) {
-    return {{"name", device.name},
+    return {{"name", printable(device.name)},
             {"type", type_word(device.type)},
-            {"driver", device.driver},
+            {"driver", printable(device.driver)},
             {"uuid", device.uuid},
             {"api_version", version_text(device.api_version)}};
 }

@@ -15,6 +15,9 @@ const char* type_word(VkPhysicalDeviceType type) noexcept;
 /// "1.3.230"
 std::string version_text(std::uint32_t version);
 
+/// Name and driver, as they may be shown.
+std::string device_text(const DeviceInfo& device);
+
 /// What every JSON report says of a device: name, type, driver, uuid and api_version.
 nlohmann::ordered_json device_json(const DeviceInfo& device);
 

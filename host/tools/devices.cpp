@@ -16,13 +16,15 @@ nlohmann::ordered_json json_of(const DeviceInfo& device, std::size_t index) {
     json.update(device_json(device));
     json["memory_bytes"] = device.memory_bytes;
     json["suitable"] = device.suitable;
-    json["reason"] = device.reason;
+    json["reason"] = printable(device.reason);
     return json;
 }
 
-std::string table_of(const std::vector<DeviceInfo>& found) {
+std::string table_of(std::vector<DeviceInfo> found) {
     std::size_t name_width = 4, driver_width = 6;
-    for (const DeviceInfo& device : found) {
+    for (DeviceInfo& device : found) {
+        device.name = printable(device.name);
+        device.driver = printable(device.driver);
         name_width = std::max(name_width, device.name.size());
         driver_width = std::max(driver_width, device.driver.size());
     }
@@ -36,7 +38,7 @@ std::string table_of(const std::vector<DeviceInfo>& found) {
         const DeviceInfo& device = found[index];
         table += row(index, device.name, type_word(device.type), device.driver, version_text(device.api_version),
                      fmt::format("{:.1f} GiB", double(device.memory_bytes) / double(1 << 30)),
-                     device.suitable ? "yes" : "no: " + device.reason);
+                     device.suitable ? "yes" : "no: " + printable(device.reason));
     }
     return table;
 }

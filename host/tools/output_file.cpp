@@ -2,7 +2,6 @@
 #include "output_file.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,7 +78,12 @@ OutputFile::OutputFile(std::string option, const std::string& path, std::filesys
 // The delegated constructor makes the object whole, so that the destructor tidies up when reserve() fails.
 OutputFile::OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes)
     : OutputFile(option, path, find_target(option, path)) {
-    make_temporary();
+    struct stat old = {};
+    const bool replaces = ::stat(target_.c_str(), &old) == 0;
+    make_temporary(replaces ? 0600 : 0666);
+    if (replaces) {
+        take_over_access(old);
+    }
     reserve(bytes);
 }
 
@@ -98,7 +102,7 @@ OutputFile::~OutputFile() {
     }
 }
 
-void OutputFile::make_temporary() {
+void OutputFile::make_temporary(mode_t mode) {
     const auto free = std::find_if(temporaries.begin(), temporaries.end(), [](const Temporary& each) { return !each.exists; });
     // Another process with this number, in another container on the same folder, may have taken the first names.
     for (int attempt = 0; free != temporaries.end() && attempt < 1000; ++attempt) {
@@ -107,7 +111,7 @@ void OutputFile::make_temporary() {
             fail_with(ENAMETOOLONG);
         }
         const SignalsHeld held;  // a signal between making the file and listing it would leave it behind
-        file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (file_ >= 0) {
             path.copy(free->path, path.size());
             free->path[path.size()] = '\0';
@@ -116,10 +120,25 @@ void OutputFile::make_temporary() {
             return;
         }
         if (errno != EEXIST) {
-            fail_with(errno);
+            fail(ExitCode::bad_file, "{}: '{}' cannot be written: in its folder no file can be made: {}", option_, path_,
+                 std::strerror(errno));
         }
     }
     fail_with(EEXIST);
+}
+
+/// Before anything is written, so that at no time somebody may read what they could not read
+/// before. A file system that has no modes, or a system that does not give files away, is no reason
+/// to write nothing.
+void OutputFile::take_over_access(const struct stat& old) noexcept {
+    mode_t mode = old.st_mode & 07777;
+    if (::fchown(file_, old.st_uid, old.st_gid) != 0) {
+        mode &= 0777;  // to run as another user is for that user to grant
+        if (::fchown(file_, static_cast<uid_t>(-1), old.st_gid) != 0) {
+            mode = (mode & 0707) | (mode & 07) << 3;  // the new group gets what everybody gets
+        }
+    }
+    [[maybe_unused]] const int kept = ::fchmod(file_, mode);
 }
 
 void OutputFile::reserve(std::uint64_t bytes) {

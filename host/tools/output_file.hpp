@@ -2,6 +2,8 @@
 // Files that appear whole, and together, or not at all.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +13,9 @@
 
 namespace vkrope::tools {
 
-/// A file that is being written under a temporary name next to its final one. Destroying it removes what is not published.
+/// A file that is being written under a temporary name next to its final one. Destroying it removes
+/// what is not published. One that replaces another has its mode, and its owner and group where the
+/// system permits that.
 class OutputFile {
    public:
     /// Checks the path, makes the temporary file and reserves its space: all that can fail early fails here.
@@ -39,7 +43,8 @@ class OutputFile {
 
    private:
     OutputFile(std::string option, const std::string& path, std::filesystem::path target);
-    void make_temporary();
+    void make_temporary(mode_t mode);
+    void take_over_access(const struct stat& old) noexcept;
     void reserve(std::uint64_t bytes);
     void close_flushed();
     [[noreturn]] void fail_with(int error) const;

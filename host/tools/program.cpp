@@ -22,6 +22,8 @@ ExitCode run_to_the_end(const std::function<ExitCode()>& run) {
         return end(ExitCode::bad_file, "standard output: is closed");
     }
     install_signal_handlers();
+    const ExitGuard guard(ExitCode::device_failed,
+                          "ended by a library that it uses, most likely the Vulkan driver; no output was written");
     try {
         return run();
     } catch (const Failure& failure) {

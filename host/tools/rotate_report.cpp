@@ -163,7 +163,7 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
 /// At most ten lines.
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
                     const Verification& verification) {
-    std::string text = row("device", measured.device.name + ", " + measured.device.driver);
+    std::string text = row("device", device_text(measured.device));
     text += row("tensors", fmt::format("{}; {}, layout {}", of_q_and_k(shape_of(inputs.q), shape_of(inputs.k)),
                                        word_for(elements, inputs.element), word_for(layouts, options.layout)));
     text += row("model", model_text(inputs));

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
-#include "failure.hpp"
 #include "output_file.hpp"
 
 namespace vkrope::tools {
@@ -29,11 +30,34 @@ extern "C" void on_interrupt(int signal) {
     }
 }
 
-extern "C" void on_crash(int) {
+[[noreturn]] void end_at_once(ExitCode code, const char* sentence) noexcept {
     remove_temporaries();
-    constexpr char sentence[] = "vkrope: error: crashed, most likely in the Vulkan driver; no output was written\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, sentence, sizeof sentence - 1);
-    ::_exit(static_cast<int>(ExitCode::device_failed));
+    for (const std::string_view part : {"vkrope: error: ", sentence, "\n"}) {
+        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
+    }
+    ::_exit(static_cast<int>(code));
+}
+
+extern "C" void on_crash(int) {
+    end_at_once(ExitCode::device_failed, "crashed, most likely in the Vulkan driver; no output was written");
+}
+
+std::atomic<const ExitGuard*> youngest = nullptr;
+
+extern "C" void on_exit_of_anyone() {
+    if (const ExitGuard* guard = youngest; guard != nullptr) {
+        end_at_once(guard->code(), guard->sentence());
+    }
+}
+
+/// Unless there is one already (a sanitizer's), which its owner will free.
+void give_handlers_a_stack() noexcept {
+    alignas(64) static unsigned char memory[64 << 10];  // several times what all registers take
+    stack_t stack = {};
+    if (::sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0) {
+        stack = {.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};
+        ::sigaltstack(&stack, nullptr);
+    }
 }
 
 /// Leaves alone a signal that is ignored (nohup) or has a handler already (a sanitizer's).
@@ -42,6 +66,7 @@ void handle_unless_taken(int signal, void (*handler)(int)) noexcept {
     if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) {
         action = {};
         action.sa_handler = handler;
+        action.sa_flags = SA_ONSTACK;
         ::sigemptyset(&action.sa_mask);
         ::sigaction(signal, &action, nullptr);
     }
@@ -50,13 +75,23 @@ void handle_unless_taken(int signal, void (*handler)(int)) noexcept {
 }  // namespace
 
 void install_signal_handlers() noexcept {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    give_handlers_a_stack();
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU}) {
         handle_unless_taken(signal, on_interrupt);
     }
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP}) {
         handle_unless_taken(signal, on_crash);
     }
     ::signal(SIGXFSZ, SIG_IGN);
+}
+
+ExitGuard::ExitGuard(ExitCode code, const char* sentence) noexcept : older_(youngest), code_(code), sentence_(sentence) {
+    [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone) + std::at_quick_exit(on_exit_of_anyone);
+    youngest = this;
+}
+
+ExitGuard::~ExitGuard() {
+    youngest = older_;
 }
 
 SignalsHeld::SignalsHeld() noexcept {

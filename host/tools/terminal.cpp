@@ -16,12 +16,32 @@
 namespace vkrope::tools {
 namespace {
 
+/// Takes the first character of `text`, which is not empty, from it: what is printable of it.
+std::string_view take_printable(std::string_view& text) noexcept {
+    const auto byte = [&text](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+    const std::uint32_t lead = byte(0);
+    const std::size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    constexpr std::uint32_t lead_bits[] = {0, 0x7f, 0x1f, 0xf, 7}, lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    std::uint32_t code = lead & lead_bits[length];
+    bool valid = length > 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        valid = valid && (byte(i) & 0xc0) == 0x80;
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    valid = valid && code >= lowest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    const bool control = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+    const std::string_view taken = text.substr(0, valid ? length : 1);
+    text.remove_prefix(taken.size());
+    return valid && !control ? taken : "?";
+}
+
+/// Allocates nothing: the sentence may be that memory has run out.
 void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
     const bool coloured = colour_allowed(stderr);
     std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind, coloured ? "\033[0m" : "");
-    for (const char c : sentence) {
-        const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-        std::fputc(control ? '?' : c, stderr);
+    while (!sentence.empty()) {
+        const std::string_view character = take_printable(sentence);
+        std::fwrite(character.data(), 1, character.size(), stderr);
     }
     std::fputc('\n', stderr);
 }
@@ -38,7 +58,7 @@ void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std
         return;
     }
     const auto dumped = [](const nlohmann::ordered_json& value) {
-        return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+        return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     };
     if (!json.is_structured() || json.empty()) {
         text += dumped(json);
@@ -70,6 +90,14 @@ bool open_standard_streams() noexcept {
     return stdout_was_open;
 }
 
+std::string printable(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        shown += take_printable(text);
+    }
+    return shown;
+}
+
 void print_error(std::string_view sentence) noexcept {
     print_line("\033[1;31m", "error", sentence);
 }
@@ -89,7 +117,7 @@ void write_output(std::string_view text) {
 }
 
 void write_json(const nlohmann::ordered_json& json) {
-    write_output(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    write_output(json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
 void write_json_of_17_digits(const nlohmann::ordered_json& json) {

@@ -13,7 +13,13 @@ namespace vkrope::tools {
 /// Makes sure that no file which is opened later takes the number of a standard stream. False: stdout was closed.
 bool open_standard_streams() noexcept;
 
-/// One line "vkrope: error: ..." on stderr; control characters in `sentence`, which may quote a file name, become '?'.
+/// What may be shown of text from a driver or a file: each control character (of C0, DEL, C1) and
+/// each byte that is not UTF-8 becomes '?', so that nobody's name for a device moves a cursor or
+/// makes a second line.
+std::string printable(std::string_view text);
+
+/// One line "vkrope: error: ..." on stderr, of what is printable in `sentence`, which may quote
+/// anything.
 void print_error(std::string_view sentence) noexcept;
 void print_warning(std::string_view sentence) noexcept;
 void print_note(std::string_view sentence) noexcept;
@@ -21,7 +27,8 @@ void print_note(std::string_view sentence) noexcept;
 /// Writes all of `text` to stdout, or throws Failure: a full disk or a closed pipe must not look like success.
 void write_output(std::string_view text);
 
-/// The same for JSON, indented. Bytes that are not UTF-8, which drivers may send, are replaced.
+/// The same for JSON, indented. Bytes that are not UTF-8 are replaced; other characters than those
+/// of ASCII are escaped, for a terminal acts upon some.
 void write_json(const nlohmann::ordered_json& json);
 
 /// The same, with 17 significant digits of each number that is no integer, rather than as many as tell it from its neighbours.

@@ -7,16 +7,19 @@
 #   VKROPE_FUZZ_SECONDS=15   how long each target runs; at least 5000 executions in 15 seconds are required, and so in
 #                            proportion: a tenth or less of what a loaded machine of two cores reaches
 #   VKROPE_FUZZ_RUNS=N       instead: how many executions each target makes, however long they take
+#   VKROPE_TIME_FACTOR=1     how many times slower this machine is than one of two quiet cores
 #   VKROPE_FUZZ_SANITIZE=address,undefined   what else the build looks for; none is several times faster
 set -eu
 targets='config gguf npy case'
 seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
+slower=${VKROPE_TIME_FACTOR:-1}
 sanitize=${VKROPE_FUZZ_SANITIZE:-address,undefined}
 whole() { # NAME VALUE: a whole number, of which libFuzzer takes 0 for no limit
     echo "$2" | grep -qx '[1-9][0-9]*' || { echo "fuzz: $1 is '$2'; it must be a whole number above 0" && exit 1; }
 }
 whole VKROPE_FUZZ_SECONDS "$seconds"
+whole VKROPE_TIME_FACTOR "$slower"
 [ -z "$runs" ] || whole VKROPE_FUZZ_RUNS "$runs"
 case $sanitize in
     none) sanitizers=fuzzer-no-link ;;
@@ -28,7 +31,7 @@ if [ -n "$runs" ]; then
     required=$runs
 else
     extent="-max_total_time=$seconds"
-    required=$((5000 * seconds / 15))
+    required=$((5000 * seconds / 15 / slower))
 fi
 # What is built apart does not overwrite the other.
 SCRATCH=$SCRATCH/$(echo "$sanitize" | tr , _)
@@ -72,7 +75,7 @@ seed case "$SOURCE"/tests/conformance/cases/*/case.json
 mkdir -p "$SCRATCH/findings"
 fuzz() {
     mkdir -p "$SCRATCH/corpus/$1"
-    "$build/tests/fuzz/fuzz_$1" "$extent" -max_len=16384 -timeout=5 -rss_limit_mb=512 -malloc_limit_mb=256 \
+    "$build/tests/fuzz/fuzz_$1" "$extent" -max_len=16384 "-timeout=$((5 * slower))" -rss_limit_mb=512 -malloc_limit_mb=256 \
         -dict="$SOURCE/tests/fuzz/words.dict" -artifact_prefix="$SCRATCH/findings/$1-" -print_final_stats=1 \
         "$SCRATCH/corpus/$1" "$SCRATCH/seeds/$1" >"$SCRATCH/$1.log" 2>&1 || echo "$1" >>"$SCRATCH/failed"
 }

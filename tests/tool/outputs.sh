@@ -78,6 +78,31 @@ works out_both old_link.npy new.npy
 holds 'a link stays a link' [ -h old_link.npy ]
 holds 'and its file is replaced' [ "$(wc -c <old.npy)" = "$(wc -c <q.npy)" ]
 holds 'the mode of a new file' [ "$(find new.npy -perm 640)" = new.npy ]
+# as MODE OWNER GROUP FILE: the file has them.
+as() { holds "$4 has mode $1, owner $2 and group $3: $(ls -ln "$4")" [ -n "$(find "$4" -perm "$1" -uid "$2" -gid "$3")" ]; }
+chmod 604 old.npy
+works out_both old_link.npy new.npy
+as 604 "$(id -u)" "$(id -g)" old.npy
+chmod 600 old.npy
+if [ "$(id -u)" = 0 ]; then
+    chown 1234:5678 old.npy && chmod 4640 old.npy
+    works out_both old_link.npy new.npy
+    as 4640 1234 5678 old.npy
+    # Who may not give files away keeps what they may: the group, or what is for everybody; and
+    # nobody's right to be somebody.
+    chmod 777 . "$logs" && chmod 644 q.npy model.json && cp "$vkrope" vkrope && chmod 755 vkrope && mkdir -m 777 cache
+    other_user() {
+        setpriv --reuid 4321 --regid "$1" --clear-groups env XDG_CACHE_HOME="$PWD/cache" ./vkrope rotate --model model.json \
+            --q q.npy --out-q old.npy
+    }
+    chown 1234:5678 old.npy && chmod 2664 old.npy
+    works other_user 5678
+    as 664 4321 5678 old.npy
+    chown 1234:5678 old.npy && chmod 662 old.npy
+    works other_user 8765
+    as 622 4321 8765 old.npy
+    chmod 755 . && refuse 5 'in its folder no file can be made: Permission denied' other_user 8765
+fi
 "$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
 holds 'a closed stdout is found before anything is written' [ $? = 5 ] && holds 'no output' [ ! -e closed.npy ]
 

@@ -37,7 +37,10 @@ bool is_valid(const std::vector<std::uint32_t>& words) {
 #ifdef VKROPE_TEST_SPIRV_VAL
     const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
     std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
-    return std::system((VKROPE_TEST_SPIRV_VAL " --target-env vulkan1.1 " + file).c_str()) == 0;
+    // The shell reads no path as anything else.
+    ::setenv("VKROPE_TEST_VALIDATOR", VKROPE_TEST_SPIRV_VAL, 1);
+    ::setenv("VKROPE_TEST_FILE", file.c_str(), 1);
+    return std::system("\"$VKROPE_TEST_VALIDATOR\" --target-env vulkan1.1 \"$VKROPE_TEST_FILE\"") == 0;
 #else
     return words.size() > 5;
 #endif

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# ./dev without a network, on a slow machine, and below a path that shells, CMake and Ninja could
+# misread. What it calls are stubs, so nothing is installed or built here.
+# shellcheck disable=SC2016 # text for other shells
+set -u
+(. /etc/os-release && case "$ID $VERSION_ID" in 'debian 12' | 'debian 13') ;; *) exit 1 ;; esac) 2>/dev/null || {
+    echo 'package_dev: skipped: this is neither Debian 12 nor 13'
+    exit 77
+}
+rm -rf "$SCRATCH" && mkdir -p "$SCRATCH/bin" "$SCRATCH/a \$b 'c'" || exit 1
+cd "$SCRATCH/a \$b 'c'" || exit 1
+cp "$SOURCE/dev" .
+failed=0
+wrong() { echo "FAILED: $*" && failed=1; }
+
+stub() {
+    { echo '#!/bin/sh' && cat; } >"$SCRATCH/bin/$1"
+    chmod +x "$SCRATCH/bin/$1"
+}
+echo 'echo "apt-get $*" >>"$CALLED"; echo "${APT_SAYS:-}" >&2; exit 100' | stub apt-get
+echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' | stub dpkg-query
+echo 'echo 0' | stub id
+echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 100.0 sec*proc (1 test)\nbench = 1000.0 sec*proc (1 test)\n"' | stub ctest
+stub cmake <<'END'
+case " $* " in *' -n ') echo 'no work to do' ;; esac
+for folder in dev release asan clang; do mkdir -p build/$folder/CMakeFiles; done
+END
+PATH=$SCRATCH/bin:$PATH
+CALLED=$SCRATCH/called
+export PATH CALLED
+unset CXX VULKAN_SDK VKROPE_TIME_FACTOR MISSING APT_SAYS
+
+# says CODE TEXT COMMAND...: what ./dev COMMAND... returns, and a part of what it says.
+says() {
+    expected=$1
+    text=$2
+    shift 2
+    code=0
+    ./dev "$@" >"$SCRATCH/log" 2>&1 || code=$?
+    [ "$code" = "$expected" ] || wrong "./dev $* returned $code, not $expected: $(cat "$SCRATCH/log")"
+    grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev $* does not say '$text': $(cat "$SCRATCH/log")"
+}
+tool() {
+    mkdir -p "build/$1/bin"
+    printf '#!/bin/sh\n%s\n' "$3" >"build/$1/bin/$2"
+    chmod +x "build/$1/bin/$2"
+}
+
+# Paths that cannot be built in are refused before anything is made there.
+here=$PWD
+for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
+    mkdir "$SCRATCH/a${character}b" && cp dev "$SCRATCH/a${character}b" && cd "$SCRATCH/a${character}b" || exit 1
+    says 1 'CMake takes no path with one of' build
+    [ "$(ls)" = dev ] || wrong "a refused ./dev build leaves $(ls)"
+    cd "$here" || exit 1
+done
+
+# What is missing cannot be had without a network, and the message says that.
+mkdir -p build/deps
+export APT_SAYS="Err:1 Temporary failure resolving 'deb.debian.org'" MISSING=libfmt-dev
+for command in run test build 'install prefix' bench conform; do
+    # shellcheck disable=SC2086 # words of a command line
+    says 1 'apt-get could not install libfmt-dev, for there is no network' $command
+done
+APT_SAYS='E: Unable to locate package libfmt-dev'
+says 1 'apt-get could not install libfmt-dev' run
+! grep -q 'no network' "$SCRATCH/log" || wrong 'another failure of apt-get is blamed on the network'
+unset MISSING
+APT_SAYS="Could not resolve 'deb.debian.org'"
+if (. /etc/os-release && [ "$VERSION_ID" = 12 ]); then
+    says 1 "apt's sources name no Debian mirror, for there is no network" 'install' prefix
+fi
+[ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
+
+# Where all is there, no network is needed.
+mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13
+: >build/deps/swiftshader/mock_icd.json
+: >"$CALLED"
+tool release vkrope 'echo "vkrope $1"'
+tool dev vkrope_pace 'echo 2.5'
+: >build/sweep.txt
+mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.log
+says 0 'vkrope rotate' run
+says 0 'installed: ' install prefix
+says 0 'built: ' build
+
+# A slow machine has longer time limits.
+says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test
+for text in '--timeout 5400, 3' 'unit           100.0        60  slow machine' 'bench         1000.0       120  over budget'; do
+    grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
+done
+says 0 './dev test --all took ' test --all
+grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
+tool dev vkrope_pace 'echo 0.7'
+says 0 '--timeout 1800, 1' test
+! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
+[ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
+exit $failed

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Drivers that do what they should not (bad_driver.cpp): none of it is a success, no temporary file
+# stays behind, and no name of a device reaches a terminal or a report as it is. Further arguments:
+# the layer, vkrope-conformance, vkrope-bench or nothing.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+. "$(dirname "$0")/check.sh"
+layer=$5
+conformance=$6
+bench=$7
+# What a sanitizer makes of a crash is its own business.
+ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:handle_sigtrap=0:use_sigaltstack=0
+need_lavapipe
+VKROPE_DEVICE=0
+VK_LAYER_PATH=$logs/layers
+VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_bad_driver
+export VKROPE_DEVICE VK_LAYER_PATH VK_INSTANCE_LAYERS
+mkdir "$VK_LAYER_PATH"
+cat >"$VK_LAYER_PATH/bad_driver.json" <<END
+{"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_VKROPE_bad_driver", "type": "GLOBAL", "api_version": "1.3.0",
+ "library_path": "$layer", "implementation_version": "1", "description": "a bad driver"}}
+END
+
+model_with '"rope_theta": 10000.0' >model.json
+works "$vkrope" make-input --shape 1,30,4,64 --out q.npy
+default_signals='env --default-signal' # who called may have some ignored
+$default_signals true 2>/dev/null || default_signals=
+rotate() { VKROPE_BAD_DRIVER=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy --out-q out.npy; }
+works rotate nothing
+rm out.npy
+
+# A driver that ends the program, in whatever way, has not rotated anything.
+for status in 0 1 3; do
+    refuse 4 'ended by a library that it uses, most likely the Vulkan driver' rotate "exit $status"
+done
+refuse 4 'ended by a library that it uses' rotate 'quick_exit 0'
+check=elements/k_has_types_of_its_own
+VKROPE_BAD_DRIVER='exit 0' refuse 4 'ended by a library that it uses' "$conformance" --filter $check --json report.json
+[ -z "$bench" ] || refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
+
+# A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
+# that it is no success.
+for name in SEGV BUS FPE ILL ABRT SYS TRAP; do refuse 4 'crashed, most likely in the Vulkan driver' rotate "raise $name"; done
+refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
+ulimit -c 0
+rotate thread_overflow >"$logs/out" 2>"$logs/err"
+holds 'a thread without a stack for handlers is no success' [ $? -gt 128 ] && holds 'nor an output' [ ! -e out.npy ]
+rm -f .vkrope-*
+
+# Signals that ask a program to end: it ends as if nothing handled them, and leaves nothing behind.
+for name in HUP INT QUIT PIPE ALRM TERM USR1 USR2 XCPU PROF VTALRM; do
+    code=0
+    rotate "raise $name" >"$logs/out" 2>"$logs/err" || code=$?
+    holds "SIG$name ends the program: $code" [ "$(kill -l "$code")" = "$name" ]
+    holds "SIG$name leaves nothing behind" [ -z "$(find . -name '.vkrope-*' -o -name out.npy)" ]
+done
+
+# harmless FILE...: text of UTF-8 that says the device's name, with no control character but the end
+# of a line.
+harmless() {
+    for file; do
+        holds "$file names the device" grep -q 'bad .*2J .*5m .*7m.*name' "$file"
+        holds "$file is UTF-8" iconv -f UTF-8 -t UTF-16 -o /dev/null "$file"
+        holds "$file has no control character" [ "$(tr -d '\n' <"$file" | iconv -f UTF-8 -t UTF-32LE |
+            od -An -v -tu4 | awk '{ for (i = 1; i <= NF; i++) n += $i < 32 || ($i > 126 && $i < 160) } END { print n + 0 }')" = 0 ]
+    done
+}
+VKROPE_BAD_DRIVER=name
+export VKROPE_BAD_DRIVER
+works "$vkrope" devices
+harmless "$logs/out"
+works "$vkrope" devices --json
+harmless "$logs/out"
+works "$vkrope" rotate --model model.json --q q.npy --out-q out.npy
+harmless "$logs/out"
+works "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --json
+harmless "$logs/out"
+refuse 3 'no such device' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --device 'no such device'
+harmless "$logs/err"
+works "$vkrope" accuracy --model model.json
+harmless "$logs/out"
+works "$conformance" --filter $check --json report.json
+harmless report.json
+harmless "$logs/err"
+if [ -n "$bench" ]; then
+    works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001 --benchmark_out=bench.json --html bench.html
+    cat "$logs/out" "$logs/err" >bench.txt
+    harmless bench.json bench.html bench.txt
+fi
+finish
