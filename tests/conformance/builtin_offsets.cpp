@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rows that are far from each other. Two rows lie 2^b bytes apart, for every b up to the largest: an offset that a driver cuts to b
-// bits, anywhere between push constants, shader and descriptors, makes one row of them. Beyond 4 MiB on every device, beyond 128 MiB
-// where it has the memory, beyond 4 GiB with Level::full. Only the rows themselves are ever touched.
+// Rows that are far from each other. Two rows lie 2^b bytes apart, for every b from 20 on:
+// an offset that a driver cuts to b bits, anywhere between push constants, shader and descriptors,
+// makes one row of them. Beyond 4 MiB on every device, beyond 128 MiB where it has the memory,
+// beyond 4 GiB with Level::full. Only the rows themselves are ever touched.
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -82,9 +83,10 @@ Trial near_trial(const Access& access, Along along) {
     return trial;
 }
 
-/// Two rows of Q, and two of K, in one buffer, `distance` bytes apart; what they become has the bits of `near`.
-void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, const Rows& near, std::uint64_t distance, Buffer& in,
-                   Buffer& out, Findings& findings) {
+/// Two rows of Q, and two of K, in one buffer, `distance` bytes apart; what they become has the
+/// bits of `near`.
+void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, const Rows& near, std::uint64_t distance,
+                   Buffer& in, Buffer& out, Findings& findings) {
     const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
     const auto place = [&](bool key, std::uint64_t row) { return row * distance + (key ? from_q_to_k : 0); };
     for (const bool key : {false, true}) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What create() prunes the shader to: steps of 16 bytes, of words and of single elements, with one angle for all pairs of a unit or
-// one for each, from every source, through windows, sections, pages, for one tensor or two, laid out for processors and for GPUs. A
-// kernel here serves three calls, whose strides choose how it accesses memory. tests/variant_coverage.cpp lists what is reached.
+// What create() prunes the shader to: steps of 16 bytes, of words and of single elements, with one
+// angle for all pairs of a unit or one for each, from every source, through windows, sections,
+// pages, for one tensor or two, laid out for processors and for GPUs. A kernel here serves three
+// calls, whose strides choose how it accesses memory. tests/variant_coverage.cpp lists what is
+// reached.
 #include <algorithm>
 
 #include "trial.hpp"
@@ -9,7 +11,8 @@
 namespace vkrope::conformance {
 namespace {
 
-/// By how they make a kernel of halves access its rows: 16 bytes, words, one element at a time. Of floats the last two are one.
+/// By how they make a kernel of halves access its rows: 16 bytes, words, one element at a time. Of
+/// floats the last two are one.
 constexpr NamedArrangement widest_first[] = {
     {"16 bytes", Arrangement::bshd}, {"words", Arrangement::odd_pairs}, {"elements", Arrangement::odd_offsets}};
 
@@ -29,7 +32,8 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     }
 }
 
-/// Q and K alike, with `around` channels more than those of its one window, which start after half of these.
+/// Q and K alike, with `around` channels more than those of its one window, which start after half
+/// of these.
 Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0, Pairing pairing = Pairing::half_split) {
     Trial trial = trial_of(element, rotary_dim + around, 5, pairing);
     trial.info.rotary_dim = rotary_dim;
@@ -77,7 +81,8 @@ void cut_into_windows(Trial& trial, std::uint32_t count) {
     trial.info.q.rotary_offset = trial.info.k.rotary_offset = 8;
 }
 
-/// How the pairs of number `i` come in and go out, and through how many windows: all there is in four.
+/// How the pairs of number `i` come in and go out, and through how many windows: all there is in
+/// four.
 Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     Trial trial = two_tensors(element, rotary_dim, 48, pairings[i % 2]);
     trial.info.pairing_out = pairings[(i % 2 + i / 2) % 2];
@@ -105,9 +110,10 @@ void add_angles_of_pairs(Checks& checks) {
         }
     }
     for (std::uint32_t at = 0; at < 4; ++at) {
-        checks.add(fmt::format("angles_of_pairs_f32_{}", name_of(our_sources[at])), [=](DeviceUnderTest& device, Findings& findings) {
+        const AngleSource source = our_sources[at];
+        checks.add(fmt::format("angles_of_pairs_f32_{}", name_of(source)), [=](DeviceUnderTest& device, Findings& findings) {
             Trial trial = number(at, Element::f32, 64);
-            trial.info.angles = our_sources[at];
+            trial.info.angles = source;
             turn_by_axes(trial, at % 2 == 0 ? Turn::unaligned : Turn::interleaved);
             run_each_access(device, trial, findings);
         });
@@ -189,8 +195,10 @@ KernelInfo mapped(Mapping mapping, Element element) {
     return trial.info;
 }
 
-/// What one call does whose invocations take four heads each, against two calls that are too small for that.
-void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows, std::uint32_t items_of_token, Findings& findings) {
+/// What one call does whose invocations take four heads each, against two calls that are too small
+/// for that.
+void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows, std::uint32_t items_of_token,
+                     Findings& findings) {
     constexpr std::uint32_t enough = 1u << 18;  // invocations: see host/kernel/plan.cpp
     const std::uint32_t tokens = enough / items_of_token + 2;
     DeviceUnderTest::KernelCall call = {.info = mapped(Mapping::gpu, element), .call = {.tokens = tokens}};
@@ -248,7 +256,8 @@ void add_mappings(Checks& checks) {
             });
         }
     }
-    // Windows that rule 16 bytes out, but not two words, which an invocation on a processor then takes at a time.
+    // Windows that rule 16 bytes out, but not two words, which an invocation on a processor then
+    // takes at a time.
     checks.add("mapping_cpu_two_words", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : {Element::f16, Element::f32}) {
             Trial trial = element == Element::f16 ? two_tensors(element, 24, 8) : two_tensors(element, 12, 4);
@@ -286,7 +295,7 @@ void add_pages(Checks& checks) {
                                Trial trial = two_tensors(element, rotary_dim, 16);
                                trial.info.mapping = rotary_dim == 56 ? Mapping::cpu : Mapping::by_device;
                                trial.info.scatter_k = true;
-                               trial.info.positions = by_head ? PositionSource::ids : PositionSource::implicit;
+                               trial.info.positions = element == Element::f16 ? PositionSource::ids : PositionSource::implicit;
                                trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
                                trial.page_size = 4;
                                trial.pages_by_head = trial.slots_64 = by_head;

@@ -15,8 +15,8 @@ constexpr std::int64_t most_channels = 65534, most_positions = std::int64_t{1} <
 constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(), any_high = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t longest_path = 512;
 
-/// What a case may have of things of which each costs a run over its tensors, or is looked at again for each pair: far more than any
-/// model has.
+/// What a case may have of things of which each costs a run over its tensors, or is looked at again
+/// for each pair: far more than any model has.
 constexpr std::size_t most_windows = 64, most_planes_rotated = 256, most_sections = 256;
 
 void hold_count(const std::string& name, std::size_t count, std::size_t most) {

@@ -109,7 +109,8 @@ class Expansion {
         call.offsets_int64 = list.wide;
     }
 
-    /// Starts of sequences, of `whole` tokens together and of lengths that `multiple` divides. Returns how many there are.
+    /// Starts of sequences, of `whole` tokens together and of lengths that `multiple` divides.
+    /// Returns how many there are.
     std::size_t add_cu_seqlens(const Integers& cu_seqlens, std::uint64_t whole, std::uint32_t multiple) {
         const CaseFolder::IntegerList list = folder_.integers(cu_seqlens);
         if (list.values.size() < 2) {

@@ -197,8 +197,8 @@ class Run {
     }
 
    private:
-    /// A small case may still say that much is done again and again: windows one after another, planes of which each takes a call,
-    /// sequences that a view repeats.
+    /// A small case may still say that much is done again and again: windows one after another,
+    /// planes of which each takes a call, sequences that a view repeats.
     void hold_work(const std::list<Resident*>& residents, std::uint64_t passes) const {
         constexpr std::uint64_t most_calls = 1u << 14, most_written = std::uint64_t{1} << 29;
         for (const Resident* resident : residents) {

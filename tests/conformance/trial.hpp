@@ -98,7 +98,8 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
     return {first, first + numbers.size() * sizeof(Number)};
 }
 
-/// Gives it a caller's tables [table_rows, row_stride], with columns behind the pairs that nobody may read.
+/// Gives it a caller's tables [table_rows, row_stride], with columns behind the pairs that nobody
+/// may read.
 ///
 /// ours  what fill_angles makes of the trial's numbers; otherwise any values
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);

@@ -170,7 +170,8 @@ with_file error 5 'one more than there are sequences' ragged_with_offsets cu_seq
 with_file error 5 'offsets for 3 sequences' ragged_with_offsets offsets.npy array 8 '<i4' '(2,)'
 with_file error 5 '3 offsets for 2 sequences' zig_zag_shard start.npy array 12 '<i4' '(3,)'
 
-# Starts of sequences that contradict themselves, or the tensors: no device is to blame for what comes of them.
+# Starts of sequences that contradict themselves, or the tensors: no device is to blame for what
+# comes of them.
 starts() { refused "$1" 's|\[0, 3, 3, 7\]|'"$2"'|' ragged_in_the_document; }
 starts 'positions.cu_seqlens begins with 1; it must begin with 0' '[1, 3, 3, 7]'
 starts 'positions.cu_seqlens begins with -3; it must begin with 0' '[-3, 3, 3, 7]'
@@ -185,7 +186,8 @@ shards 'positions.cu_seqlens ends with 12; the tensors have 24 tokens' '[0, 8, 1
 # Counts of which each costs a run over the tensors, or is looked at for each pair.
 # many COUNT TEXT: so many of it, with commas between.
 many() { awk -v count="$1" -v text="$2" 'BEGIN { for (i = 0; i < count; ++i) printf "%s%s", i ? ", " : "", text }'; }
-# with_many STATUS CODE TEXT KEY COUNT ENTRY NAME: what becomes of a case with so many entries of a list that stands in a line.
+# with_many STATUS CODE TEXT KEY COUNT ENTRY NAME: what becomes of a case with so many entries of a
+# list that stands in a line.
 with_many() {
     own_case "$7" case
     many "$5" "$6" >"$logs/entries"

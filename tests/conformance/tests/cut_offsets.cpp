@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Whether the checks of rows that are far apart notice a driver that keeps only the low bits of an offset: between them and a driver
-// that does as it should, this cuts the offsets of descriptors, and the distances that the shader multiplies. Two rows are one
-// distance apart, so that a distance that is cut is an offset that is cut.
+// Whether the checks of rows that are far apart notice a driver that keeps only the low bits of an
+// offset: between them and a driver that does as it should, this cuts the offsets of descriptors,
+// and the distances that the shader multiplies. Two rows are one distance apart, so that a distance
+// that is cut is an offset that is cut.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -94,7 +95,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
     return std::strcmp(name, "vkGetDeviceProcAddr") == 0 ? instead_of(found, real_get_device, &get_device) : found;
 }
 
-/// Runs the checks that begin so on a driver that keeps so many bits, and says where one of them does not end with `expected`.
+/// Runs the checks that begin so on a driver that keeps so many bits, and says where one of them
+/// does not end with `expected`.
 std::size_t unexpected(DeviceUnderTest& device, const std::string& start, std::uint32_t bits, Verdict expected) {
     std::size_t wrong = 0, ran = 0;
     for (const Group& group : builtin_groups(Level::quick)) {

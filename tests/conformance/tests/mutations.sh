@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Shaders with one line changed: quick checks notice every one of them. Only those run that are meant to, since drivers compile each
-# shader anew.
+# Shaders with one line changed: quick checks notice every one of them. Only those run that are
+# meant to, since drivers compile each shader anew.
 # Arguments: the checkout, a folder to work in, a driver manifest, then what cmake is to be told.
 set -eu
 source=$1 work=$2 driver=$3
@@ -17,7 +17,7 @@ for entry in "$source"/*; do
     [ "$entry" = "$source/build" ] || cp -R "$entry" "$work/checkout"
 done
 cd "$work/checkout"
-cmake -B build/mutated -G Ninja -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF "$@" >"$work/log" || {
+cmake -B build/mutated -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF "$@" >"$work/log" || {
     cat "$work/log"
     exit 1
 }

@@ -77,7 +77,8 @@ for text in '' '{' '{"devices": 3}' '{"devices": [{"name": "x"}]}' '[]'; do
     printf '%s' "$text" >broken.json
     expect 5 'is no report' "$tool" --table broken.json
 done
-{ printf '{"devices": ' && head -c 200000 /dev/zero | tr '\0' '['; } >broken.json
+brackets() { head -c 200000 /dev/zero | tr '\0' "$1"; }
+{ printf '{"devices": ' && brackets '[' && brackets ']' && printf '}'; } >broken.json
 expect 5 'nested more than 64 deep' "$tool" --table broken.json
 sed 's/"status": "pass"/"status": "passed"/' report.json >broken.json
 expect 5 "has the status 'passed', which is none" "$tool" --table report.json broken.json

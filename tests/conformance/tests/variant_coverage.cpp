@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Whether the quick checks reach every variant of the shader that create() makes.
 //
-// create() specialises and prunes one module by some forty constants. What code is left of a branch depends on few of them at a
-// time, so a variant is one row of the list that aspects_of() makes, which names the constants that meet in one branch of rope.comp:
-// how steps fall on invocations and access rows; which tensor, and elements of which size, a load or store serves; where angles come
-// from, and whether one serves all pairs of a unit; who turns them; pairs in and out; windows; conversions; what a token asks for.
+// create() specialises and prunes one module by some forty constants. What code is left of a branch
+// depends on few of them at a time, so a variant is one row of the list that add_aspects() makes,
+// which names the constants that meet in one branch of rope.comp: how steps fall on invocations and
+// access rows; which tensor, and elements of which size, a load or store serves; where angles come
+// from, and whether one serves all pairs of a unit; who turns them; pairs in and out; windows;
+// conversions; what a token asks for.
 //
-// What create() can make is what it makes of every value of these constants, each with every other of its row. What is reached is
-// what the calls of the quick checks dispatch. Both run on a Vulkan that computes nothing, once as a GPU and once as a processor.
+// What create() can make is what it makes of every value of these constants, each with every other
+// of its row. What is reached is what the calls of the quick checks dispatch. Both run on a Vulkan
+// that computes nothing, once as a GPU and once as a processor.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -22,7 +25,7 @@
 namespace vkrope::conformance {
 namespace {
 
-// A constant that is new belongs into a row of aspects_of(), and into a loop of all_infos().
+// A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
 static_assert(shader::constant_count == 42);
 
 using Aspects = std::set<std::string>;
@@ -351,7 +354,7 @@ std::size_t list_coverage(VkPhysicalDeviceType type) {
     }
     for (const auto& [aspect, ids] : reached) {
         if (all.count(aspect) == 0) {
-            std::printf("  NEW   %s  %s: all_infos() does not make it\n", aspect.c_str(), ids.front().c_str());
+            std::printf("  NEW   %s  %s: all_aspects() does not make it\n", aspect.c_str(), ids.front().c_str());
             ++wrong;
         }
     }
