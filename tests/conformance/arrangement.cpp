@@ -16,10 +16,13 @@ reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t 
     return rows;
 }
 
-reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim) {
-    reference::Tensor rows = packed(shape, heads, head_dim, 1 + head_dim % 2);
-    rows.token_stride = (rows.token_stride + 2) | 1;
-    rows.batch_stride = (shape.tokens * rows.token_stride + 2) | 1;
+/// Strides that are odd numbers of `step` elements.
+reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint64_t step) {
+    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2, token = (heads * head + 2) | 1;
+    reference::Tensor rows = packed(shape, heads, head_dim);
+    rows.head_stride = step * head;
+    rows.token_stride = step * token;
+    rows.batch_stride = step * ((shape.tokens * token + 2) | 1);
     return rows;
 }
 
@@ -39,7 +42,8 @@ reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64
         case Arrangement::sbhd: return strided(plain, heads * D, B * heads * D, D);
         case Arrangement::heads_first: return strided(plain, D, B * D, S * B * D);
         case Arrangement::gaps: return packed(shape, heads, D, 16, 32, 48);
-        case Arrangement::odd_offsets: return odd(shape, heads, D);
+        case Arrangement::odd_offsets: return odd(shape, heads, D, 1);
+        case Arrangement::odd_pairs: return odd(shape, heads, D, 2);
         case Arrangement::slice_of_heads: return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
         default: return plain;
     }
@@ -112,13 +116,17 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
         }
         case Arrangement::packed_kv: k = strided(k, S * 2 * G * K, 2 * G * K, K); break;
         case Arrangement::odd_offsets: piece.q.first = 3; break;
+        case Arrangement::odd_pairs: piece.q.first = 6; break;
         case Arrangement::slice_of_heads: piece.q.first = Q; break;
         case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
         default: break;
     }
     if (one_after_the_other) {
         const std::uint64_t start = (piece.q.first + span_of(q) + 64) / 16 * 16;
-        piece.k.first = start + (arrangement == Arrangement::odd_offsets ? 1 : arrangement == Arrangement::slice_of_heads ? K : 0);
+        piece.k.first = start + (arrangement == Arrangement::odd_offsets      ? 1
+                                 : arrangement == Arrangement::odd_pairs      ? 2
+                                 : arrangement == Arrangement::slice_of_heads ? K
+                                                                              : 0);
     }
     // What belongs to nobody at the end: the planes of V, the heads behind a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) + 3 * std::max(Q, K) + G * K;

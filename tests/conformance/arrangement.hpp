@@ -21,6 +21,7 @@ enum class Arrangement {
     packed_kv,       ///< K as [batch, tokens, 2, K heads, head_dim]
     gaps,            ///< gaps after rows, tokens and sequences, of whole 16 bytes
     odd_offsets,     ///< offset and strides are odd numbers of elements
+    odd_pairs,       ///< offset and strides are odd numbers of pairs of elements: words, where those are halves
     slice_of_heads,  ///< heads [1, 1 + heads) of more
     broadcast,       ///< inputs: all heads of K are one row
 };
@@ -42,6 +43,7 @@ inline constexpr NamedArrangement arrangements[] = {
     {"packed_kv", Arrangement::packed_kv},
     {"gaps", Arrangement::gaps},
     {"odd_offsets", Arrangement::odd_offsets},
+    {"odd_pairs", Arrangement::odd_pairs},
     {"slice_of_heads", Arrangement::slice_of_heads},
     {"broadcast", Arrangement::broadcast},
 };

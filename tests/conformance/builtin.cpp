@@ -19,6 +19,8 @@ std::vector<Group> builtin_groups(Level level) {
         {"axes", "axes", add_axes},
         {"angle sources", "angles", add_angles},
         {"limits and splitting", "limits", add_limits},
+        {"rows far apart", "offsets", add_offsets},
+        {"variants of the shader", "variants", add_variants},
         {"in place and guard zones", "in_place", add_in_place},
         {"100 identical replays", "replays", add_replays},
         {"algebra", "algebra", add_algebra},

@@ -20,20 +20,6 @@ Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing
     return trial;
 }
 
-/// Tables [table_rows, row_stride] with columns behind the pairs that nobody may read.
-void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
-    const std::uint32_t pairs = trial.info.rotary_dim / 2, count = (trial.table_rows * row_stride + 1) / 2 * 2;
-    const std::vector<float> angles = angle_pairs(trial);
-    trial.info.table = table;
-    trial.row_stride = row_stride;
-    trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff}) : random_elements(table, count, 41);
-    trial.sin = ours ? trial.cos : random_elements(table, count, 42);
-    for (std::uint32_t i = 0; ours && i < trial.table_rows * pairs; ++i) {
-        set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
-        set(table, trial.sin, i / pairs * row_stride + i % pairs, angles[2 * i + 1]);
-    }
-}
-
 constexpr AngleSource far_sources[] = {AngleSource::factored_texture, AngleSource::computed};
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
 constexpr std::uint32_t most_rows = max_factored_positions;

@@ -102,6 +102,8 @@ void add_positions(Checks& checks);
 void add_axes(Checks& checks);
 void add_angles(Checks& checks);
 void add_limits(Checks& checks);
+void add_offsets(Checks& checks);
+void add_variants(Checks& checks);
 void add_in_place(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);

@@ -91,7 +91,8 @@ void add_limits(Checks& checks) {
             constexpr std::uint64_t most = 256u << 20;
             const std::uint64_t range = device.info().limits.maxStorageBufferRange, row = 32 * 128 * 4;
             if (range > most) {
-                unsupported("the device binds {} bytes at once; this check makes no tensor above {}", range, most);
+                unsupported("maxStorageBufferRange is {} bytes; this check fills a tensor beyond it, of {} bytes at most", range,
+                            most);
             }
             Trial trial = trial_of(Element::f32, 128, static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;

@@ -85,11 +85,12 @@ struct Scaler {
     void operator()(const GgmlCase& scaling) const {
         std::vector<double> divisors;
         if (!scaling.freq_factors.empty()) {
-            const npy::Array file = folder.array(scaling.freq_factors);
-            for (std::size_t index = 0; index < count_of(file); ++index) {
+            constexpr std::uint64_t most_bytes = 1u << 20;  // it is read for each window
+            const npy::Array file = folder.array(scaling.freq_factors, most_bytes);
+            const std::size_t count = std::min(count_of(file), frequencies.size());  // ggml asks for as many at least
+            for (std::size_t index = 0; index < count; ++index) {
                 divisors.push_back(value_at(file, index));
             }
-            divisors.resize(std::min(divisors.size(), frequencies.size()));  // ggml asks for as many at least
         }
         took(scale_ggml(frequencies, base,
                         {.freq_scale = scaling.freq_scale,

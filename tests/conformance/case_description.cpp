@@ -15,6 +15,16 @@ constexpr std::int64_t most_channels = 65534, most_positions = std::int64_t{1} <
 constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(), any_high = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t longest_path = 512;
 
+/// What a case may have of things of which each costs a run over its tensors, or is looked at again
+/// for each pair: far more than any model has.
+constexpr std::size_t most_windows = 64, most_planes_rotated = 256, most_sections = 256;
+
+void hold_count(const std::string& name, std::size_t count, std::size_t most) {
+    if (count > most) {
+        unsupported("{} has {} entries, more than {}", name, count, most);
+    }
+}
+
 /// A relative path that stays below the folder that it is relative to, made of names that any system takes.
 std::string checked_path(const std::string& path, const std::string& name) {
     if (path.empty() || path.size() > longest_path) {
@@ -160,6 +170,7 @@ void read_windows(Fields& root, CaseDescription& description) {
     if (!list->is_array() || list->empty()) {
         wrong_file("windows is {}: it must be an array of at least one window", shown(*list));
     }
+    hold_count("windows", list->size(), most_windows);
     for (const nlohmann::json& entry : *list) {
         Fields window(entry, fmt::format("windows[{}]", description.windows.size()));
         description.windows.push_back({.offset = channels(window, "offset"),
@@ -177,6 +188,7 @@ void read_planes(Fields& root, CaseDescription& description) {
     if (!planes) {
         return;
     }
+    hold_count("planes_rotated", planes->size(), most_planes_rotated);
     for (const std::int64_t plane : *planes) {
         description.planes_rotated.push_back(static_cast<std::uint64_t>(plane));
     }
@@ -303,7 +315,9 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     }
     SectionsCase sections;
     sections.mode = meaning(fields->text("mode"), "sections.mode", section_modes);
-    for (const std::int64_t size : fields->required_integers("sizes", 0, most_channels)) {
+    const std::vector<std::int64_t> sizes = fields->required_integers("sizes", 0, most_channels);
+    hold_count("sections.sizes", sizes.size(), most_sections);
+    for (const std::int64_t size : sizes) {
         sections.sizes.push_back(static_cast<std::uint32_t>(size));
     }
     sections.leftover_axis = static_cast<std::uint32_t>(fields->integer("leftover_axis", 0, 255).value_or(0));
@@ -358,7 +372,7 @@ CaseDescription describe(const nlohmann::json& document) {
     Fields root(document, "");
     CaseDescription description;
     if (const std::string schema = root.text("schema"); schema != "rope-case/1") {
-        unsupported("schema '{}'", shown_text(schema));
+        unsupported("schema is '{}'; this version reads 'rope-case/1'", shown_text(schema));
     }
     description.id = checked_path(root.text("id"), "id");
     for (const char* for_people : {"source", "notes", "live"}) {

@@ -12,8 +12,6 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::uint64_t most_document_bytes = std::uint64_t{4} << 20, most_array_bytes = std::uint64_t{1} << 30;
-
 template <class T>
 T stored(const npy::Array& array, std::size_t index) noexcept {
     T value = {};
@@ -55,8 +53,8 @@ std::string CaseFolder::document() const {
     return text;
 }
 
-npy::Array CaseFolder::array(const std::string& file) const {
-    const std::string path = checked(file, most_array_bytes).string();
+npy::Array CaseFolder::array(const std::string& file, std::uint64_t most_bytes) const {
+    const std::string path = checked(file, most_bytes).string();
     try {
         return npy::read(path);
     } catch (const npy::UnknownType& problem) {

@@ -109,11 +109,28 @@ class Expansion {
         call.offsets_int64 = list.wide;
     }
 
-    /// Returns how many sequences there are.
-    std::size_t add_cu_seqlens(const Integers& cu_seqlens) {
+    /// Starts of sequences, of `whole` tokens together and of lengths that `multiple` divides.
+    /// Returns how many there are.
+    std::size_t add_cu_seqlens(const Integers& cu_seqlens, std::uint64_t whole, std::uint32_t multiple) {
         const CaseFolder::IntegerList list = folder_.integers(cu_seqlens);
         if (list.values.size() < 2) {
             wrong_file("positions.cu_seqlens has {} numbers; it must have one more than there are sequences", list.values.size());
+        }
+        if (list.values.front() != 0) {
+            wrong_file("positions.cu_seqlens begins with {}; it must begin with 0", list.values.front());
+        }
+        for (std::size_t i = 1; i < list.values.size(); ++i) {
+            const std::int64_t start = list.values[i - 1], end = list.values[i];
+            if (end < start) {
+                wrong_file("positions.cu_seqlens[{}] is {} after {}; it must ascend", i, end, start);
+            }
+            if ((end - start) % multiple != 0) {
+                wrong_file("positions.cu_seqlens[{}] is {} after {}; the length of a sequence must be a multiple of 2 cp_size, {}", i,
+                           end, start, multiple);
+            }
+        }
+        if (static_cast<std::uint64_t>(list.values.back()) != whole) {
+            wrong_file("positions.cu_seqlens ends with {}; the tensors have {} tokens", list.values.back(), whole);
         }
         cu_seqlens_ = device_.upload(list.bytes.data(), list.bytes.size());
         call.cu_seqlens = cu_seqlens_.whole();
@@ -210,7 +227,7 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
         case PositionKind::varlen:
             need_one_row();
             expansion.call.first = first_of(described);
-            expansion.add_offsets(described.numbers, expansion.add_cu_seqlens(*described.cu_seqlens));
+            expansion.add_offsets(described.numbers, expansion.add_cu_seqlens(*described.cu_seqlens, tokens, 1));
             break;
         case PositionKind::context_parallel: {
             expansion.call.cp_size = described.cp_size;
@@ -218,7 +235,8 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
             std::size_t sequences = batch;
             if (described.cu_seqlens) {
                 need_one_row();
-                sequences = expansion.add_cu_seqlens(*described.cu_seqlens);
+                sequences = expansion.add_cu_seqlens(*described.cu_seqlens, std::uint64_t{described.cp_size} * tokens,
+                                                     2 * described.cp_size);
             }
             expansion.add_offsets(described.numbers, sequences);
             break;

@@ -177,6 +177,7 @@ class Run {
             direct ? row_per_token(shape.batch, shape.tokens, rows_are_shared(folder_.array(cache->cos).header.shape, shape))
                    : prepare_positions(device_, folder_, description_.positions, shape.batch, shape.tokens);
         const std::vector<Pass> passes = passes_of(description_, positions);
+        hold_work(residents, passes.size());
         for (const Pass& pass : passes) {
             for (Resident* resident : residents) {
                 add_output(*resident);
@@ -196,6 +197,26 @@ class Run {
     }
 
    private:
+    /// A small case may still say that much is done again and again: windows one after another,
+    /// planes of which each takes a call, sequences that a view repeats.
+    void hold_work(const std::list<Resident*>& residents, std::uint64_t passes) const {
+        constexpr std::uint64_t most_calls = 1u << 14, most_written = std::uint64_t{1} << 29;
+        for (const Resident* resident : residents) {
+            const CaseTensor& tensor = resident->tensor;
+            const std::uint64_t planes = rotated_planes(tensor, description_).size();
+            const std::uint64_t sequences = tensor.in.batch == 0 ? tensor.batch : 1;
+            if (passes * planes * sequences > most_calls) {
+                unsupported("tensors.{}: {} windows one after another, {} rotated planes and {} sequences that a view repeats take "
+                            "{} calls, more than {}",
+                            tensor.name, passes, planes, sequences, passes * planes * sequences, most_calls);
+            }
+            if (passes > 1 && passes * tensor.count > most_written) {
+                unsupported("tensors.{}: {} windows one after another write {} elements, more than {}", tensor.name, passes,
+                            passes * tensor.count, most_written);
+            }
+        }
+    }
+
     void add_output(Resident& resident) {
         const std::vector<std::byte> initial = initial_output(resident.tensor, rotated_planes(resident.tensor, description_));
         resident.buffers.push_back(device_.upload(initial.data(), initial.size()));

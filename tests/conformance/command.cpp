@@ -2,12 +2,14 @@
 #include "command.hpp"
 
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "case_suite.hpp"
 #include "device_under_test.hpp"
+#include "interrupt.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
 #include "program.hpp"
@@ -153,11 +155,21 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
     for (const Group& group : groups) {
         count += group.checks.size();
     }
-    tools::ProgressLine progress("checking");
+    const bool prints_lines = options.json != "-";
+    std::optional<tools::ProgressLine> progress;
+    if (!prints_lines || ::isatty(STDOUT_FILENO) != 1) {  // lines that are seen as they come show the progress themselves
+        progress.emplace("checking");
+    }
     bool lost = false;
     for (const Group& group : groups) {
         for (const std::unique_ptr<Check>& check : group.checks) {
-            progress.update(double(report.checks.size()) / double(count));
+            if (interrupted_by() != 0) {
+                report.interrupted = true;
+                return report;
+            }
+            if (progress) {
+                progress->update(double(report.checks.size()) / double(count));
+            }
             CheckReport done = {.group = group.name, .id = check->id(), .outcome = {}};
             done.outcome = lost ? Outcome{.verdict = Verdict::error,
                                           .reason = "not run: the device has failed",
@@ -169,30 +181,30 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
                 tools::print_note("to repeat it: " + repeating_command(*check, select, options.validation));
             }
             lost = lost || (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed);
+            if (prints_lines) {
+                tools::write_output(line_of(done));
+            }
             report.checks.push_back(std::move(done));
         }
     }
     return report;
 }
 
-void write_report(const Options& options, const Report& report) {
-    const bool json_on_stdout = options.json == "-";
-    if (!json_on_stdout) {
-        std::string text;
-        for (const DeviceReport& device : report) {
-            for (const CheckReport& check : device.checks) {
-                text += line_of(check);
-            }
-        }
-        tools::write_output(text);
+/// Fails at once where there is no way to write the report, not when all has been run.
+void check_report_file(const std::string& json) {
+    if (!json.empty() && json != "-") {
+        const tools::OutputFile writable("--json", json, 1);  // removed again: how long the report will be is not known yet
     }
+}
+
+void write_report(const Options& options, const Report& report) {
     const nlohmann::ordered_json json = json_of(report, options.level, options.with_uuid);
     const std::string table = table_of(json.at("devices"));
     std::fwrite(table.data(), 1, table.size(), stderr);
     if (options.json.empty()) {
         return;
     }
-    if (json_on_stdout) {
+    if (options.json == "-") {
         tools::write_json(json);
         return;
     }
@@ -239,11 +251,16 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
     if (!options.outputs.empty()) {
         make_output_folder(options.outputs);
     }
+    check_report_file(options.json);
     Report report;
+    note_interrupts();
     for (const std::string& select : selected_devices(options)) {
-        report.push_back(run_on(options, select, groups));
+        if (interrupted_by() == 0) {
+            report.push_back(run_on(options, select, groups));
+        }
     }
     write_report(options, report);
+    end_if_interrupted();
     const ExitCode code = exit_of(report);
     if (code != ExitCode::success) {
         tools::print_error(sentence_of(report));

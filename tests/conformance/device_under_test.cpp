@@ -121,6 +121,9 @@ Status DeviceUnderTest::accepts(const KernelInfo& info, const Call& call) {
 std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     const Kernel* kernel = kernel_for(call.info, call.limits);
     const std::uint64_t count = value_of(dispatches(kernel, call.call));
+    if (on_rotate) {
+        on_rotate(kernel, call.call);
+    }
     Owned<DescriptorArena> arena = arena_for(kernel, count);
     DescriptorArena* const sets = arena.get();
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); }, std::move(arena));

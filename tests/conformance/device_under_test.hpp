@@ -2,6 +2,7 @@
 // The device that checks run on, and what they share of it: pipelines, which take longer to compile than a small case to run.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ class DeviceUnderTest {
         Call call;
         ReportedLimits limits = {};
     };
+    /// Told of every call before rotate() records it; for tests of what the checks reach.
+    std::function<void(const Kernel*, const Call&)> on_rotate = {};
     /// Records one call, submits it and waits. Returns how many dispatches it took. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);
     /// The same for positions.

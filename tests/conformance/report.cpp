@@ -48,6 +48,9 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
             return {"not judged", tool.name + " reports that it alters the features of the device"};
         }
     }
+    if (device.interrupted) {
+        return {"not judged", fmt::format("the run was interrupted after {} checks", device.checks.size())};
+    }
     if (!device.whole_suite || count(Verdict::pass) == 0) {
         return {"not judged", "only a part of the suite ran"};
     }
@@ -97,6 +100,7 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
     const DeviceVerdict verdict = verdict_of(report);
     entry["verdict"] = verdict.word;
     entry["verdict_reason"] = verdict.reason;
+    entry["interrupted"] = report.interrupted;
     entry["cases"] = nlohmann::ordered_json::array();
     for (const CheckReport& check : report.checks) {
         entry["cases"].push_back(case_json(check));

@@ -21,7 +21,8 @@ struct DeviceReport {
     DeviceInfo device;
     Traits traits;
     std::vector<CheckReport> checks;
-    bool whole_suite = false;  // all built-in checks of a level ran: what a verdict on the device takes
+    bool whole_suite = false;  // all built-in checks of a level were to run: what a verdict on the device takes
+    bool interrupted = false;  // before all of them had
 };
 
 using Report = std::vector<DeviceReport>;
@@ -35,8 +36,8 @@ struct DeviceVerdict {
 };
 DeviceVerdict verdict_of(const DeviceReport& device);
 
-/// {"version", "level", "devices": [{"name", "driver", ..., "verdict", "cases": [{"id", "group", "status", "max_error", "reason",
-/// "max_u", "max_ulp", "seconds"}]}]}. Names no host, user or path, and a UUID only on demand.
+/// {"version", "level", "devices": [{"name", "driver", ..., "verdict", "interrupted", "cases": [{"id", "group", "status",
+/// "max_error", "reason", "max_u", "max_ulp", "seconds"}]}]}. Names no host, user or path, and a UUID only on demand.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
 /// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "table.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
 #include "suite.hpp"
 
 namespace vkrope::conformance {
@@ -141,19 +146,69 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
     return text;
 }
 
-Json read_devices(const std::string& file) {
+namespace {
+
+/// A report has some hundred bytes for each check on each device.
+constexpr std::uint64_t most_report_bytes = std::uint64_t{64} << 20;
+
+std::string content_of(const std::string& file) {
+    struct stat about = {};
+    if (::stat(file.c_str(), &about) != 0) {
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file, std::strerror(errno));
+    }
+    if (!S_ISREG(about.st_mode)) {  // it may never end, or never begin
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file", file,
+                    S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+    }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read", file);
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file, std::strerror(errno));
     }
+    std::string content;
+    for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
+        content.append(piece, static_cast<std::size_t>(stream.gcount()));
+        if (content.size() > most_report_bytes) {
+            tools::fail(tools::ExitCode::bad_file, "--table: '{}' has more than {} bytes, which no report has", file,
+                        most_report_bytes);
+        }
+    }
+    return content;
+}
+
+/// Every status has to be one: what is not known would be neither good nor bad.
+void check_statuses(const std::string& file, const Json& devices) {
+    for (const Json& device : devices) {
+        for (const Json& check : device.at("cases")) {
+            const auto status = check.at("status").get<std::string>();
+            const bool known = std::any_of(std::begin(verdicts), std::end(verdicts),
+                                           [&status](Verdict verdict) { return status == word_for(verdict); });
+            if (!known) {
+                tools::fail(tools::ExitCode::bad_file, "--table: '{}': the check '{}' has the status '{}', which is none", file,
+                            shown_key(check.at("id").get<std::string>()), shown_key(status));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Json read_devices(const std::string& file) {
+    const std::string content = content_of(file);
+    const auto is_none = [&file](const char* why) {
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is no report of vkrope-conformance --json{}{}", file,
+                    *why == '\0' ? "" : ": ", why);
+    };
+    Json devices;
     try {
-        const std::string content{std::istreambuf_iterator<char>(stream), {}};
-        Json devices = Json::parse(content).at("devices");
+        devices = Json(parse_json(content)).at("devices");
         static_cast<void>(table_of(devices));  // looks at all that it needs
-        return devices;
+        check_statuses(file, devices);
+    } catch (const ImportError& problem) {
+        is_none(static_cast<const char*>(problem.status.what));
     } catch (const nlohmann::json::exception&) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is no report of vkrope-conformance --json", file);
+        is_none("");
     }
+    return devices;
 }
 
 bool any_failed(const Json& devices) {

@@ -238,6 +238,15 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation, con
     }
 }
 
+/// What fill_angles makes of the numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
+std::vector<float> angle_pairs(const Trial& trial) {
+    const Rotation rotation = rotation_of(trial);
+    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
+    std::vector<float> pairs(plan.bytes / sizeof(float));
+    check(fill_angles(rotation, plan, pairs.data(), plan.bytes));
+    return pairs;
+}
+
 }  // namespace
 
 std::vector<double> inv_freq_of(const Trial& trial) {
@@ -268,12 +277,17 @@ reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, doubl
                                                   : reference::exact_cos_sin(position, inv_freq);
 }
 
-std::vector<float> angle_pairs(const Trial& trial) {
-    const Rotation rotation = rotation_of(trial);
-    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
-    std::vector<float> pairs(plan.bytes / sizeof(float));
-    check(fill_angles(rotation, plan, pairs.data(), plan.bytes));
-    return pairs;
+void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
+    const std::uint32_t pairs = trial.info.rotary_dim / 2, count = (trial.table_rows * row_stride + 1) / 2 * 2;
+    const std::vector<float> angles = angle_pairs(trial);
+    trial.info.table = table;
+    trial.row_stride = row_stride;
+    trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff}) : random_elements(table, count, 41);
+    trial.sin = ours ? trial.cos : random_elements(table, count, 42);
+    for (std::uint32_t i = 0; ours && i < trial.table_rows * pairs; ++i) {
+        set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
+        set(table, trial.sin, i / pairs * row_stride + i % pairs, angles[2 * i + 1]);
+    }
 }
 
 Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
@@ -304,7 +318,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const std::uint64_t ids_byte = implicit       ? 0
                                    : trial.ids_64 ? memory.put<std::int64_t>(positions)
                                                   : memory.put<std::int32_t>(positions);
-    const bool counts = has_counter(device, info);
+    const bool counts = has_counter(device, info, trial.limits);
     const std::uint64_t counter_byte = memory.take(4);
 
     const auto seed = static_cast<std::uint32_t>(random());
@@ -434,8 +448,9 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
     return trial;
 }
 
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info) {
-    return device.info().limits.maxPerStageDescriptorStorageBuffers >= 8 ||
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info, const ReportedLimits& limits) {
+    const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
+    return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
            (info.angles < AngleSource::direct_buffer && !info.scatter_k);
 }
 

@@ -65,7 +65,7 @@ reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
 reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
 
 /// Whether a kernel that reads its angles so has room for a counter on this device.
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info);
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info, const ReportedLimits& limits = {});
 
 inline reference::Type type_of(Element element) {
     return reference::Type(static_cast<std::uint32_t>(element));
@@ -98,7 +98,10 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
     return {first, first + numbers.size() * sizeof(Number)};
 }
 
-/// What fill_angles makes of the trial's numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
-std::vector<float> angle_pairs(const Trial& trial);
+/// Gives it a caller's tables [table_rows, row_stride], with columns behind the pairs that nobody
+/// may read.
+///
+/// ours  what fill_angles makes of the trial's numbers; otherwise any values
+void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance

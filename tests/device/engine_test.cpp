@@ -17,8 +17,9 @@ Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Ele
     const Owned<Kernel> kernel = make_kernel(on, info);
     Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
     Call call{.tokens = tokens};
-    (key ? call.k_in : call.q_in) = {.where = from.whole(), .heads = heads};
-    (key ? call.k_out : call.q_out) = {.where = to.whole(), .heads = heads};
+    const Tensor input{.where = from.whole(), .heads = heads}, output{.where = to.whole(), .heads = heads};
+    (key ? call.k_in : call.q_in) = input;
+    (key ? call.k_out : call.q_out) = output;
     call.positions = positions;
     call.angles = table.angles();
     must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));

@@ -77,7 +77,7 @@ unsupported 'unknown key phase' 's|"pairing"|"phase": 0, "pairing"|'
 unsupported 'unknown key angles.phase' 's|"exponent_dim"|"phase": 0, "exponent_dim"|'
 unsupported 'unknown key tensors.v' 's|"tensors": {|"tensors": {"v": 1, |'
 unsupported 'unknown key tolerance.ulp' 's|"tolerance": {|"tolerance": {"ulp": 1, |'
-unsupported "schema 'rope-case/2'" 's|rope-case/1|rope-case/2|'
+unsupported "schema is 'rope-case/2'; this version reads 'rope-case/1'" 's|rope-case/1|rope-case/2|'
 unsupported "pairing 'quarter'" 's|"half"|"quarter"|'
 unsupported "direction 'sideways'" 's|"forward"|"sideways"|'
 unsupported "dtype 'f64'" 's|"f32"|"f64"|'
@@ -169,6 +169,54 @@ with_file unsupported 1 'positions are <i4 or <i8' sections_sequential positions
 with_file error 5 'one more than there are sequences' ragged_with_offsets cu_seqlens.npy array 4 '<i4' '(1,)'
 with_file error 5 'offsets for 3 sequences' ragged_with_offsets offsets.npy array 8 '<i4' '(2,)'
 with_file error 5 '3 offsets for 2 sequences' zig_zag_shard start.npy array 12 '<i4' '(3,)'
+
+# Starts of sequences that contradict themselves, or the tensors: no device is to blame for what
+# comes of them.
+starts() { refused "$1" 's|\[0, 3, 3, 7\]|'"$2"'|' ragged_in_the_document; }
+starts 'positions.cu_seqlens begins with 1; it must begin with 0' '[1, 3, 3, 7]'
+starts 'positions.cu_seqlens begins with -3; it must begin with 0' '[-3, 3, 3, 7]'
+starts 'positions.cu_seqlens[2] is 2 after 3; it must ascend' '[0, 3, 2, 7]'
+starts 'positions.cu_seqlens ends with 6; the tensors have 7 tokens' '[0, 3, 3, 6]'
+starts 'positions.cu_seqlens ends with 8; the tensors have 7 tokens' '[0, 3, 3, 8]'
+starts 'positions.cu_seqlens ends with 9223372036854775807' '[0, 3, 3, 9223372036854775807]'
+shards() { refused "$1" 's|"cu_seqlens.npy"|'"$2"'|' zig_zag_shard_of_ragged_sequences; }
+shards 'the length of a sequence must be a multiple of 2 cp_size, 4' '[0, 6, 24]'
+shards 'positions.cu_seqlens ends with 12; the tensors have 24 tokens' '[0, 8, 12]'
+
+# Counts of which each costs a run over the tensors, or is looked at for each pair.
+# many COUNT TEXT: so many of it, with commas between.
+many() { awk -v count="$1" -v text="$2" 'BEGIN { for (i = 0; i < count; ++i) printf "%s%s", i ? ", " : "", text }'; }
+# with_many STATUS CODE TEXT KEY COUNT ENTRY NAME: what becomes of a case with so many entries of a
+# list that stands in a line.
+with_many() {
+    own_case "$7" case
+    many "$5" "$6" >"$logs/entries"
+    awk -v key="\"$4\": \\\\[" -v entries="$logs/entries" '
+        !done && match($0, key) {
+            rest = substr($0, RSTART + RLENGTH)
+            sub(/^[^]]*/, "", rest)
+            printf "%s", substr($0, 1, RSTART + RLENGTH - 1)
+            while ((getline line <entries) > 0) printf "%s", line
+            print rest
+            done = 1
+            next
+        }
+        { print }' "$own/$7/case.json" >case/case.json
+    runs "$2" --cases case
+    reports "$1" "$3"
+}
+window='{"offset": 0, "rotary_dim": 6}'
+with_many unsupported 1 'windows has 65 entries, more than 64' windows 65 "$window" windows_in_order
+with_many unsupported 1 'windows has 100000 entries, more than 64' windows 100000 "$window" windows_in_order
+with_many fail 1 'q[0, 0, 0, 1] is ' windows 64 "$window" windows_in_order
+with_many unsupported 1 'planes_rotated has 257 entries, more than 256' planes_rotated 257 1 planes_of_packed_qkv
+with_many unsupported 1 'sections.sizes has 257 entries, more than 256' sizes 257 1 sections_sequential
+with_file unsupported 1 'bytes, more than 1048576' scaling_ggml_linear_with_divisors freq_factors.npy array 2000000 '<f4' '(500000,)'
+# One sequence, repeated by a view: a call each.
+own_case nothing_expected case
+sed -i 's|"shape": \[[^]]*\]|"shape": [20000, 1, 1, 4], "view": {"offset": 0, "strides": [0, 4, 4, 1]}|' case/case.json
+runs 1 --cases case
+reports unsupported '20000 sequences that a view repeats take 20000 calls, more than 16384'
 
 # A sparse file has no data to pay for, and is not read.
 own_case half_f32_bshd case

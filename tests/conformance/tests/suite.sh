@@ -23,7 +23,7 @@ works "$tool" --list
 cp "$logs/out" quick
 works "$tool" --list --level full
 cp "$logs/out" full
-for group in arithmetic pairings elements layouts positions axes angles limits in_place replays algebra same_bits; do
+for group in arithmetic pairings elements layouts positions axes angles limits offsets variants in_place replays algebra same_bits; do
     [ "$(grep -c "^$group/" quick)" -ge 8 ] || wrong "the group $group has fewer than 8 checks"
 done
 [ -z "$(sort full | uniq -d)" ] || wrong 'an id is there twice'
@@ -35,7 +35,7 @@ expect 2 '--filter' "$tool" --filter 'algebra'
 
 # A report.
 works "$tool" --filter 'algebra/composition_*_computed' --json report.json
-has report.json '"version": ' '"level": "quick"' '"driver": ' '"api_version": ' '"limits": ' '"storage_buffer_range": ' '"subgroup_size": ' \
+has report.json '"version": ' '"level": "quick"' '"interrupted": false' '"driver": ' '"api_version": ' '"limits": ' '"storage_buffer_range": ' '"subgroup_size": ' \
     '"subnormals": ' '"rounding": "to nearest even"' '"specials": "kept"' '"f16": ' '"nan": ' '"tools": ' '"max_u": ' '"max_ulp": ' '"seconds": ' '"status": "pass"' \
     '"verdict": "not judged"' '"verdict_reason": "only a part of the suite ran"'
 for word in "$(hostname)" "$(id -un)" "$HOME" "$PWD" "$tool" uuid; do
@@ -76,5 +76,44 @@ expect 5 'cannot be read' "$tool" --table none.json
 for text in '' '{' '{"devices": 3}' '{"devices": [{"name": "x"}]}' '[]'; do
     printf '%s' "$text" >broken.json
     expect 5 'is no report' "$tool" --table broken.json
+done
+brackets() { head -c 200000 /dev/zero | tr '\0' "$1"; }
+{ printf '{"devices": ' && brackets '[' && brackets ']' && printf '}'; } >broken.json
+expect 5 'nested more than 64 deep' "$tool" --table broken.json
+sed 's/"status": "pass"/"status": "passed"/' report.json >broken.json
+expect 5 "has the status 'passed', which is none" "$tool" --table report.json broken.json
+mkfifo fifo
+expect 5 "'.' is a directory; it must be a regular file" "$tool" --table .
+expect 5 "'fifo' is no regular file" timeout 60 "$tool" --table fifo
+expect 5 "'/dev/zero' is no regular file" timeout 60 "$tool" --table /dev/zero
+truncate -s 65M endless.json
+expect 5 'has more than 67108864 bytes' "$tool" --table endless.json
+rm endless.json
+
+# A report that could not be written is no reason to run anything.
+expect 5 "--json: 'none/report.json' cannot be written" "$tool" --json none/report.json
+! grep -q 'running on' "$logs/err" || wrong 'checks ran whose report cannot be written'
+[ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left'
+
+# Lines come as checks end, and an interrupt keeps what there is.
+for signal in TERM:143 INT:130; do
+    checks=$((checks + 1))
+    : >lines
+    env --default-signal=INT "$tool" --filter 'a*' --json interrupted.json >lines 2>"$logs/err" &
+    pid=$!
+    for _ in $(seq 600); do
+        [ "$(wc -l <lines)" -lt 2 ] || break
+        sleep 0.1
+    done
+    kill -s "${signal%:*}" "$pid" || wrong 'no line came before the run ended'
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" = "${signal#*:}" ] || wrong "exit code $code after SIG${signal%:*}"
+    has interrupted.json '"interrupted": true' '"verdict_reason": "the run was interrupted after ' '"status": "pass"'
+    [ "$(grep -c '"id"' interrupted.json)" = "$(wc -l <lines)" ] || wrong 'report and lines do not tell the same'
+    [ "$(wc -l <lines)" -lt "$(grep -c '^a' quick)" ] || wrong 'it ran to the end all the same'
+    works "$tool" --table interrupted.json
+    has "$logs/out" 'not judged: the run was interrupted after'
+    rm interrupted.json
 done
 finish

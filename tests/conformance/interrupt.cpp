@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "interrupt.hpp"
+
+#include <signal.h>
+
+#include <atomic>
+
+#include "output_file.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+std::atomic<int> came = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void end_by(int signal) noexcept {
+    tools::remove_temporaries();
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+}
+
+extern "C" void note_interrupt(int signal) {
+    int none = 0;
+    if (!came.compare_exchange_strong(none, signal)) {
+        end_by(signal);
+    }
+}
+
+}  // namespace
+
+void note_interrupts() noexcept {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction action = {};
+        if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+            action = {};
+            action.sa_handler = note_interrupt;
+            action.sa_flags = SA_RESTART;
+            ::sigemptyset(&action.sa_mask);
+            ::sigaction(signal, &action, nullptr);
+        }
+    }
+}
+
+int interrupted_by() noexcept {
+    return came;
+}
+
+void end_if_interrupted() noexcept {
+    if (came != 0) {
+        end_by(came);
+    }
+}
+
+}  // namespace vkrope::conformance

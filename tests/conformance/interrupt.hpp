@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What SIGINT, SIGTERM and SIGHUP do while checks run: the check that runs comes to its end, and
+// what has been found is reported. A second one ends the program where it is.
+#pragma once
+
+namespace vkrope::conformance {
+
+/// Interrupts only leave a note from here on; those that are ignored, as under nohup, stay ignored.
+void note_interrupts() noexcept;
+
+/// The signal that came; 0: none.
+int interrupted_by() noexcept;
+
+/// Ends the program as the signal that came would have ended it, so that whoever started it learns
+/// of it. Returns where none came.
+void end_if_interrupted() noexcept;
+
+}  // namespace vkrope::conformance
