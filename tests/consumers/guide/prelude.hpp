@@ -29,20 +29,23 @@ extern std::vector<const char*> extensions;
 extern VkBuffer q, k, attention, cache, slots, ids, cu_seqlens;
 extern VkDeviceSize q_bytes, k_bytes, cache_bytes;
 extern bool has_debug_utils;
+extern VkBuffer staging;
+extern VkImage table_image;
 extern VkImageView table;
 extern std::vector<float> q_on_host, k_on_host;
 extern int frame;
 
 VkResult create_device(const std::vector<const char*>& extensions);
-VkImageView upload_texture(VkFormat format, VkExtent2D extent, VkImageUsageFlags usage, const std::vector<std::byte>& texels);
+void* map_staging(std::size_t bytes);
+VkImage create_image(const VkImageCreateInfo& info);
+VkImageView create_view(const VkImageViewCreateInfo& info);
 
 extern vkrope::Rotation rope;
 extern vkrope::AnglePlan plan;
 extern vkrope::DeviceRef ref;
-extern vkrope::Kernel *kernel, *scattering_kernel;
-extern vkrope::PositionKernel* position_kernel;
-extern vkrope::DescriptorArena* position_arena;
-extern vkrope::DescriptorArena* arenas[frames_in_flight];
+extern vkrope::Owned<vkrope::Kernel> kernel, scattering_kernel;
+extern vkrope::Owned<vkrope::PositionKernel> position_kernel;
+extern vkrope::Owned<vkrope::DescriptorArena> arenas[frames_in_flight];
 extern std::uint32_t vkrope_enabled;
 
 }  // namespace my
