@@ -2,6 +2,7 @@
 // What the host pays: recording a call, compiling a kernel with and without a pipeline cache, filling a table.
 #include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "failure.hpp"
 #include "rows.hpp"
@@ -67,10 +68,31 @@ class Scratch {
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
 };
 
-void time_record(benchmark::State& state, Device& device, const Shape& shape) {
+/// What a kernel serves decides what the host pays for it.
+struct Kind {
+    const char* name;
+    Shape shape;
+    Mapping mapping = Mapping::by_device;
+};
+
+std::vector<Kind> kinds() {
+    const auto named = [](const char* name) {
+        for (const Shape& shape : shapes()) {
+            if (shape.name == name) return shape;
+        }
+        return shapes()[0];
+    };
+    Shape q = named("prefill_llama3_8b");
+    q.tokens = 16;  // the host pays the same for any number
+    const Shape q_and_k = q, scatter = named("decode_b1");
+    q.k_heads = 0;
+    return {{"q", q}, {"q_and_k", q_and_k}, {"scatter", scatter}, {"gpu_mapping", q_and_k, Mapping::gpu}};
+}
+
+void time_record(benchmark::State& state, Device& device, const Shape& shape, Mapping mapping = Mapping::by_device) {
     const Layer layer(device, shape, Element::f16, true);
     constexpr std::uint32_t batch = 64;
-    Rope rope(device, layer, AngleSource::by_default, batch);
+    Rope rope(device, layer, AngleSource::by_default, batch, mapping);
     Scratch scratch(device);
     while (state.KeepRunningBatch(batch)) {
         const VkCommandBuffer commands = scratch.begin();
@@ -142,25 +164,28 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL of_instance(VkInstance instance, const 
 }
 }  // namespace watched
 
-void time_create(benchmark::State& state, Device& device, bool warm) {
+void time_create(benchmark::State& state, Device& device, const Kind& kind, bool warm) {
     const Cache cache(device, warm);
     DeviceRef ref = device.ref();
     ref.pipeline_cache = cache.get();
     watched::get_of_instance = ref.get_instance_proc_addr;
     ref.get_instance_proc_addr = watched::of_instance;
-    const KernelInfo info = kernel_info(shapes()[0], Element::f16, AngleSource::factored_texture);
+    const KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture, kind.mapping);
     if (warm) destroy(value_of(create(ref, info), Subject::device));
-    std::vector<double> ours;
+    std::vector<double> ours, processor;
     for (auto _ : state) {
         watched::seconds = 0;
+        const std::clock_t before = std::clock();  // of all threads: drivers compile on several
         const double start = now();
         Kernel* kernel = value_of(create(ref, info), Subject::device);
         const double seconds = now() - start;
         state.SetIterationTime(seconds);
+        processor.push_back(double(std::clock() - before) * 1e9 / CLOCKS_PER_SEC);
         ours.push_back((seconds - watched::seconds) * 1e9);
         destroy(kernel);
     }
     state.counters["without_driver_ns"] = median(ours);
+    state.counters["processor_ns"] = median(processor);
     state.SetLabel(warm ? "with a VkPipelineCache that has it" : "without a VkPipelineCache; the driver may keep one of its own");
 }
 
@@ -187,8 +212,16 @@ void Bench::register_host_rows() {
             time_record(state, device_, shape);
         });
     }
-    add("host/create_cold", [this](benchmark::State& state) { time_create(state, device_, false); });
-    add("host/create_warm", [this](benchmark::State& state) { time_create(state, device_, true); });
+    for (const Kind& kind : kinds()) {
+        const std::string name = kind.name;
+        add("host/record_of/" + name, [this, kind](benchmark::State& state) {
+            row_ = {};
+            set_up_.clear();
+            time_record(state, device_, kind.shape, kind.mapping);
+        });
+        add("host/create_cold/" + name, [this, kind](benchmark::State& state) { time_create(state, device_, kind, false); });
+        add("host/create_warm/" + name, [this, kind](benchmark::State& state) { time_create(state, device_, kind, true); });
+    }
     add("host/fill_factored_131072", time_fill);
 }
 

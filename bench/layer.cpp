@@ -77,7 +77,7 @@ Checked Layer::check(bool key, double bound_u) {
     return verify(shape_, element_, key, read, bound_u);
 }
 
-KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles) {
+KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, Mapping mapping) {
     KernelInfo info{.pairing = shape.pairing, .rotary_dim = shape.rotary_dim};
     info.q = {element, element, shape.q_head_dim, shape.q_offset};
     if (shape.k_heads != 0) info.k = {element, element, shape.k_head_dim, shape.k_offset};
@@ -88,15 +88,16 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles) 
     info.scatter_k = shape.scatters();
     std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
     info.sections = shape.sections;
+    info.mapping = mapping;
     return info;
 }
 
-Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls) {
+Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls, Mapping mapping) {
     const Shape& shape = layer.shape();
     table_ = value_of(AngleTable::make(device, rotation_of(shape), angles, shape.max_position), Subject::device);
     ids_ = uploaded(device, ids_of(shape));
     slots_ = uploaded(device, slots_of(shape));
-    kernel_.reset(value_of(create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source)), Subject::device));
+    kernel_.reset(value_of(create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)), Subject::device));
     call_ = {.batch = shape.batch, .tokens = shape.tokens};
     call_.q_in = {.where = layer.in(false), .heads = shape.q_heads};
     call_.q_out = {.where = layer.out(false), .heads = shape.q_heads};

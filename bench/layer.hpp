@@ -45,7 +45,7 @@ class Layer {
 class Rope {
    public:
     /// The layer outlives it. A command buffer takes so many calls at most.
-    Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1);
+    Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1, Mapping mapping = Mapping::by_device);
 
     /// Before a new command buffer.
     void begin() noexcept { reset(arena_.get()); }
@@ -70,6 +70,6 @@ class Rope {
 };
 
 /// What create() is asked for.
-KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles);
+KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, Mapping mapping = Mapping::by_device);
 
 }  // namespace vkrope::bench

@@ -80,6 +80,8 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.positions = enum_from<PositionSource>(c.positions);
     info.mapping = enum_from<Mapping>(c.mapping);
     const auto pairing_out = std::uint32_t(enum_from<Pairing>(c.pairing_out));
+    if (pairing_out > VKROPE_PAIRING_OUT_INTERLEAVED)
+        return error(Code::invalid_argument, "pairing_out is %u: no such pairing", pairing_out);
     if (pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(pairing_out - 1);
     info.scatter_k = c.scatter_k;
     info.table = enum_from<Element>(c.table);

@@ -288,6 +288,10 @@ vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, c
         vkrope_host_run c;
         if (Status s = read(run, "run", c); !s) return s;
         if (Status s = not_null(c.positions, "run.positions"); !s && c.position_count != 0) return s;
+        if (!c.moves && c.first_position != 0) {
+            return vkrope::error(Code::invalid_argument, "run.first_position is %d: without run.moves it must be 0",
+                                 c.first_position);
+        }
         HostRun of{.direction = enum_from<Direction>(c.direction)};
         if (c.moves) of.first_position = c.first_position;
         of.positions.assign(c.positions, c.positions + c.position_count);

@@ -9,8 +9,12 @@
 
 namespace vkrope {
 
+// Its own layout, so that it outlives every kernel: sets may not be updated once their layout is gone.
 struct DescriptorArena {
-    const Program* program = nullptr;
+    DeviceRef device;
+    DeviceFunctions vk;
+    const BindingList* binds = nullptr;
+    VkDescriptorSetLayout layout = VK_NULL_HANDLE;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     std::unique_ptr<VkDescriptorSet[]> sets;
     std::uint32_t capacity = 0, used = 0;
@@ -18,29 +22,28 @@ struct DescriptorArena {
 
 namespace {
 
-Status create_pool(const Program& program, std::uint32_t calls, VkDescriptorPool& pool) {
+Status create_pool(DescriptorArena& arena) {
     VkDescriptorPoolSize sizes[max_bindings] = {};
-    const BindingList& list = *program.layout_binds;
-    for (std::uint32_t i = 0; i < list.count; ++i) sizes[i] = {list.bindings[i].type, calls};
+    const BindingList& list = *arena.binds;
+    for (std::uint32_t i = 0; i < list.count; ++i) sizes[i] = {list.bindings[i].type, arena.capacity};
     VkDescriptorPoolCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = calls;
+    info.maxSets = arena.capacity;
     info.poolSizeCount = list.count;
     info.pPoolSizes = sizes;
-    const VkResult result = program.vk.vkCreateDescriptorPool(program.device.device, &info, program.device.allocator, &pool);
-    return created(result, pool, "vkCreateDescriptorPool");
+    const VkResult result = arena.vk.vkCreateDescriptorPool(arena.device.device, &info, arena.device.allocator, &arena.pool);
+    return created(result, arena.pool, "vkCreateDescriptorPool");
 }
 
 // All sets at once: record() then only takes the next one.
 Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
-    const Program& program = *arena.program;
-    for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = program.set_layout;
+    for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = arena.layout;
     VkDescriptorSetAllocateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
     info.descriptorPool = arena.pool;
     info.descriptorSetCount = arena.capacity;
     info.pSetLayouts = layouts.get();
-    const VkResult result = program.vk.vkAllocateDescriptorSets(program.device.device, &info, arena.sets.get());
+    const VkResult result = arena.vk.vkAllocateDescriptorSets(arena.device.device, &info, arena.sets.get());
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkAllocateDescriptorSets");
 }
 
@@ -55,15 +58,18 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
     }
     auto* arena = new (std::nothrow) DescriptorArena;
     if (!arena) return {error(Code::out_of_host_memory, "no memory for a DescriptorArena"), nullptr};
-    arena->program = program;
+    arena->device = program->device;
+    arena->vk = program->vk;
+    arena->binds = program->layout_binds;
     arena->capacity = calls;
     arena->sets.reset(new (std::nothrow) VkDescriptorSet[calls]);
     const std::unique_ptr<VkDescriptorSetLayout[]> layouts(new (std::nothrow) VkDescriptorSetLayout[calls]);
     Status status;
     if (!arena->sets || !layouts) {
         status = error(Code::out_of_host_memory, "no memory for %u descriptor sets", calls);
-    } else if (status = create_pool(*program, calls, arena->pool); status) {
-        status = allocate_sets(*arena, layouts);
+    } else if (status = create_set_layout(*program, arena->layout); status) {
+        status = create_pool(*arena);
+        if (status) status = allocate_sets(*arena, layouts);
     }
     if (!status) {
         destroy(arena);
@@ -115,19 +121,19 @@ void reset(DescriptorArena* arena) noexcept {
 
 void destroy(DescriptorArena* arena) noexcept {
     if (!arena) return;
-    const Program& program = *arena->program;
-    program.vk.vkDestroyDescriptorPool(program.device.device, arena->pool, program.device.allocator);
+    arena->vk.vkDestroyDescriptorPool(arena->device.device, arena->pool, arena->device.allocator);
+    arena->vk.vkDestroyDescriptorSetLayout(arena->device.device, arena->layout, arena->device.allocator);
     delete arena;
 }
 
 Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept {
     if (program.device.enabled & push_descriptor) return {};
     if (!arena) return error(Code::invalid_argument, "arena is null: without push descriptors the kernel needs one");
-    if (arena->program->device.device != program.device.device)
+    if (arena->device.device != program.device.device)
         return error(Code::invalid_argument, "arena: it was made for a kernel of another device");
-    if (arena->program->layout_binds != program.layout_binds) {
+    if (arena->binds != program.layout_binds) {
         return error(Code::invalid_argument,
-                     "arena: it was made for a kernel with another angle source; one arena serves all where the device binds %u storage "
+                     "arena: it was made for a kernel of another kind; one arena serves all kinds where the device binds %u storage "
                      "buffers, this one binds %u (maxPerStageDescriptorStorageBuffers)",
                      every_binding().storage_buffers, program.max_storage_buffers);
     }

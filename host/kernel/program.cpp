@@ -96,10 +96,7 @@ Status borrow(Program& program, const DeviceRef& device) {
     return {};
 }
 
-Status create_layouts(Program& program, std::uint32_t push_bytes) {
-    const bool pushed = program.device.enabled & push_descriptor;
-    const bool all = !pushed && every_binding().storage_buffers <= program.max_storage_buffers;
-    program.layout_binds = all ? &every_binding() : &program.module->binds;
+Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) {
     const BindingList& list = *program.layout_binds;
     VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
     for (std::uint32_t i = 0; i < list.count; ++i) {
@@ -108,15 +105,21 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
         bindings[i].descriptorCount = 1;
         bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     }
-    VkDescriptorSetLayoutCreateInfo set_info = {};
-    set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    if (pushed) set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-    set_info.bindingCount = list.count;
-    set_info.pBindings = bindings;
-    VkResult result =
-        program.vk.vkCreateDescriptorSetLayout(program.device.device, &set_info, program.device.allocator, &program.set_layout);
-    if (Status s = created(result, program.set_layout, "vkCreateDescriptorSetLayout"); !s) return s;
+    VkDescriptorSetLayoutCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    if (program.device.enabled & push_descriptor) info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    info.bindingCount = list.count;
+    info.pBindings = bindings;
+    const VkResult result =
+        program.vk.vkCreateDescriptorSetLayout(program.device.device, &info, program.device.allocator, &layout);
+    return created(result, layout, "vkCreateDescriptorSetLayout");
+}
 
+Status create_layouts(Program& program, std::uint32_t push_bytes) {
+    const bool pushed = program.device.enabled & push_descriptor;
+    const bool all = !pushed && every_binding().storage_buffers <= program.max_storage_buffers;
+    program.layout_binds = all ? &every_binding() : &program.module->binds;
+    if (Status s = create_set_layout(program, program.set_layout); !s) return s;
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
     VkPipelineLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
@@ -124,7 +127,7 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
     info.pSetLayouts = &program.set_layout;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
-    result = program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
+    const VkResult result = program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
     if (Status s = created(result, program.layout, "vkCreatePipelineLayout"); !s) return s;
     return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout, "vkrope");
 }

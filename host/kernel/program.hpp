@@ -32,6 +32,9 @@ Status validate(const DeviceRef& device) noexcept;
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);
 
+/// A set layout of program.layout_binds. Two of the same bindings are compatible.
+Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout);
+
 /// For program.module, with so many bytes of push constants. Sets come from an arena, which serves all kernels whose layouts have
 /// the same bindings: all of a device's, where it binds that many storage buffers.
 Status create_layouts(Program& program, std::uint32_t push_bytes);

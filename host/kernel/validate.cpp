@@ -173,17 +173,15 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     return resolve_span(rows);
 }
 
-// A page_size that was forgotten, and is 1, would send rows to other pages: strides that are not those of single rows show it.
+// A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not that of single rows shows it.
 Status check_single_rows(const Rows& cache, std::uint64_t packed_row) noexcept {
-    if (cache.page_size != 1) return {};
-    for (const auto& [field, stride] : {std::pair{"row_stride", cache.row_stride}, std::pair{"page_stride", cache.page_stride}}) {
-        if (stride <= 0 || std::uint64_t(stride) == packed_row) continue;
-        return error(Code::invalid_argument,
-                     "k_rows.page_size is 1: with %s %" PRId64 " it must say how many rows a page has; single rows that lie apart are "
-                     "one page, with row_stride",
-                     field, stride);
-    }
-    return {};
+    const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
+    const bool said_twice = cache.page_stride == cache.row_stride;  // pages are rows, whatever lies between them
+    if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row || said_twice) return {};
+    return error(Code::invalid_argument,
+                 "k_rows.page_size is 1: with %s %" PRId64 " it must say how many rows a page has; single rows that lie apart have a "
+                 "row_stride and a page_stride of one length",
+                 cache.page_stride != 0 ? "page_stride" : "row_stride", distance);
 }
 
 // k_out as a cache: as many pages as its range holds.
@@ -267,6 +265,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                    {"batch_stride", in.view.batch, out.view.batch, in.packed_batch, out.packed_batch}};
     for (const auto& stride : strides) {
         if (out.view.page_size != 0 || stride.in == stride.out || stride.in_packed == stride.out_packed) continue;
+        if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has none
         const TensorRows &packed = stride.in_packed ? in : out, &given = stride.in_packed ? out : in;
         return error(Code::invalid_argument,
                      "%s.%s is 0, which packs its rows at %" PRIu64 ", and %s's is %" PRIu64

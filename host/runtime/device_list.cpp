@@ -105,7 +105,8 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     candidate.handle = handle;
     VkPhysicalDeviceProperties properties = {};
     instance.vkGetPhysicalDeviceProperties(handle, &properties);
-    candidate.info.name = properties.deviceName;
+    const char* const name = properties.deviceName;  // terminated by drivers that keep the rule
+    candidate.info.name.assign(name, std::find(name, name + sizeof properties.deviceName, '\0'));
     candidate.info.type = properties.deviceType;
     candidate.info.api_version = properties.apiVersion;
     candidate.info.limits = properties.limits;

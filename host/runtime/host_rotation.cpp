@@ -2,6 +2,7 @@
 // Tensors in host memory: the whole way, from a model's rotation to the rotated bytes.
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "runtime/device_impl.hpp"
 #include "runtime/no_throw.hpp"
@@ -77,6 +78,13 @@ Status check(const HostShape& shape, const HostRun& run) {
         return error(Code::invalid_argument, "run.first_position is %d: the shape has a position for each token",
                      *run.first_position);
     }
+    const std::int64_t last = std::int64_t{run.first_position.value_or(0)} + shape.tokens - 1;
+    if (last > std::numeric_limits<std::int32_t>::max()) {
+        return error(Code::invalid_argument, "run.first_position is %d: with %u tokens the last position, %lld, is no int32",
+                     *run.first_position, shape.tokens, static_cast<long long>(last));
+    }
+    if (run.direction > Direction::inverse)
+        return error(Code::invalid_argument, "run.direction is %u: no such direction", unsigned(run.direction));
     if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
     return error(Code::invalid_argument, "run.positions has %zu: it must have as many as the shape, %zu, or none",
                  run.positions.size(), shape.positions.size());

@@ -36,14 +36,14 @@ for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_
 done
 for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed/in_place" "copy/$shape/f16" "host/record/$shape"; done
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do has "rival/$who/prefill_llama3_8b/f16"; done
-has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 growth/tokens_of_one_head/1048576 growth/tokens/1 growth/tokens/4096 growth/heads/128 host/create_cold host/create_warm \
-    host/fill_factored_131072
+has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 growth/tokens_of_one_head/1048576 growth/tokens/1 growth/tokens/4096 growth/heads/128 host/fill_factored_131072
+for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" "host/create_warm/$kind" "host/record_of/$kind"; done
 
 # A row of every kind, each checked by the tool itself. But for ggml's: Debian 12's lavapipe takes seconds for one.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b1|decode_b64|vision_2d)/f16/[a-z_]*/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture'
 rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/$who/prefill_llama3_8b/f32|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
-rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|create_|fill)"
+rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 --commit abc123 \
     --benchmark_out=run.json --html page.html
 cp "$logs/out" table
@@ -68,7 +68,9 @@ counts copy/decode_b64/f32 bytes_per_second
 counts copy_buffer/decode_b64/f32 bytes_per_second roof
 counts cpu/prefill_llama3_8b/f16 bytes_per_second vkrope_speedup
 counts empty/decode_b1/f16 vkrope_over_empty
-counts host/create_warm without_driver_ns
+counts host/create_warm/scatter without_driver_ns processor_ns
+counts host/create_cold/q real_time processor_ns
+counts host/record_of/gpu_mapping real_time
 counts host/record/decode_b1 real_time
 holds 'the table has a line a row' [ "$(grep -c manual_time table)" = "$(grep -c '"run_name"' run.json)" ]
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What one record() costs the host in instructions, which no load of the machine and no clock disturbs. It runs under callgrind,
-// which collects inside record() only and dumps whenever few_calls() or many_calls() returns: see record_instructions.sh. Prints
-// the cases in the order of these dumps.
+// What one record(), and one create(), costs the host in instructions, which no load of the machine and no clock disturbs. It runs under
+// callgrind, which collects inside these two only and dumps whenever few_calls() or many_calls() returns: see record_instructions.sh.
+// Prints the cases in the order of these dumps, and by how many calls the two differ.
 //
-//     record_instructions [twice]      twice: every call is recorded two times, which a test must notice
+//     record_instructions [twice]      twice: every call is made two times, which a test must notice
 #define DOCTEST_CONFIG_IMPLEMENT  // the fake's helpers have checks, which nobody makes here
 #include <cstdio>
 #include <cstring>
@@ -25,6 +25,19 @@ VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer, VkPipelineBindPoint, V
 VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, std::uint32_t, std::uint32_t,
                                           const void*) {}
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, std::uint32_t, std::uint32_t, std::uint32_t) {}
+// Nor what create() calls.
+VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
+                                             VkShaderModule* module) {
+    *module = (VkShaderModule)std::uintptr_t{1};
+    return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_module(VkDevice, VkShaderModule, const VkAllocationCallbacks*) {}
+VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice, VkPipelineCache, std::uint32_t count, const VkComputePipelineCreateInfo*,
+                                                const VkAllocationCallbacks*, VkPipeline* pipelines) {
+    for (std::uint32_t i = 0; i < count; ++i) pipelines[i] = (VkPipeline)std::uintptr_t{1};
+    return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice, VkPipeline, const VkAllocationCallbacks*) {}
 
 PFN_vkVoidFunction silent(const char* name) {
     const struct {
@@ -35,7 +48,11 @@ PFN_vkVoidFunction silent(const char* name) {
                {"vkCmdPushDescriptorSetKHR", reinterpret_cast<PFN_vkVoidFunction>(push_set)},
                {"vkCmdBindPipeline", reinterpret_cast<PFN_vkVoidFunction>(bind_pipeline)},
                {"vkCmdPushConstants", reinterpret_cast<PFN_vkVoidFunction>(push_constants)},
-               {"vkCmdDispatch", reinterpret_cast<PFN_vkVoidFunction>(dispatch)}};
+               {"vkCmdDispatch", reinterpret_cast<PFN_vkVoidFunction>(dispatch)},
+               {"vkCreateShaderModule", reinterpret_cast<PFN_vkVoidFunction>(create_module)},
+               {"vkDestroyShaderModule", reinterpret_cast<PFN_vkVoidFunction>(destroy_module)},
+               {"vkCreateComputePipelines", reinterpret_cast<PFN_vkVoidFunction>(create_pipelines)},
+               {"vkDestroyPipeline", reinterpret_cast<PFN_vkVoidFunction>(destroy_pipeline)}};
     for (const auto& entry : all) {
         if (std::strcmp(entry.name, name) == 0) return entry.function;
     }
@@ -55,18 +72,42 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc(VkInstance instance, cons
     return reinterpret_cast<PFN_vkVoidFunction>(device_proc);
 }
 
+// What a kernel serves: Q, Q and K, or Q and a K that goes to a cache.
+enum class Tensors { q, q_and_k, scatter };
+
 struct Case {
     const char* name;
-    std::uint32_t storage_buffers;  // with 4, Q and K go in a lean dispatch each
-    bool push_descriptors;
-    std::uint32_t times;  // that each call is recorded
+    Tensors tensors = Tensors::q_and_k;
+    Mapping mapping = Mapping::gpu;
+    std::uint32_t storage_buffers = 16;  // with 4, Q and K go in a lean dispatch each
+    bool push_descriptors = true;
+    bool creates = false;     // create(), not record()
+    std::uint32_t times = 1;  // that each call is made
     const Kernel* kernel = nullptr;
     DescriptorArena* arena = nullptr;
+
+    // Calls that many_calls() makes beyond those of few_calls().
+    int more_calls() const { return creates ? 2 : 200; }
+
+    KernelInfo info() const {
+        KernelInfo info = kernel_info(AngleSource::factored_texture);
+        info.mapping = mapping;
+        if (tensors == Tensors::q) info.k = {};
+        info.scatter_k = tensors == Tensors::scatter;
+        return info;
+    }
+
+    Call call(const KernelHost& host) const {
+        Call call = kernel_call(host, 7, AngleSource::factored_texture);
+        if (tensors == Tensors::q) call.k_in = call.k_out = {};
+        if (tensors == Tensors::scatter) call.k_rows.slots = {host.words, 256, 7 * sizeof(std::int32_t)};
+        return call;
+    }
 
     bool run(const KernelHost& host, const Call& call, int calls) const {
         reset(arena);
         for (int i = 0; i < calls * int(times); ++i) {
-            if (!record(host.commands, kernel, call, arena)) return false;
+            if (creates ? !own(create(host.ref, info())) : !record(host.commands, kernel, call, arena)) return false;
         }
         return true;
     }
@@ -74,14 +115,14 @@ struct Case {
 
 }  // namespace
 
-// Their names are callgrind's to find; the difference of both is what 200 calls cost, whatever the first one costs more.
+// Their names are callgrind's to find; the difference of both is what more_calls() cost, whatever the first one costs more.
 [[gnu::noinline]] bool few_calls(const Case& of, const KernelHost& host, const Call& call) {
-    const bool recorded = of.run(host, call, 100);
+    const bool recorded = of.run(host, call, of.more_calls() / 2);
     asm volatile("" ::: "memory");  // and no tail call
     return recorded;
 }
 [[gnu::noinline]] bool many_calls(const Case& of, const KernelHost& host, const Call& call) {
-    const bool recorded = of.run(host, call, 300);
+    const bool recorded = of.run(host, call, of.more_calls() / 2 + of.more_calls());
     asm volatile("" ::: "memory");
     return recorded;
 }
@@ -92,17 +133,27 @@ int main(int argc, char** argv) {
     using namespace vkrope;
     using namespace vkrope::test;
     const std::uint32_t times = argc > 1 && std::strcmp(argv[1], "twice") == 0 ? 2 : 1;
-    for (Case of : {Case{"push_descriptors/one_dispatch", 16, true, times}, Case{"push_descriptors/lean", 4, true, times},
-                    Case{"arena/one_dispatch", 16, false, times}, Case{"arena/lean", 4, false, times}}) {
+    for (Case of : {Case{.name = "push_descriptors/one_dispatch"},
+                    Case{.name = "push_descriptors/lean", .storage_buffers = 4},
+                    Case{.name = "arena/one_dispatch", .push_descriptors = false},
+                    Case{.name = "arena/lean", .storage_buffers = 4, .push_descriptors = false},
+                    Case{.name = "push_descriptors/q", .tensors = Tensors::q},
+                    Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
+                    Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},
+                    Case{.name = "create/q", .tensors = Tensors::q, .creates = true},
+                    Case{.name = "create/q_and_k", .creates = true},
+                    Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
+                    Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true}}) {
+        of.times = times;
         KernelHost host({.storage_buffers = of.storage_buffers, .push_descriptors = of.push_descriptors, .debug_utils = false});
         host.ref.get_instance_proc_addr = instance_proc;
-        const Owned<Kernel> kernel(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        const Owned<Kernel> kernel(create(host.ref, of.info()).value);
         Owned<DescriptorArena> arena;
         if (kernel && !of.push_descriptors) arena.reset(create_arena(kernel.get(), 2048).value);
         of.kernel = kernel.get();
         of.arena = arena.get();
-        const Call call = kernel_call(host, 7, AngleSource::factored_texture);
+        const Call call = of.call(host);
         if (!kernel || !few_calls(of, host, call) || !many_calls(of, host, call)) return 1;
-        std::printf("%s\n", of.name);
+        std::printf("%s %d\n", of.name, of.more_calls());
     }
 }

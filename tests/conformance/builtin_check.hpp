@@ -60,6 +60,9 @@ class BuiltinCheck : public Check {
         try {
             function_(device, findings);
         } catch (const Refusal& refusal) {
+            // A case of somebody's may ask for what the library does not take; a check of ours that does is wrong.
+            if (refusal.code() == Code::invalid_argument)
+                return {.verdict = Verdict::error, .reason = refusal.what(), .exit = tools::ExitCode::verification_failed};
             // What is unsupported after something failed does not hide it.
             const Outcome so_far = findings.outcome();
             if (refusal.outcome().verdict == Verdict::unsupported && so_far.verdict == Verdict::fail) {

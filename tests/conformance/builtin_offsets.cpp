@@ -116,6 +116,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     Rotation rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq = inv_freq_of(trial);
+    rotation.sections = trial.info.sections;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
     call.call.angles = table.angles();
     call.call.positions.first = static_cast<std::int32_t>(trial.first);

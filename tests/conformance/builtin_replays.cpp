@@ -127,6 +127,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
+    rotation.sections = trial.info.sections;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
     Buffer& result = in_place ? in : out;
     DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};

@@ -217,6 +217,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
     rotation.head_dim = rotation.rotary_dim = call.info.rotary_dim;
     rotation.inv_freq.resize(call.info.rotary_dim / 2);
     check(default_inv_freq(10000.0, call.info.rotary_dim, rotation.inv_freq.data()));
+    rotation.sections = call.info.sections;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, call.info.angles, tokens));
     call.call.angles = table.angles();
     const auto rotate = [&](std::uint32_t first, std::uint32_t count) {

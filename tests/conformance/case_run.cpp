@@ -247,6 +247,7 @@ class Run {
             rotation.inv_freq.insert(rotation.inv_freq.end(), frequencies.inv_freq.begin(), frequencies.inv_freq.end());
             rotation.attention_factor = frequencies.attention_factor;
         }
+        rotation.sections = pass.sections;
         return CaseAngles::exact(device_, rotation, description_.gain, positions.largest);
     }
 

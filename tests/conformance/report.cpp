@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device_text.hpp"
+#include "terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -26,9 +27,7 @@ std::string line_of(const CheckReport& check) {
     add(outcome.max_u, " u");
     add(outcome.max_ulp, " ULP");
     line += outcome.reason.empty() ? "" : "  " + outcome.reason;
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
-    return line + '\n';
+    return tools::printable(line) + '\n';
 }
 
 DeviceVerdict verdict_of(const DeviceReport& device) {

@@ -40,13 +40,16 @@ struct Outcome {
 /// Why a check ends before it has a result: thrown from any depth, caught by whoever runs the check.
 class Refusal : public std::runtime_error {
    public:
-    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason)
-        : std::runtime_error(reason), verdict_(verdict), exit_(exit) {}
+    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason, Code code = Code::ok)
+        : std::runtime_error(reason), verdict_(verdict), exit_(exit), code_(code) {}
     Outcome outcome() const { return {.verdict = verdict_, .reason = what(), .exit = exit_}; }
+    /// Of the library, where it refused.
+    Code code() const noexcept { return code_; }
 
    private:
     Verdict verdict_;
     tools::ExitCode exit_;
+    Code code_;
 };
 
 template <class... Values>

@@ -12,18 +12,13 @@
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "suite.hpp"
+#include "terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// What a terminal shows of text from a driver or a file.
-std::string printable(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    return text;
-}
+using tools::printable;
 
 /// The cells of one device, by the name of their row.
 using Column = std::map<std::string, std::string>;

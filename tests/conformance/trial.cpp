@@ -139,6 +139,7 @@ Rotation rotation_of(const Trial& trial) {
     rotation.inv_freq = inv_freq_of(trial);
     rotation.attention_factor = trial.attention_factor;
     rotation.product = trial.product;
+    rotation.sections = trial.info.sections;
     return rotation;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("kernel_info: a model with sections takes a position on each axis, and
     Positions where{.ids = positions.whole()};
     where.axis_stride = tokens;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor))
+    if (!(on.ref().enabled & push_descriptor))  // the arena outlives the kernel that it was made with
         arena = make_arena(on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
     const Bytes out = rotate_by_info(on, r, table, Element::f32, false, in, where, arena);
     // Each pair turns as it does where all axes are its own.
@@ -157,6 +157,9 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         refuses(explicit_ids.run(HostRun{.positions = {1, 2}}), "run.positions has 2: it must have as many as the shape, 7");
         refuses(explicit_ids.run(HostRun{.first_position = 1}), "run.first_position is 1: the shape has a position for each token");
         refuses(implicit.run(HostRun{.positions = a}), "run.positions has 7");
+        refuses(implicit.run(HostRun{.first_position = INT32_MAX - 1}), "run.first_position is 2147483646: with 7 tokens");
+        refuses(implicit.run(HostRun{.direction = Direction(5), .first_position = 9}), "run.direction is 5");
+        CHECK(after(implicit, {}) == alone({.first_position = 3}));  // a run that was refused changes nothing
     }
 }
 

@@ -94,10 +94,10 @@ reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64
 }  // namespace
 
 Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size, bool by_head, bool odd_strides) {
-    const std::uint64_t heads = shape.groups, more = odd_strides ? 1 : 0;
+    const std::uint64_t heads = shape.groups, more = odd_strides && page_size > 1 ? 1 : 0;  // single rows are packed
     Placed placed{.rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.first = 3 * more;
-    placed.strides_by_rule = !by_head && !odd_strides;
+    placed.strides_by_rule = !by_head && more == 0;
     reference::Cache cache{.page_size = page_size};
     cache.pages = 1 + 4 * shape.rows() / page_size;
     if (by_head) {

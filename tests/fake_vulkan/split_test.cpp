@@ -385,7 +385,7 @@ Scenario scenario(const KernelHost& host, Layout layout, std::uint32_t batch, st
                 c.k_out.head_stride = 2 * D;
                 c.k_out.group_stride = D;
             }
-            if (layout == Layout::paged_by_head && c.k_rows.page_size > 1) {  // strides of single rows are no strides of pages
+            if (layout == Layout::paged_by_head) {
                 c.k_out.head_stride = c.k_rows.page_size * D;
                 c.k_rows.row_stride = D;
                 c.k_rows.page_stride = 2 * c.k_rows.page_size * D;

@@ -36,5 +36,21 @@ for header in "$SOURCE"/host/include/vkrope/*; do
         checked=$((checked + 1))
     done
 done
+# A result that is ignored is seen: in C++ Status and Result, in C and C++ what the functions return.
+# ignores COMPILER LANGUAGE STANDARD HEADER STATEMENT
+ignores() {
+    printf '#include <vkrope/%s>\nvoid ignores(void);\nvoid ignores(void) { %s }\n' "$4" "$5" >"$SCRATCH/ignores"
+    ! "$1" -x "$2" -std="$3" -Werror -fsyntax-only -I"$SOURCE/host/include" "$SCRATCH/ignores" >"$SCRATCH/ignored" 2>&1 &&
+        grep -qE 'unused-result|unused-value' "$SCRATCH/ignored" && return
+    echo "$1 as $3 does not warn of: $5"
+    cat "$SCRATCH/ignored"
+    failed=1
+}
+for compiler in $compilers; do
+    ignores "$compiler" c++ c++17 frequencies.hpp 'vkrope::default_inv_freq(1, 2, nullptr);'
+    ignores "$compiler" c++ c++17 kernel.hpp 'vkrope::create({}, {});'
+    ignores "$compiler" c++ c++20 vkrope.h 'vkrope_rotation_create(nullptr, nullptr, nullptr);'
+    ignores "$compiler" c c11 vkrope.h 'vkrope_rotation_create(0, 0, 0);'
+done
 [ "$checked" -ge 5 ] || { echo "only $checked headers were found"; exit 1; }
 exit $failed

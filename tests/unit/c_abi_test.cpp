@@ -639,7 +639,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
         vkrope_kernel* kernel = nullptr;
         vkrope_error error;
         CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK(says(error, "pairing_out"));
+        CHECK(says(error, ("pairing_out is " + std::to_string(number)).c_str()));
     }
 }
 

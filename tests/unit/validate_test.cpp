@@ -478,6 +478,10 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         c.k_rows.page_size = 1;
         c.k_rows.row_stride = c.k_rows.page_stride = 32;
         CHECK(validate(i, limits, c));
+        c.k_rows.row_stride = 16;  // heads before rows
+        CHECK(validate(i, limits, c));
+        c.k_rows.row_stride = c.k_rows.page_stride = 64;  // K beside V
+        CHECK(validate(i, limits, c));
     }
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: the faster strides cover 32 elements");

@@ -261,7 +261,8 @@ inline std::uint32_t k_row_channels(const Rotation& rotation) noexcept {
 }
 
 /// What create() (kernel.hpp) needs to know of a model: pairing, channels, offsets, angle source and sections. Change what your
-/// engine has otherwise: `q.out`, `positions` for ids in a buffer, `scatter_k`, ...
+/// engine has otherwise: `q.out`, `scatter_k`, or `positions` for ids in a buffer; with sections positions stay axis_ids, and text
+/// has an axis_stride of 0.
 ///
 /// rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they are
 /// plan      made from this rotation, or plan_caller_angles'

@@ -60,14 +60,13 @@ struct Destroyer {
         destroy(object);
     }
 };
-/// The owner of a Kernel, a DescriptorArena or a PositionKernel: move-only, and destroys it at its end. Declare an arena's after its
-/// kernel's.
+/// The owner of a Kernel, a DescriptorArena or a PositionKernel: move-only, and destroys it at its end.
 template <class Object>
 using Owned = std::unique_ptr<Object, Destroyer>;
 
 /// Hands what was made to an owner: `auto kernel = own(create(device, info));` is a Result<Owned<Kernel>>.
 template <class Object>
-Result<Owned<Object>> own(const Result<Object*>& made) noexcept {
+Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
     return {made.status, Owned<Object>(made.value)};
 }
 
@@ -83,10 +82,10 @@ inline constexpr std::uint32_t most_calls = 65536;
 
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
 /// dispatches counts as so many, see dispatches(). It serves every kernel of the same DeviceRef::device, PositionKernels too; on a
-/// device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those with the angle source of
-/// `kernel`. Thread-safe.
+/// device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel`
+/// binds: of its angle source (both kinds of texture are one), and no PositionKernel. Thread-safe.
 ///
-/// kernel  must outlive the arena
+/// kernel  says which device; need not outlive the arena
 /// calls   1 to most_calls
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
@@ -94,7 +93,7 @@ Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls)
 /// externally synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
-/// As reset(), for good. Null is ignored. The kernel that it was made with must still exist.
+/// As reset(), for good. Null is ignored. The device must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
 /// A head stride for inputs: every head reads one and the same row.
@@ -127,8 +126,8 @@ struct Rows {
     /// counts in Call::out_of_range. Offset and range are multiples of 4.
     VkDescriptorBufferInfo slots = {};
     bool int64 = false;                            ///< slots of 64 bits
-    /// Rows of a page; 1 to 2^31. With 1, strides other than the packed ones are an error: it may have been forgotten. Single rows
-    /// that lie apart are one page of all slots, with row_stride.
+    /// Rows of a page; 1 to 2^31. With 1, another page_stride than the packed one is an error, for
+    /// page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length.
     std::uint32_t page_size = 1;
     std::int64_t page_stride = 0, row_stride = 0;  ///< elements; 0: packed. k_out.token_stride and batch_stride are 0 then.
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
@@ -224,7 +223,7 @@ struct AngleUpload {
     VkBuffer buffer = VK_NULL_HANDLE;   ///< buffers: has AnglePlan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT
     VkDeviceSize buffer_offset = 0;     ///< bytes; a multiple of 4
     /// Part of the table, see AngleLines: staging holds so many lines from this one on. The first part comes first and the last one
-    /// last. 0 lines: all of it.
+    /// last. 0 lines: all from first_line on.
     std::uint32_t first_line = 0, lines = 0;
 };
 

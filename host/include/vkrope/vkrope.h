@@ -578,7 +578,8 @@ typedef struct vkrope_kernel_info {
 
 /**
  * What vkrope_kernel_create needs to know of a model: pairing, channels, offsets, angle source and sections. Change what your engine
- * has otherwise: `positions` for ids in a buffer, `scatter_k`, ... Any thread.
+ * has otherwise: `scatter_k`, or `positions` for ids in a buffer; with sections positions stay VKROPE_POSITIONS_AXIS_IDS, and text
+ * has an axis_stride of 0. Any thread.
  *
  * @param rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they are
  * @param plan      made from this rotation, or by vkrope_plan_caller_angles
@@ -610,7 +611,7 @@ typedef struct vkrope_kernel vkrope_kernel;
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info,
                                               vkrope_kernel** kernel, vkrope_error* error);
 
-/** Destroys a kernel. No command buffer that uses it may be pending; its arenas are destroyed before it. */
+/** Destroys a kernel. No command buffer that uses it may be pending. */
 VKROPE_API void vkrope_kernel_destroy(vkrope_kernel* kernel);
 
 /** Descriptor sets, for devices without push descriptors. Belongs to one thread at a time: make one per thread and frame. */
@@ -618,10 +619,10 @@ typedef struct vkrope_arena vkrope_arena;
 
 /**
  * Makes the descriptor sets for `calls` calls of vkrope_record. They serve every kernel of the same device, position kernels too; on a
- * device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those with the angle source of
- * `kernel`.
+ * device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel` binds:
+ * of its angle source (both kinds of texture are one), and no position kernel.
  *
- * @param kernel  must outlive the arena
+ * @param kernel  says which device; need not outlive the arena
  * @param calls   at least 1
  * @param arena   receives the arena, to be destroyed by vkrope_arena_destroy
  * @param error   optional
@@ -669,8 +670,8 @@ typedef struct vkrope_rows {
     size_t struct_size;           /**< sizeof this struct */
     VkDescriptorBufferInfo slots; /**< int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value
                                        outside the cache does too, and counts in vkrope_call::out_of_range */
-    /** Rows of a page, to 2^31; 0: 1. With 1, strides other than the packed ones are an error: it may have been forgotten. Single rows
-     *  that lie apart are one page of all slots, with row_stride. */
+    /** Rows of a page, to 2^31; 0: 1. With 1, another page_stride than the packed one is an error, for
+     *  page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length. */
     uint32_t page_size;
     VkBool32 int64_slots;         /**< slots of 64 bits */
     int64_t page_stride;          /**< elements; 0: packed */
@@ -839,13 +840,13 @@ typedef struct vkrope_position_kernel vkrope_position_kernel;
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel,
                                                        vkrope_error* error);
 
-/** Destroys it. No command buffer that uses it may be pending; its arenas are destroyed before it. */
+/** Destroys it. No command buffer that uses it may be pending. */
 VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
 
 /**
  * As vkrope_arena_create; vkrope_record_positions takes one set a call.
  *
- * @param kernel  must outlive the arena
+ * @param kernel  says which device; need not outlive the arena
  * @param calls   at least 1
  * @param arena   receives the arena, to be destroyed by vkrope_arena_destroy
  * @param error   optional
@@ -1190,7 +1191,7 @@ typedef struct vkrope_host_run {
     const int32_t* positions;   /**< as many as the shape has, and in their order; null: no change */
     size_t position_count;      /**< numbers in positions */
     vkrope_direction direction; /**< forward or inverse */
-    VkBool32 moves;             /**< implicit positions: first_position counts */
+    VkBool32 moves;             /**< implicit positions: first_position counts; without, it must be 0 */
     int32_t first_position;     /**< with `moves`: position of token 0 of every sequence */
     uint32_t reserved;          /**< 0 */
 } vkrope_host_run;
@@ -1203,7 +1204,8 @@ typedef struct vkrope_host_run {
  * @param run            direction and positions
  * @param nanoseconds    optional; receives what the device spent on it, or -1 where that is not known
  * @param error          optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED for a position that no table of this angle source reaches
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a field that breaks its rule; VKROPE_ERROR_LIMIT_EXCEEDED for a position that no table of
+ *         this angle source reaches
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation,
                                                                       const vkrope_host_run* run, double* nanoseconds,

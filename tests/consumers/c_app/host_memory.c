@@ -21,11 +21,28 @@ static int rotate(vkrope_host_rotation* work) {
            is_rotated("host memory, k", k, rotated_k, 1, FACTORED_BOUND);
 }
 
+/* As a decoder does: made for position 0, run at another one. */
+static int rotate_elsewhere(vkrope_host_rotation* work) {
+    const float q[head_dim] = {1, 2, 3, 4}, k[head_dim] = {-0.5f, 0.25f, 8, -1};
+    float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0};
+    vkrope_error error;
+    vkrope_host_run run = {.struct_size = sizeof run, .first_position = position};
+    if (vkrope_host_rotation_run_at(work, &run, NULL, &error) != VKROPE_ERROR_INVALID_ARGUMENT) {
+        fprintf(stderr, "vkrope_host_rotation_run_at takes a first_position without moves\n");
+        return 0;
+    }
+    run.moves = VK_TRUE;
+    return succeeded("vkrope_host_rotation_upload", vkrope_host_rotation_upload(work, q, k, &error), &error) &&
+           succeeded("vkrope_host_rotation_run_at", vkrope_host_rotation_run_at(work, &run, NULL, &error), &error) &&
+           succeeded("vkrope_host_rotation_download", vkrope_host_rotation_download(work, rotated_q, rotated_k, &error), &error) &&
+           is_rotated("moved, q", q, rotated_q, 1, FACTORED_BOUND) && is_rotated("moved, k", k, rotated_k, 1, FACTORED_BOUND);
+}
+
 int use_host_memory(vkrope_device* device) {
     vkrope_rotation* rotation = NULL;
     vkrope_host_rotation* work = NULL;
     vkrope_error error;
-    const vkrope_host_shape shape = {
+    vkrope_host_shape shape = {
         .struct_size = sizeof shape,
         .tokens = 1,
         .q_heads = 1,
@@ -37,6 +54,13 @@ int use_host_memory(vkrope_device* device) {
         succeeded("vkrope_host_rotation_create", vkrope_host_rotation_create(device, rotation, &shape, &work, &error), &error) &&
         rotate(work);
     vkrope_host_rotation_destroy(work);
+    work = NULL;
+    shape.first_position = 0;
+    const int moved =
+        good &&
+        succeeded("vkrope_host_rotation_create", vkrope_host_rotation_create(device, rotation, &shape, &work, &error), &error) &&
+        rotate_elsewhere(work);
+    vkrope_host_rotation_destroy(work);
     vkrope_rotation_destroy(rotation);
-    return good;
+    return moved;
 }

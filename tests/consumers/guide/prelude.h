@@ -7,6 +7,7 @@
 extern vkrope_device_ref my_ref;
 extern vkrope_kernel* my_kernel;
 extern vkrope_arena* my_arena; /* null with push descriptors */
+extern vkrope_rotation* my_rope;
 extern vkrope_angle_plan my_plan;
 extern VkImageView my_table;
 extern VkBuffer my_q;
