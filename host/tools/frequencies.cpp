@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // vkrope frequencies: what a model's RoPE is, as numbers.
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>

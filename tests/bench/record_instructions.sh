@@ -32,7 +32,7 @@ measure() {
     mkdir "$work/$1" || exit 1
     # shellcheck disable=SC2086 # no word, where there is no argument
     valgrind --tool=callgrind --callgrind-out-file="$work/$1/out" --toggle-collect='vkrope::record(*' \
-        --toggle-collect='vkrope::create(*' \
+        --toggle-collect='vkrope::test::counted_create(*' \
         --dump-after='vkrope::test::few_calls(*' --dump-after='vkrope::test::many_calls(*' "$work/program" ${2:-} \
         >"$work/$1/cases" 2>"$work/$1/log" || { wrong "callgrind: exit code $?" && cat "$work/$1/log" && exit 1; }
     dump=0

@@ -122,8 +122,9 @@ std::optional<std::vector<std::int64_t>> Fields::integers(const char* key, std::
         return std::nullopt;
     }
     std::vector<std::int64_t> list;
-    for (const json& entry : array_in(*value, name_of(key))) {
-        list.push_back(integer_in(entry, fmt::format("{}[{}]", name_of(key), list.size()), low, high));
+    const std::string name = name_of(key);
+    for (const json& entry : array_in(*value, name)) {
+        list.push_back(integer_in(entry, fmt::format("{}[{}]", name, list.size()), low, high));
     }
     return list;
 }
@@ -139,8 +140,9 @@ std::optional<std::vector<double>> Fields::numbers(const char* key) {
         return std::nullopt;
     }
     std::vector<double> list;
-    for (const json& entry : array_in(*value, name_of(key))) {
-        list.push_back(number_in(entry, fmt::format("{}[{}]", name_of(key), list.size())));
+    const std::string name = name_of(key);
+    for (const json& entry : array_in(*value, name)) {
+        list.push_back(number_in(entry, fmt::format("{}[{}]", name, list.size())));
     }
     return list;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "case_tensor.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "traits.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -40,7 +40,7 @@ done
 # ignores COMPILER LANGUAGE STANDARD HEADER STATEMENT
 ignores() {
     printf '#include <vkrope/%s>\nvoid ignores(void);\nvoid ignores(void) { %s }\n' "$4" "$5" >"$SCRATCH/ignores"
-    ! "$1" -x "$2" -std="$3" -Werror -fsyntax-only -I"$SOURCE/host/include" "$SCRATCH/ignores" >"$SCRATCH/ignored" 2>&1 &&
+    ! "$1" -x "$2" -std="$3" -Werror -c -o /dev/null -I"$SOURCE/host/include" "$SCRATCH/ignores" >"$SCRATCH/ignored" 2>&1 &&
         grep -qE 'unused-result|unused-value' "$SCRATCH/ignored" && return
     echo "$1 as $3 does not warn of: $5"
     cat "$SCRATCH/ignored"

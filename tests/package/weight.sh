@@ -3,6 +3,8 @@
 # What an engine takes on with kernel, frequencies and their C interface: how many bytes, which symbols, which compiler flags.
 set -eu
 limit=$((200 * 1024))
+# Archives hold what a link drops, too: relocations, and the names of symbols and sections.
+archive_limit=$((240 * 1024))
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 tiers=$SCRATCH/tiers
@@ -20,10 +22,10 @@ for library in "$kernel" "$frequencies"; do
 done
 total=$(size "$SCRATCH"/libvkrope_*.a | awk 'NR > 1 && $1 != "text" { sum += $1 + $2 } END { print sum + 0 }')
 archives=$(cat "$SCRATCH"/libvkrope_*.a | wc -c)
-echo "kernel and frequencies, stripped: $total bytes of code, constants and data, $archives bytes as archives; at most $limit"
+echo "kernel and frequencies, stripped: $total bytes of code, constants and data, $archives bytes as archives; at most $limit and $archive_limit"
 [ "$total" -gt 10000 ] || complain 'size finds next to nothing: the measurement is broken'
 [ "$total" -le "$limit" ] || complain "that is more than $limit bytes"
-[ "$archives" -le "$limit" ] || complain "the archives have more than $limit bytes"
+[ "$archives" -le "$archive_limit" ] || complain "the archives have more than $archive_limit bytes"
 
 for library in "$kernel" "$frequencies" "$c"; do
     name=$(basename "$library")
