@@ -92,7 +92,7 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
         columns.push_back(column_of(device, rows));
         const auto word = [&device](const char* key) { return printable(device.at(key).get<std::string>()); };
         text += fmt::format("{:>3}  {}; {}; Vulkan {}, subgroups of {}\n", columns.size(), word("name"), word("driver"),
-                            word("api_version"), device.at("limits").at("subgroup_size").get<std::uint32_t>());
+                            word("api_version"), device.at("limits").at("subgroup_size").get_ref<const Json::number_unsigned_t&>());
         for (const Json& tool : device.at("tools")) {
             text += fmt::format("       with {} {}{}\n", printable(tool.at("name").get<std::string>()),
                                 printable(tool.at("version").get<std::string>()),

@@ -82,6 +82,8 @@ brackets() { head -c 200000 /dev/zero | tr '\0' "$1"; }
 expect 5 'nested more than 64 deep' "$tool" --table broken.json
 sed 's/"status": "pass"/"status": "passed"/' report.json >broken.json
 expect 5 "has the status 'passed', which is none" "$tool" --table report.json broken.json
+sed 's/"subgroup_size": [0-9]*/"subgroup_size": -5.5e30/' report.json >broken.json
+expect 5 'is no report' "$tool" --table broken.json
 mkfifo fifo
 expect 5 "'.' is a directory; it must be a regular file" "$tool" --table .
 expect 5 "'fifo' is no regular file" timeout 60 "$tool" --table fifo
