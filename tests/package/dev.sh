@@ -58,7 +58,7 @@ done
 
 # What is missing cannot be had without a network, and the message says that.
 mkdir -p build/deps
-export APT_SAYS="Err:1 Temporary failure resolving 'deb.debian.org'" MISSING=libfmt-dev
+export APT_SAYS="Err:1 Temporary failure resolving 'mirror.invalid'" MISSING=libfmt-dev
 for command in run test build 'install prefix' bench conform; do
     # shellcheck disable=SC2086 # words of a command line
     says 1 'apt-get could not install libfmt-dev, for there is no network' $command
@@ -67,7 +67,7 @@ APT_SAYS='E: Unable to locate package libfmt-dev'
 says 1 'apt-get could not install libfmt-dev' run
 ! grep -q 'no network' "$SCRATCH/log" || wrong 'another failure of apt-get is blamed on the network'
 unset MISSING
-APT_SAYS="Could not resolve 'deb.debian.org'"
+APT_SAYS="Could not resolve 'mirror.invalid'"
 if (. /etc/os-release && [ "$VERSION_ID" = 12 ]); then
     says 1 "apt's sources name no Debian mirror, for there is no network" 'install' prefix
 fi
