@@ -81,10 +81,6 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     return disjoint(inner_a, inner_b);
 }
 
-}  // namespace
-
-namespace {
-
 // `covered` elements are those of the axes after `at`. A stride that was left at 0 is named before a given one that steps as far or
 // further, though its axis should be the faster one.
 Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) noexcept {
