@@ -14,8 +14,7 @@ namespace {
 constexpr std::uint8_t packed[] = {
 #include "copy.inc"
 };
-constexpr Binding bindings[] = {{0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}, {1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}};
-constexpr Module module = {packed, sizeof packed, bindings, 2, 2, false};
+constexpr PackedModule module = {packed, sizeof packed};
 
 constexpr std::size_t trial_rounds = 3, finalists = 4;
 

@@ -89,6 +89,8 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, 
     std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
     info.sections = shape.sections;
     info.mapping = mapping;
+    info.q_heads = shape.q_heads;
+    info.k_heads = shape.k_heads;
     return info;
 }
 
@@ -124,7 +126,7 @@ Rope::Grid Rope::grid() const {
     const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
     const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
     const auto& groups = first.shape.groups;
-    return {std::uint64_t{groups[0]} * groups[1] * groups[2], first.pipeline->variant.workgroup_size};
+    return {std::uint64_t{groups[0]} * groups[1] * groups[2], first.pipeline->geometry.workgroup_size()};
 }
 
 Status Rope::record_unfused(VkCommandBuffer commands) {

@@ -20,8 +20,8 @@ layout(push_constant, std430) uniform PushBlock {
     float theta_scale;  // base^(-2 / head_dim)
     uint fold_log2, row_texels;
 };
-layout(set = 0, binding = binding_first_in, std430) readonly buffer In { uint words_in[]; };
-layout(set = 0, binding = binding_first_out, std430) writeonly buffer Out { uint words_out[]; };
+layout(set = 0, binding = binding_q_in, std430) readonly buffer In { uint words_in[]; };
+layout(set = 0, binding = binding_q_out, std430) writeonly buffer Out { uint words_out[]; };
 layout(set = 0, binding = binding_table, std430) readonly buffer Cos { float table_cos[]; };
 layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin { float table_sin[]; };
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;

@@ -16,20 +16,7 @@ using tools::value_of;
 constexpr std::uint8_t packed[] = {
 #include "rival.inc"
 };
-constexpr VkDescriptorType storage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-constexpr Binding bindings_of_ggml[] = {{shader::binding_first_in, storage}, {shader::binding_first_out, storage}};
-constexpr Binding bindings_of_onnxruntime[] = {{shader::binding_first_in, storage},
-                                               {shader::binding_first_out, storage},
-                                               {shader::binding_table, storage},
-                                               {shader::binding_table_sin, storage}};
-constexpr Binding bindings_of_ncnn[] = {{shader::binding_first_in, storage},
-                                        {shader::binding_first_out, storage},
-                                        {shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE}};
-/// By Way.
-constexpr Module modules[] = {{packed, sizeof packed, bindings_of_ggml, 2, 2, false},
-                              {packed, sizeof packed, bindings_of_onnxruntime, 4, 4, false},
-                              {packed, sizeof packed, bindings_of_ncnn, 3, 2, false},
-                              {packed, sizeof packed, bindings_of_ggml, 2, 2, false}};
+constexpr PackedModule module = {packed, sizeof packed};
 
 }  // namespace
 
@@ -50,7 +37,7 @@ Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(
     const Shape& shape = layer.shape();
     const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(layer.element()), shape.rotary_dim};
     shader_ = value_of(
-        Shader::make(device, modules[std::size_t(way)], constants, sizeof(RivalPush), word_for(way), {.along_y = way == Way::ggml}),
+        Shader::make(device, module, constants, sizeof(RivalPush), word_for(way), {.along_y = way == Way::ggml}),
         Subject::device);
     push_.tokens = shape.tokens;
     push_.theta_scale = float(std::pow(shape.base, -2.0 / shape.rotary_dim));
@@ -81,8 +68,8 @@ Status Rival::record(VkCommandBuffer commands) {
     for (const bool key : {false, true}) {
         push_.heads = key ? shape.k_heads : shape.q_heads;
         Descriptors descriptors;
-        descriptors.buffers[shader::binding_first_in] = layer_.in(key);
-        descriptors.buffers[shader::binding_first_out] = layer_.out(key);
+        descriptors.buffers[shader::binding_q_in] = layer_.in(key);
+        descriptors.buffers[shader::binding_q_out] = layer_.out(key);
         descriptors.buffers[shader::binding_table] = cos_.whole();
         descriptors.buffers[shader::binding_table_sin] = sin_.whole();
         descriptors.view = texture_.angles().view;
@@ -97,7 +84,7 @@ Status Rival::record(VkCommandBuffer commands) {
 
 Idle::Idle(Device& device, std::uint32_t workgroup_size) {
     const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x), std::uint32_t(Element::f32), 2};
-    shader_ = value_of(Shader::make(device, modules[std::size_t(Way::ggml_along_x)], constants, sizeof(RivalPush), "idle",
+    shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), "idle",
                                     {.size = workgroup_size}),
                        Subject::device);
 }
@@ -105,7 +92,7 @@ Idle::Idle(Device& device, std::uint32_t workgroup_size) {
 Status Idle::record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any, std::uint64_t workgroups) {
     if (Status s = shader_.take_sets(1); !s) return s;
     Descriptors descriptors;
-    descriptors.buffers[shader::binding_first_in] = descriptors.buffers[shader::binding_first_out] = any;
+    descriptors.buffers[shader::binding_q_in] = descriptors.buffers[shader::binding_q_out] = any;
     const RivalPush no_tokens;
     shader_.record(commands, descriptors, &no_tokens, workgroups);
     return {};

@@ -43,7 +43,7 @@ Shader::~Shader() = default;
 Shader::Shader(Shader&&) noexcept = default;
 Shader& Shader::operator=(Shader&&) noexcept = default;
 
-Result<Shader> Shader::make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
+Result<Shader> Shader::make(Device& device, const PackedModule& module, const std::vector<std::uint32_t>& constants,
                             std::uint32_t push_bytes, const char* name, const Workgroup& workgroup) {
     Result<Shader> made;
     made->impl_ = std::make_unique<Impl>();
@@ -51,17 +51,18 @@ Result<Shader> Shader::make(Device& device, const Module& module, const std::vec
     impl.device = &device.impl();
     impl.push_bytes = push_bytes;
     if (made.status = borrow(impl.program, device.ref()); !made) return made;
-    impl.program.module = &module;
     const VkPhysicalDeviceLimits& limits = device.info().limits;
     impl.workgroup_size = std::min(
         {workgroup.size, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[workgroup.along_y ? 1 : 0]});
     std::vector<std::uint32_t> values = {workgroup.along_y ? 1 : impl.workgroup_size};
     values.insert(values.end(), constants.begin(), constants.end());
     values.push_back(workgroup.along_y ? impl.workgroup_size : 1);
-    const Result<Spirv> words = unpack(module.packed, module.packed_bytes);
+    const Result<Spirv> unpacked = unpack(module.bytes, module.size);
+    if (made.status = unpacked.status; !made) return made;
+    const Result<Spirv> words = specialised(impl.program, unpacked.value, values.data(), std::uint32_t(values.size()), 0);
     if (made.status = words.status; !made) return made;
     if (made.status = create_layouts(impl.program, push_bytes); !made) return made;
-    made.status = create_pipeline(impl.program, words.value, values.data(), std::uint32_t(values.size()), 0, name, impl.pipeline);
+    made.status = create_pipeline(impl.program, words.value, name, impl.pipeline);
     if (made) made.status = made->take_sets(1);
     return made;
 }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/program.hpp"
+#include "kernel/vulkan/program.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::bench {
@@ -26,14 +26,13 @@ class Shader {
     Shader(Shader&&) noexcept;
     Shader& operator=(Shader&&) noexcept;
 
-    /// module      outlives the shader
     /// constants   specialisation constants from 1 on; 0 is the size of a workgroup along x, and the one after these along y
     /// push_bytes  of push constants
     struct Workgroup {
         std::uint32_t size = 256;  // at most; less where the device allows less
         bool along_y = false;      // or along x; its other sizes are 1
     };
-    static Result<Shader> make(Device& device, const Module& module, const std::vector<std::uint32_t>& constants,
+    static Result<Shader> make(Device& device, const PackedModule& module, const std::vector<std::uint32_t>& constants,
                                std::uint32_t push_bytes, const char* name, const Workgroup& workgroup);
 
     /// Invocations of a workgroup.

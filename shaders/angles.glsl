@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What cos and sin are: rows of a table, by position or by its digits, or computed. Needs interface.h, element.glsl and turns.glsl.
-// Declares no binding, push constant or workgroup size; it asks for at least one of three macros, and takes a fourth:
+// Declares no binding, push constant or workgroup size; it asks for at least one of three macros, and takes others:
 //
 //   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
 //   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin; VKROPE_ANGLE_WORD is then that of cos
+//   VKROPE_ANGLE_QUAD(index)   where rows of pairs may begin at multiples of 16 bytes: the uvec4 `index` of that buffer. They do where
+//                              VKROPE_ANGLE_QUADS is true.
 //   VKROPE_TURN_WORDS(index)   the uvec4 `index` of the numbers of which angles are computed
 #ifndef VKROPE_ANGLES_GLSL
 #define VKROPE_ANGLES_GLSL
@@ -22,9 +24,9 @@ uint vkrope_magnitude(int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
-// Flips the sign of every component as bits: a negation could flush subnormals.
-Unit vkrope_flip(Unit u, bool flip) {
-    const uint sign = flip ? 0x80000000u : 0u;
+// Flips the sign of every component where `sign` is 0x80000000, and not where it is 0: as bits, since a negation could flush
+// subnormals.
+Unit vkrope_flip(Unit u, uint sign) {
     return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign), uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
 }
 
@@ -86,22 +88,28 @@ vec2 vkrope_angle(uint index) {
 // cos and sin of the n pairs from `pair` on, in the table row that starts at word `row_word`.
 void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit s) {
     const uint at = row_word + 2 * pair;
-    const vec2 zero = vec2(0);
-    const vec2 p0 = vkrope_angle(at);
-    const vec2 p1 = n >= 2 ? vkrope_angle(at + 2) : zero;
-    vec2 p2 = zero, p3 = zero, p4 = zero, p5 = zero, p6 = zero, p7 = zero;
-    if (n >= 4) {
-        p2 = vkrope_angle(at + 4);
-        p3 = vkrope_angle(at + 6);
+    vec4 p01 = vec4(0), p23 = vec4(0), p45 = vec4(0), p67 = vec4(0);
+#ifdef VKROPE_ANGLE_QUAD
+    if (VKROPE_ANGLE_QUADS && n != 1) {
+        p01 = uintBitsToFloat(VKROPE_ANGLE_QUAD(at / 4));
+        if (n >= 4) p23 = uintBitsToFloat(VKROPE_ANGLE_QUAD(at / 4 + 1));
+        if (n == 8) {
+            p45 = uintBitsToFloat(VKROPE_ANGLE_QUAD(at / 4 + 2));
+            p67 = uintBitsToFloat(VKROPE_ANGLE_QUAD(at / 4 + 3));
+        }
+    } else
+#endif
+    {
+        p01.xy = vkrope_angle(at);
+        if (n >= 2) p01.zw = vkrope_angle(at + 2);
+        if (n >= 4) p23 = vec4(vkrope_angle(at + 4), vkrope_angle(at + 6));
+        if (n == 8) {
+            p45 = vec4(vkrope_angle(at + 8), vkrope_angle(at + 10));
+            p67 = vec4(vkrope_angle(at + 12), vkrope_angle(at + 14));
+        }
     }
-    if (n == 8) {
-        p4 = vkrope_angle(at + 8);
-        p5 = vkrope_angle(at + 10);
-        p6 = vkrope_angle(at + 12);
-        p7 = vkrope_angle(at + 14);
-    }
-    c = Unit(vec4(p0.x, p1.x, p2.x, p3.x), vec4(p4.x, p5.x, p6.x, p7.x));
-    s = Unit(vec4(p0.y, p1.y, p2.y, p3.y), vec4(p4.y, p5.y, p6.y, p7.y));
+    c = Unit(vec4(p01.xz, p23.xz), vec4(p45.xz, p67.xz));
+    s = Unit(vec4(p01.yw, p23.yw), vec4(p45.yw, p67.yw));
 }
 
 #ifdef VKROPE_SIN_WORD

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How an element is stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is needed.
 //
-// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push constant or workgroup size; it takes a
-// macro:
+// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push constant or workgroup size; it takes
+// two macros:
 //
-//   VKROPE_CONVERSION   conversion_*, for shaders that have GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
-//                       converted by integers
+//   VKROPE_CONVERSION      conversion_*, for shaders that have GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
+//                          converted by integers
+//   VKROPE_RARE_BRANCHES   whether subnormal halves and NaNs have branches of their own, which nearly every unit skips; without it, or
+//                          where it is false, all elements go through selections
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
 
@@ -18,6 +20,14 @@ struct Words {
 struct Unit {
     vec4 a, b;
 };
+
+// One or the other, without a branch.
+Words vkrope_either(bool first, Words a, Words b) {
+    return Words(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
+}
+Unit vkrope_either(bool first, Unit a, Unit b) {
+    return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
+}
 
 // binary16 bits (in the low half of each component) to the same value in binary32.
 // A subnormal is an integer times 2^-24: both are exact, and no binary32 subnormal appears that a device could flush.
@@ -45,11 +55,38 @@ uvec4 vkrope_narrow_f16(vec4 f) {
     return h | ((bits >> 16) & 0x8000u);
 }
 
-// binary32 to the nearest bfloat16, ties to even; a NaN stays a NaN.
-uvec4 vkrope_narrow_bf16(vec4 f) {
+// binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower half is rubbish. NaNs may come out
+// as infinities.
+uvec4 vkrope_round_bf16(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
-    const uvec4 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return mix(rounded, (bits >> 16) | 0x40u, greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
+    return bits + 0x7fffu + ((bits >> 16) & 1u);
+}
+
+// The same where a NaN stays a NaN.
+uvec4 vkrope_round_bf16_or_nan(vec4 f) {
+    const uvec4 bits = floatBitsToUint(f);
+    return mix(vkrope_round_bf16(f), bits | 0x400000u, greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
+}
+
+// The elements with even and those with odd numbers, as words.
+uvec4 vkrope_pack_bf16(vec4 even, vec4 odd) {
+    uvec4 low, high;
+#ifdef VKROPE_RARE_BRANCHES
+    if (VKROPE_RARE_BRANCHES) {
+        const uvec4 largest = max(floatBitsToUint(even) & 0x7fffffffu, floatBitsToUint(odd) & 0x7fffffffu);
+        low = vkrope_round_bf16(even);
+        high = vkrope_round_bf16(odd);
+        if (max(max(largest.x, largest.y), max(largest.z, largest.w)) > 0x7f800000u) {
+            low = vkrope_round_bf16_or_nan(even);
+            high = vkrope_round_bf16_or_nan(odd);
+        }
+    } else
+#endif
+    {
+        low = vkrope_round_bf16_or_nan(even);
+        high = vkrope_round_bf16_or_nan(odd);
+    }
+    return (low >> 16) | (high & 0xffff0000u);
 }
 
 vec4 vkrope_widen(uint element, uvec4 h) {
@@ -58,53 +95,50 @@ vec4 vkrope_widen(uint element, uvec4 h) {
     return f;
 }
 
-uvec4 vkrope_narrow(uint element, vec4 f) {
-    uvec4 h;
-    if (element == element_f16) h = vkrope_narrow_f16(f);
-    else h = vkrope_narrow_bf16(f);
-    return h;
-}
-
 #ifdef VKROPE_CONVERSION
-// Two halves of a word to binary32, and back, by OpFConvert: the caller's module declares the modes that VKROPE_CONVERSION relies on.
-vec2 vkrope_widen_halves(uint word) {
-    vec2 f = vec2(unpackFloat2x16(word));
-    if (VKROPE_CONVERSION == conversion_normals) {
-        const uvec2 h = uvec2(word, word >> 16) & 0xffffu, magnitude = h & 0x7fffu;
-        precise vec2 subnormal = vec2(magnitude) * 5.9604644775390625e-8;
-        const uvec2 bits = floatBitsToUint(subnormal) | ((h & 0x8000u) << 16);
-        f = uintBitsToFloat(mix(floatBitsToUint(f), bits, lessThan(magnitude, uvec2(0x400u))));
-    }
-    return f;
+// Eight halves to binary32, and back, by OpFConvert: the caller's module declares the modes that VKROPE_CONVERSION relies on.
+Unit vkrope_convert_halves(uvec4 w) {
+    return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)), vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
 }
 
-uint vkrope_narrow_halves(vec2 f) {
-    uint word = packFloat2x16(f16vec2(f));
-    if (VKROPE_CONVERSION == conversion_normals) {
-        const uvec2 bits = floatBitsToUint(f), magnitude = bits & 0x7fffffffu;
-        precise vec2 shifted = uintBitsToFloat(magnitude) + 0.5;
-        const uvec2 h = (floatBitsToUint(shifted) - 0x3f000000u) | ((bits >> 16) & 0x8000u);
-        const uvec2 small = mix(uvec2(0), uvec2(0xffffu, 0xffff0000u), lessThan(magnitude, uvec2(0x38800000u)));
-        word = (word & ~(small.x | small.y)) | (h.x & small.x) | ((h.y << 16) & small.y);
-    }
-    return word;
+uvec4 vkrope_convert_unit(Unit u) {
+    return uvec4(packFloat2x16(f16vec2(u.a.xy)), packFloat2x16(f16vec2(u.a.zw)), packFloat2x16(f16vec2(u.b.xy)),
+                 packFloat2x16(f16vec2(u.b.zw)));
+}
+
+// Whether a component lies strictly between 0 and `end`.
+bool vkrope_any_between(uvec4 first, uvec4 second, uint end) {
+    const uvec4 below = min(first - 1u, second - 1u);
+    return min(min(below.x, below.y), min(below.z, below.w)) < end - 1u;
 }
 #endif
+
+Unit vkrope_widen_words(uint element, uvec4 w) {
+    const vec4 low = vkrope_widen(element, w & 0xffffu);
+    const vec4 high = vkrope_widen(element, w >> 16);
+    return Unit(vec4(low.x, high.x, low.y, high.y), vec4(low.z, high.z, low.w, high.w));
+}
+
+uvec4 vkrope_narrow_words(uint element, Unit u) {
+    const vec4 even = vec4(u.a.xz, u.b.xz), odd = vec4(u.a.yw, u.b.yw);
+    uvec4 w;
+    if (element == element_f16) w = vkrope_narrow_f16(even) | (vkrope_narrow_f16(odd) << 16);
+    else w = vkrope_pack_bf16(even, odd);
+    return w;
+}
 
 // The numbers of a stored unit. Words that the unit does not have decode to something that nobody reads.
 Unit vkrope_decode(uint element, Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
-        u.a = vec4(vkrope_widen_halves(w.a.x), vkrope_widen_halves(w.a.y));
-        u.b = vec4(vkrope_widen_halves(w.a.z), vkrope_widen_halves(w.a.w));
+        u = vkrope_convert_halves(w.a);
+        if (VKROPE_CONVERSION == conversion_normals) {
+            if (vkrope_any_between(w.a & 0x7fffu, (w.a >> 16) & 0x7fffu, 0x400u)) u = vkrope_widen_words(element, w.a);
+        }
     } else
 #endif
-    if (element != element_f32) {
-        const vec4 low = vkrope_widen(element, w.a & 0xffffu);
-        const vec4 high = vkrope_widen(element, w.a >> 16);
-        u = Unit(vec4(low.x, high.x, low.y, high.y), vec4(low.z, high.z, low.w, high.w));
-    }
+    if (element != element_f32) u = vkrope_widen_words(element, w.a);
     return u;
 }
 
@@ -112,16 +146,14 @@ Words vkrope_encode(uint element, Unit u) {
     Words w = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
-        w = Words(uvec4(vkrope_narrow_halves(u.a.xy), vkrope_narrow_halves(u.a.zw), vkrope_narrow_halves(u.b.xy),
-                        vkrope_narrow_halves(u.b.zw)),
-                  uvec4(0));
+        const uvec4 a = w.a & 0x7fffffffu, b = w.b & 0x7fffffffu;  // below 2^-14: what becomes subnormal
+        w = Words(vkrope_convert_unit(u), uvec4(0));
+        if (VKROPE_CONVERSION == conversion_normals) {
+            if (vkrope_any_between(a, b, 0x38800000u)) w.a = vkrope_narrow_words(element, u);
+        }
     } else
 #endif
-    if (element != element_f32) {
-        const uvec4 low = vkrope_narrow(element, vec4(u.a.xz, u.b.xz));
-        const uvec4 high = vkrope_narrow(element, vec4(u.a.yw, u.b.yw));
-        w = Words(low | (high << 16), uvec4(0));
-    }
+    if (element != element_f32) w = Words(vkrope_narrow_words(element, u), uvec4(0));
     return w;
 }
 

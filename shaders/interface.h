@@ -13,55 +13,80 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0. "First" is Q, "second" is K. Every number keeps its meaning in every module, present or not; a
-// module declares only what its own code names (shaders/README.md has the table).
-VKROPE_CONSTANT binding_first_in = 0;
-VKROPE_CONSTANT binding_first_out = 1;  // the same buffer as 0 when in place
-VKROPE_CONSTANT binding_second_in = 2;
-VKROPE_CONSTANT binding_second_out = 3;
-VKROPE_CONSTANT binding_index_a = 4;    // position ids, cu_seqlens
-VKROPE_CONSTANT binding_index_b = 5;    // slots: destination rows of K; offsets of sequences
-VKROPE_CONSTANT binding_table = 6;      // (cos, sin) pairs, or cos
-VKROPE_CONSTANT binding_table_sin = 7;  // sin of a table in two parts
-VKROPE_CONSTANT binding_status = 8;     // counter of tokens whose position or slot is outside
-VKROPE_CONSTANT binding_uniforms = 9;   // numbers of a model, of which angles are computed
-VKROPE_CONSTANT binding_texture = 10;   // angle rows
-VKROPE_CONSTANT binding_count = 11;
+// Bindings of descriptor set 0. A kernel has those that its own code names.
+VKROPE_CONSTANT binding_q_in = 0;
+VKROPE_CONSTANT binding_q_out = 1;  // the same buffer as q_in when in place
+VKROPE_CONSTANT binding_k_in = 2;
+VKROPE_CONSTANT binding_k_out = 3;
+VKROPE_CONSTANT binding_ids = 4;         // positions
+VKROPE_CONSTANT binding_slots = 5;       // destination rows of K
+VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos
+VKROPE_CONSTANT binding_table_sin = 7;   // sin of a table in two parts
+VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is outside
+VKROPE_CONSTANT binding_turns = 9;       // uniforms: numbers of a model, of which angles are computed
+VKROPE_CONSTANT binding_texture = 10;    // angle rows
+VKROPE_CONSTANT binding_v_in = 11;       // reserved, as the next two
+VKROPE_CONSTANT binding_v_out = 12;
+VKROPE_CONSTANT binding_parameters = 13;
+VKROPE_CONSTANT binding_count = 14;
 
-// Specialisation constants: what changes the code, but neither a descriptor nor a capability.
-VKROPE_CONSTANT constant_workgroup_size = 0;
-VKROPE_CONSTANT constant_pairing = 1;
-VKROPE_CONSTANT constant_rotary_dim = 2;
-VKROPE_CONSTANT constant_positions = 3;
-VKROPE_CONSTANT constant_access = 4;            // access_*
-VKROPE_CONSTANT constant_unit_elements = 5;     // elements of one unit: 8 or 4 (wide), 2 or 1 (word), 1 (narrow)
-VKROPE_CONSTANT constant_heads_batch = 6;       // heads whose loads are issued together: 1 to 4
-VKROPE_CONSTANT constant_heads_owned = 7;       // heads an invocation owns; 0: all heads of the token, Q's and K's
-VKROPE_CONSTANT constant_units_owned = 8;       // steps that an invocation turns in a row, side by side
-VKROPE_CONSTANT constant_first_head_dim = 9;    // 0: absent
-VKROPE_CONSTANT constant_first_offset = 10;     // first rotated channel
-VKROPE_CONSTANT constant_first_in = 11;         // element_*
-VKROPE_CONSTANT constant_first_out = 12;
-VKROPE_CONSTANT constant_second_head_dim = 13;
-VKROPE_CONSTANT constant_second_offset = 14;
-VKROPE_CONSTANT constant_second_in = 15;
-VKROPE_CONSTANT constant_second_out = 16;
-VKROPE_CONSTANT constant_pairing_out = 17;
-VKROPE_CONSTANT constant_scatter = 18;          // 1: K's rows go where their slots say
-VKROPE_CONSTANT constant_window_dim = 19;       // channels of windows 0 to 3; 0: absent
-VKROPE_CONSTANT constant_window_at = 23;        // where they start, from first_offset or second_offset on
-VKROPE_CONSTANT constant_angles = 27;           // angles_*
-VKROPE_CONSTANT constant_axes = 28;             // 0: one position a token
-VKROPE_CONSTANT constant_section_order = 29;    // sections_*
-VKROPE_CONSTANT constant_leftover_axis = 30;
-VKROPE_CONSTANT constant_sections = 31;         // pairs of sections 0 to 7
-VKROPE_CONSTANT constant_tensors = 39;          // 2: Q and K; 1: one tensor, first
-VKROPE_CONSTANT constant_counter = 40;          // 1: tokens whose position or slot is outside may be counted
-VKROPE_CONSTANT constant_conversion = 41;       // conversion_*
-VKROPE_CONSTANT constant_count = 42;
+// Of positions.comp.
+VKROPE_CONSTANT position_binding_out = 0;
+VKROPE_CONSTANT position_binding_status = 1;
+VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
+VKROPE_CONSTANT position_binding_offsets = 3;
+
+// Specialisation constants: what changes the code from kernel to kernel, or from pipeline to pipeline. X(id, name, default), in the
+// order of their ids. Number 0 is the size of a workgroup: step_lanes * head_lanes * group_tokens.
+#define VKROPE_CONSTANTS(X)                                                                                    \
+    X(1, step_lanes, 1)       /* lanes that a row has in a workgroup */                                        \
+    X(2, head_lanes, 1)       /* rows of a token that it has side by side */                                   \
+    X(3, group_tokens, 1)     /* tokens that it has side by side */                                            \
+    X(4, steps_together, 1)   /* steps that a lane turns side by side */                                       \
+    X(5, units_apart, 0)      /* 1: neighbouring lanes have neighbouring units; 0: a lane has */               \
+    X(6, rare_branches, 0)    /* 1: what is rare has a branch of its own; a software device goes through it anyway */ \
+    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, one after the other */         \
+    X(8, k_batch, 0)                                                                                           \
+    X(9, access, 0)          /* access_* */                                                                    \
+    X(10, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                                           \
+    X(11, conversion, 0)      /* conversion_* */                                                               \
+    X(12, q_head_dim, 2)      /* 0: absent, here and below */                                                  \
+    X(13, q_rotary_offset, 0) /* first channel of the first window */                                          \
+    X(14, q_element_in, 0)    /* element_* */                                                                  \
+    X(15, q_element_out, 0)                                                                                    \
+    X(16, k_head_dim, 2)                                                                                       \
+    X(17, k_rotary_offset, 0)                                                                                  \
+    X(18, k_element_in, 0)                                                                                     \
+    X(19, k_element_out, 0)                                                                                    \
+    X(20, scatter, 0)         /* 1: K's rows go where their slots say */                                       \
+    X(21, pairing, 0)         /* pairing_* */                                                                  \
+    X(22, pairing_out, 0)                                                                                      \
+    X(23, rotary_dim, 2)      /* of all windows together */                                                    \
+    X(24, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
+    X(25, window_dim_1, 0)                                                                                     \
+    X(26, window_dim_2, 0)                                                                                     \
+    X(27, window_dim_3, 0)                                                                                     \
+    X(28, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
+    X(29, window_at_1, 0)                                                                                      \
+    X(30, window_at_2, 0)                                                                                      \
+    X(31, window_at_3, 0)                                                                                      \
+    X(32, angles, 0)          /* angles_* */                                                                   \
+    X(33, positions, 0)       /* positions_* */                                                                \
+    X(34, axes, 0)            /* 0: one position a token */                                                    \
+    X(35, section_order, 0)   /* sections_* */                                                                 \
+    X(36, leftover_axis, 0)                                                                                    \
+    X(37, section_0, 1)       /* pairs of a section */                                                         \
+    X(38, section_1, 0)                                                                                        \
+    X(39, section_2, 0)                                                                                        \
+    X(40, section_3, 0)                                                                                        \
+    X(41, section_4, 0)                                                                                        \
+    X(42, section_5, 0)                                                                                        \
+    X(43, section_6, 0)                                                                                        \
+    X(44, section_7, 0)                                                                                        \
+    X(45, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
-VKROPE_CONSTANT copies_owned = 64;  // most steps that an invocation copies of a row
+VKROPE_CONSTANT most_batch = 4;  // heads
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;
@@ -101,38 +126,54 @@ VKROPE_CONSTANT access_narrow = 2;  // one element; half words are merged atomic
 
 // Bits of Push::flags.
 VKROPE_CONSTANT flag_inverse = 1;
-VKROPE_CONSTANT flag_first_in_place = 2;
-VKROPE_CONSTANT flag_second_in_place = 4;
+VKROPE_CONSTANT flag_q_in_place = 2;
+VKROPE_CONSTANT flag_k_in_place = 4;
 VKROPE_CONSTANT flag_count_positions = 8;  // outside the table
 VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache; where positions are not counted, only of covered positions
 VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequences: ids, slots and the counter are shared
 VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
-VKROPE_CONSTANT flag_gain = 128;           // cos and sin are multiplied by Push::gain
-VKROPE_CONSTANT flag_ids_64 = 256;         // ids are int64
+VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
 
-// Where the rows of a tensor are, in elements; `offset` counts from the start of the binding, z steps by sequence or by group of
-// heads. Scattered: z steps by page, token by row of a page.
+// Bytes of Push::offsets: where things start in their bindings, in elements or words. Those without a reader yet are reserved.
+VKROPE_CONSTANT offset_q_in = 0;
+VKROPE_CONSTANT offset_q_out = 1;
+VKROPE_CONSTANT offset_k_in = 2;
+VKROPE_CONSTANT offset_k_out = 3;
+VKROPE_CONSTANT offset_v_in = 4;
+VKROPE_CONSTANT offset_v_out = 5;
+VKROPE_CONSTANT offset_ids = 6;
+VKROPE_CONSTANT offset_slots = 7;
+VKROPE_CONSTANT offset_status = 8;
+VKROPE_CONSTANT offset_table = 9;
+VKROPE_CONSTANT offset_parameters = 10;
+VKROPE_CONSTANT offset_q_scales = 11;
+VKROPE_CONSTANT offset_k_scales = 12;
+VKROPE_CONSTANT offset_v_scales = 13;
+
+// How the rows of a tensor lie, in elements: z steps by sequence or by group of heads. Scattered: z steps by page, token by row of a
+// page.
 struct Side {
-    uint offset, z, token, head;
+    uint z, token, head;
 };
 
 // 128 bytes, the least that every device has.
 struct Push {
-    Side first_in, first_out, second_in, second_out;  //  64
-    uint tokens;                                      //  68
-    uint heads;                                       //  72  Q's | K's << 16
-    uint flags;                                       //  76
-    uint first_position;                              //  80  implicit: int32 bits
-    uint index_z;                                     //  84  ids: words from z to z; implicit: positions
-    uint index_axis, index_token;                     //  92  ids: words from axis to axis, from token to token
-    uint offsets;                                     //  96  words from the start of a binding: ids | slots << 8 | counter << 16 | table << 24
-    uint slot_z;                                      // 100  words from z to z
-    uint page_size;                                   // 104  rows
-    uint slot_first, slot_rows;                       // 112  the slots that this dispatch serves; slot_first begins a page
-    uint table_rows;                                  // 116  positions with |position| < table_rows are covered
-    uint table_stride;                                // 120  texture: log2 of the rows of a column; buffer: words a row; apart: elements a row
-    uint table_texels;                                // 124  texture: texels a row; apart: words from the start of the binding to sin
-    uint gain;                                        // 128  f32 bits
+    Side q_in, q_out, k_in, k_out;  //  48
+    uint offsets[4];                //  64  a byte for each offset_*
+    uint tokens;                    //  68
+    uint heads;                     //  72  Q's | K's << 16
+    uint flags;                     //  76
+    uint first_position;            //  80  implicit: int32 bits
+    uint index_z;                   //  84  ids: words from z to z; implicit: positions
+    uint index_axis, index_token;   //  92  ids: words from axis to axis, from token to token
+    uint slot_z;                    //  96  words from z to z
+    uint page_size;                 // 100  rows
+    uint slot_first, slot_rows;     // 108  the slots that this dispatch serves; slot_first begins a page
+    uint table_rows;                // 112  positions with |position| < table_rows are covered
+    uint table_stride;              // 116  texture: log2 of the rows of a column; buffer: words a row; apart: elements a row
+    uint table_texels;              // 120  texture: texels a row; apart: words from the start of the binding to sin
+    uint gain;                      // 124  f32 bits: cos and sin are multiplied by it
+    uint q_scale;                   // 128  reserved
 };
 
 // What positions.comp turns into int32 ids.
@@ -154,6 +195,18 @@ struct PositionPush {
 };
 
 #ifdef __cplusplus
+// The values of the constants, by id.
+struct Constants {
+    uint workgroup_size = 1;
+#define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
+    VKROPE_CONSTANTS(VKROPE_MEMBER)
+#undef VKROPE_MEMBER
+};
+#define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * id);
+VKROPE_CONSTANTS(VKROPE_IN_ORDER)
+#undef VKROPE_IN_ORDER
+inline constexpr uint constant_count = sizeof(Constants) / 4;
+
 // Rows by the coarse digit, and all rows, of a factored table for so many positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions) {
     return (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
@@ -166,7 +219,7 @@ constexpr std::uint64_t turn_bytes(std::uint64_t pairs) {
     return 16 * (turn_header_vec4s + (pairs + 1) / 2);
 }
 static_assert(sizeof(PositionPush) == 32);
-static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 124);
+static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 120);
 }  // namespace vkrope::shader
 #endif
 #endif

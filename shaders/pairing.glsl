@@ -56,6 +56,14 @@ void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
     y1 = Unit(a1, b1);
 }
 
+// The first n/2 numbers of a, and then those of b.
+Unit vkrope_join(uint n, Unit a, Unit b) {
+    Unit u = Unit(a.a, b.a);
+    if (n == 4) u.a = vec4(a.a.x, a.a.y, b.a.x, b.a.y);
+    else if (n == 2) u.a = vec4(a.a.x, b.a.x, 0, 0);
+    return u;
+}
+
 // c and s times a factor.
 Unit vkrope_scale(Unit u, float factor) {
     precise vec4 a = u.a * factor;

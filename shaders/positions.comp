@@ -6,14 +6,14 @@
 
 #include "interface.h"
 
-layout(local_size_x_id = 0) in;  // constant_workgroup_size
+layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform PushBlock { PositionPush push; };
 
-layout(set = 0, binding = binding_first_out, std430) writeonly buffer Out { uint out_ids[]; };
-layout(set = 0, binding = binding_index_a, std430) readonly buffer Source { uint source[]; };
-layout(set = 0, binding = binding_index_b, std430) readonly buffer Offsets { uint offsets[]; };
-layout(set = 0, binding = binding_status, std430) buffer Status { uint status[]; };
+layout(set = 0, binding = position_binding_out, std430) writeonly buffer Out { uint out_ids[]; };
+layout(set = 0, binding = position_binding_source, std430) readonly buffer Source { uint source[]; };
+layout(set = 0, binding = position_binding_offsets, std430) readonly buffer Offsets { uint offsets[]; };
+layout(set = 0, binding = position_binding_status, std430) buffer Status { uint status[]; };
 
 bool has(uint flag) { return (push.flags & flag) != 0; }
 

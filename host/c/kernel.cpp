@@ -77,6 +77,8 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.rotary_dim = c.rotary_dim;
     info.angles = enum_from<AngleSource>(c.angles);
     info.conversion = enum_from<Conversion>(c.conversion);
+    info.q_heads = c.q_heads;
+    info.k_heads = c.k_heads;
     info.positions = enum_from<PositionSource>(c.positions);
     info.mapping = enum_from<Mapping>(c.mapping);
     const auto pairing_out = std::uint32_t(enum_from<Pairing>(c.pairing_out));

@@ -25,7 +25,7 @@ VKROPE_ENDS_WITH(vkrope_model_query, seq_len);
 VKROPE_ENDS_WITH(vkrope_requirements, enabled_in_core);
 VKROPE_ENDS_WITH(vkrope_device_ref, allocator);
 VKROPE_ENDS_WITH(vkrope_width, rotary_offset);
-VKROPE_ENDS_WITH(vkrope_kernel_info, conversion);
+VKROPE_ENDS_WITH(vkrope_kernel_info, k_heads);
 VKROPE_ENDS_WITH(vkrope_tensor, buffer_size);
 VKROPE_ENDS_WITH(vkrope_rows, batch_stride);
 VKROPE_ENDS_WITH(vkrope_positions, token_stride);

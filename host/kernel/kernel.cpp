@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "kernel/kernel_object.hpp"
 #include "kernel/validate.hpp"
@@ -30,97 +31,105 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
-struct Constants {
-    std::uint32_t values[shader::constant_count];
-};
-
 // `info`: of the part that the pipeline is for.
-Constants constants_of(const Kernel& kernel, const KernelInfo& info, const Variant& variant) {
-    Constants constants = {};
-    std::uint32_t* value = constants.values;
-    value[shader::constant_workgroup_size] = variant.workgroup_size;
-    value[shader::constant_pairing] = std::uint32_t(info.pairing);
-    value[shader::constant_rotary_dim] = info.rotary_dim;
-    value[shader::constant_positions] =
-        info.positions == PositionSource::implicit ? shader::positions_implicit : shader::positions_ids;
-    value[shader::constant_access] = variant.access;
-    value[shader::constant_unit_elements] = variant.unit_elements;
-    value[shader::constant_heads_batch] = variant.heads_batch;
-    value[shader::constant_heads_owned] = variant.heads_owned;
-    value[shader::constant_units_owned] = variant.units_owned;
-    const auto width = [&](std::uint32_t first, const Width& of) {
-        value[first] = of.head_dim;
-        value[first + 1] = of.rotary_offset;
-        value[first + 2] = std::uint32_t(of.in);
-        value[first + 3] = std::uint32_t(of.out);
-    };
-    static_assert(shader::constant_first_out == shader::constant_first_head_dim + 3);
-    static_assert(shader::constant_second_out == shader::constant_second_head_dim + 3);
-    value[shader::constant_pairing_out] = std::uint32_t(info.pairing_out.value_or(info.pairing));
-    value[shader::constant_scatter] = info.scatter_k;
-    static_assert(shader::most_windows == max_windows);
-    value[shader::constant_angles] = angles_of(info);
-    value[shader::constant_tensors] = kernel.lean ? 1 : 2;
-    value[shader::constant_counter] = kernel.module->counts;
-    value[shader::constant_conversion] = kernel.conversion;
-    value[shader::constant_axes] = info.sections.axes;
-    value[shader::constant_section_order] = std::uint32_t(info.sections.order);
-    value[shader::constant_leftover_axis] = info.sections.leftover_axis;
-    static_assert(shader::most_axes == max_axes);
-    for (std::uint32_t i = 0; i < max_axes; ++i) value[shader::constant_sections + i] = info.sections.pairs[i];
+shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, const Geometry& geometry, bool counts) {
     const Windows windows = windows_of(info);
-    for (std::uint32_t i = 0; i < max_windows; ++i) {
-        value[shader::constant_window_dim + i] = windows.of[i].rotary_dim;
-        value[shader::constant_window_at + i] = windows.of[i].offset;
-    }
-    width(shader::constant_first_head_dim, info.q);
-    width(shader::constant_second_head_dim, info.k);
-    return constants;
+    const auto& of = windows.of;
+    const auto& sections = info.sections;
+    static_assert(max_windows == shader::most_windows && max_axes == shader::most_axes);
+    return {.workgroup_size = geometry.workgroup_size(),
+            .step_lanes = geometry.step_lanes,
+            .head_lanes = geometry.head_lanes,
+            .group_tokens = geometry.group_tokens,
+            .steps_together = geometry.steps_together,
+            .units_apart = geometry.units_apart,
+            .rare_branches = geometry.units_apart,  // a GPU
+            .q_batch = geometry.q_batch,
+            .k_batch = geometry.k_batch,
+            .access = geometry.access,
+            .unit_elements = geometry.unit_elements,
+            .conversion = kernel.conversion,
+            .q_head_dim = info.q.head_dim,
+            .q_rotary_offset = info.q.rotary_offset,
+            .q_element_in = std::uint32_t(info.q.in),
+            .q_element_out = std::uint32_t(info.q.out),
+            .k_head_dim = info.k.head_dim,
+            .k_rotary_offset = info.k.rotary_offset,
+            .k_element_in = std::uint32_t(info.k.in),
+            .k_element_out = std::uint32_t(info.k.out),
+            .scatter = info.scatter_k,
+            .pairing = std::uint32_t(info.pairing),
+            .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
+            .rotary_dim = info.rotary_dim,
+            .window_dim_0 = of[0].rotary_dim,
+            .window_dim_1 = of[1].rotary_dim,
+            .window_dim_2 = of[2].rotary_dim,
+            .window_dim_3 = of[3].rotary_dim,
+            .window_at_0 = of[0].offset,
+            .window_at_1 = of[1].offset,
+            .window_at_2 = of[2].offset,
+            .window_at_3 = of[3].offset,
+            .angles = angles_of(info),
+            .positions = info.positions == PositionSource::implicit ? shader::positions_implicit : shader::positions_ids,
+            .axes = sections.axes,
+            .section_order = std::uint32_t(sections.order),
+            .leftover_axis = sections.leftover_axis,
+            .section_0 = sections.pairs[0],
+            .section_1 = sections.pairs[1],
+            .section_2 = sections.pairs[2],
+            .section_3 = sections.pairs[3],
+            .section_4 = sections.pairs[4],
+            .section_5 = sections.pairs[5],
+            .section_6 = sections.pairs[6],
+            .section_7 = sections.pairs[7],
+            .counter = counts};
 }
 
-// The variants that record() may want for one part: each kind of access that the widths allow, with four heads and with one. A lean
-// part leaves out four: Q's and K's pipelines share the room.
-void choose_variants(Kernel& kernel, Part& part, bool cpu) {
+// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. A lean part
+// is for few tokens: Q's and K's pipelines share the room.
+void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
     for (const std::uint32_t access : {shader::access_wide, shader::access_word, shader::access_narrow}) {
         if (!widths_allow(part.info, access) || (access == shader::access_narrow && words_are_elements)) continue;
-        for (const bool many_heads : {true, false}) {
-            if (many_heads && (cpu || kernel.lean)) continue;
-            kernel.pipelines[kernel.pipeline_count++].variant =
-                variant_for(part.info, cpu, access, many_heads, kernel.dispatch_limits);
-        }
+        const auto geometry = [&](Load load) { return geometry_for(part.info, access, load, kernel.dispatch_limits); };
+        const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
+        const Geometry many = geometry(Load::many_tokens);
+        if (!processor && !kernel.lean && !(many == last)) kernel.pipelines[kernel.pipeline_count++].geometry = many;
+        kernel.pipelines[kernel.pipeline_count++].geometry = last;
     }
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
 
 // Q and K in one part, or each in its own; K's part is Q's where their widths are the same.
-void make_parts(Kernel& kernel, bool cpu) {
-    kernel.q.info = kernel.k.info = kernel.info;
-    if (!kernel.lean) return choose_variants(kernel, kernel.q, cpu);
+void make_parts(Kernel& kernel, bool processor) {
+    kernel.pipeline_count = 0;
+    kernel.q = kernel.k = {kernel.info};
+    if (!kernel.lean) return choose_geometries(kernel, kernel.q, processor);
     kernel.q.info.k = {};
     kernel.k.info.q = kernel.info.k;
+    kernel.k.info.q_heads = kernel.info.k_heads;
     kernel.k.info.k = {};
-    if (kernel.info.q.head_dim != 0) choose_variants(kernel, kernel.q, cpu);
+    if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
     if (kernel.info.k.head_dim == 0) return;
     if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k) {
         kernel.k = kernel.q;
     } else {
-        choose_variants(kernel, kernel.k, cpu);
+        choose_geometries(kernel, kernel.k, processor);
     }
 }
 
-Status create_pipelines(Kernel& kernel) {
-    const Result<Spirv> words = unpack(kernel.module->packed, kernel.module->packed_bytes);
-    if (!words) return words.status;
+// Of every pipeline. What they bind is in kernel.binds then.
+Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
+    kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
-        Pipeline& pipeline = kernel.pipelines[i];
-        const Constants constants = constants_of(kernel, of_k ? kernel.k.info : kernel.q.info, pipeline.variant);
+        const shader::Constants constants =
+            constants_of(kernel, of_k ? kernel.k.info : kernel.q.info, kernel.pipelines[i].geometry, counts);
         const std::uint32_t modes = kernel.conversion == shader::conversion_integer ? kernel.modes : kernel.float16_modes;
-        const Status made = create_pipeline(kernel, words.value, constants.values, shader::constant_count, modes,
-                                            access_name(pipeline.variant.access), pipeline.handle);
-        if (!made) return made;
+        Result<Spirv> made = specialised(kernel, module, &constants.workgroup_size, shader::constant_count, modes);
+        if (!made) return made.status;
+        words[i] = std::move(made.value);
     }
     return {};
 }
@@ -143,20 +152,7 @@ Status choose_conversion(Kernel& kernel) {
     return {};
 }
 
-Status build(Kernel& kernel) {
-    if (Status s = choose_conversion(kernel); !s) return s;
-    kernel.module = &wide_module(kernel.info.angles);
-    kernel.lean = kernel.module->binds.storage_buffers > kernel.max_storage_buffers;
-    if (kernel.lean) {
-        const Module* lean = kernel.info.scatter_k ? nullptr : lean_module(kernel.info.angles);
-        if (!lean) {
-            return error(Code::limit_exceeded,
-                         "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                         kernel.info.scatter_k ? "scatter_k" : "angles", kernel.module->binds.storage_buffers,
-                         kernel.max_storage_buffers);
-        }
-        kernel.module = lean;
-    }
+Status check_limits(const Kernel& kernel) {
     const std::uint64_t turns = shader::turn_bytes(kernel.info.rotary_dim / 2);
     if (kernel.info.angles == AngleSource::computed && turns > kernel.storage_limits.uniform_range) {
         return error(Code::limit_exceeded,
@@ -165,9 +161,38 @@ Status build(Kernel& kernel) {
                      kernel.info.rotary_dim, static_cast<unsigned long long>(turns),
                      static_cast<unsigned long long>(kernel.storage_limits.uniform_range));
     }
-    make_parts(kernel, kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device));
+    return {};
+}
+
+Status build(Kernel& kernel) {
+    if (Status s = choose_conversion(kernel); !s) return s;
+    if (Status s = check_limits(kernel); !s) return s;
+    const bool processor = kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device);
+    const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
+    if (!module) return module.status;
+    Spirv words[max_pipelines];
+    std::uint32_t wanted = 0;
+    // Where the device binds too few storage buffers, Q and K are dispatched apart, and then nothing is counted.
+    for (const auto& [lean, counts] : {std::pair{false, true}, {true, true}, {true, false}}) {
+        if (lean && kernel.info.scatter_k) continue;
+        kernel.lean = lean;
+        make_parts(kernel, processor);
+        if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
+        if (!lean) wanted = kernel.binds.storage_buffers();
+        if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
+    }
+    if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
+        return error(Code::limit_exceeded,
+                     "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
+                     kernel.info.scatter_k ? "scatter_k" : "angles", wanted, kernel.max_storage_buffers);
+    }
+    kernel.storage_buffers_wanted = wanted;
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
-    return create_pipelines(kernel);
+    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
+        Pipeline& pipeline = kernel.pipelines[i];
+        if (Status s = create_pipeline(kernel, words[i], access_name(pipeline.geometry.access), pipeline.handle); !s) return s;
+    }
+    return {};
 }
 
 }  // namespace

@@ -2,22 +2,22 @@
 // What create() makes and record() reads; immutable in between.
 #pragma once
 
-#include "kernel/program.hpp"
+#include "kernel/vulkan/program.hpp"
 
 namespace vkrope {
 
-/// Kinds of access times one or four heads; in lean parts, times two tensors.
+/// Kinds of access times two loads, or two tensors.
 inline constexpr std::uint32_t max_pipelines = 6;
 
 struct Pipeline {
-    Variant variant;
+    Geometry geometry;
     VkPipeline handle = VK_NULL_HANDLE;
 };
 
-/// What one dispatch of a call serves: Q and K, or one of them, which its module then sees as first.
+/// What one dispatch of a call serves: Q and K, or one of them, which the shader then sees as Q.
 struct Part {
-    KernelInfo info;                   ///< widths as the module sees them
-    std::uint32_t first_pipeline = 0;  ///< of Kernel::pipelines; widest access first, and for each, four heads before one
+    KernelInfo info;                   ///< as the shader sees it
+    std::uint32_t first_pipeline = 0;  ///< of Kernel::pipelines; widest access first, and for each, many tokens before few
     std::uint32_t pipeline_count = 0;
 };
 
@@ -26,13 +26,14 @@ struct Kernel : Program {
     bool lean = false;             ///< Q and K are parts of their own
     std::uint32_t conversion = 0;  ///< shader::conversion_*
     Part q, k;                     ///< not lean: q serves both
+    std::uint32_t storage_buffers_wanted = 0;  ///< by one dispatch of Q and K that counts
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;
 };
 
 struct PositionKernel : Program {
     VkPipeline pipeline = VK_NULL_HANDLE;
-    Variant variant;  ///< only its workgroup size counts
+    std::uint32_t workgroup_size = 0;
 };
 
 }  // namespace vkrope

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "status.hpp"
 
@@ -10,8 +11,8 @@ namespace vkrope {
 
 namespace {
 
-// On a GPU, an invocation takes four heads only where enough invocations remain to hide the latency of their loads.
-constexpr std::uint64_t many_invocations = std::uint64_t{1} << 18;
+// On a GPU, a lane takes several heads only where enough lanes remain to hide the latency of their loads.
+constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
 constexpr BindingOf read_bindings[] = {&Bindings::q_in,  &Bindings::k_in,  &Bindings::ids,
@@ -22,39 +23,44 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
+// The one tensor of a lean dispatch is the shader's Q.
+Work as_shader_sees(const Kernel& kernel, Work work) noexcept {
+    if (kernel.lean && work.k_heads != 0) std::swap(work.q_heads, work.k_heads);
+    return work;
+}
+
 bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
 }
 
-Work work_of(const ResolvedCall& call, const Job& job) noexcept {
-    return {.z = call.batch,
-            .tokens = call.tokens,
-            .q_heads = job.q ? call.q.heads : 0,
-            .k_heads = job.k ? call.k.heads : 0,
-            .q_in_place = call.q.in_place,
-            .k_in_place = call.k.in_place};
+Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
+    const Work work = {.z = call.batch,
+                       .tokens = call.tokens,
+                       .q_heads = job.q ? call.q.heads : 0,
+                       .k_heads = job.k ? call.k.heads : 0};
+    return as_shader_sees(kernel, work);
 }
 
-// A lean module sees the one tensor of its job as first.
-Work as_module_sees(const Kernel& kernel, Work work) noexcept {
-    if (!kernel.lean || work.k_heads == 0) return work;
-    work.q_heads = work.k_heads;
-    work.q_in_place = work.k_in_place;
-    work.k_heads = 0;
-    work.k_in_place = false;
-    return work;
+// 16-byte access takes angles of a buffer in 16 bytes, too.
+bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
+    return kernel.info.angles != AngleSource::direct_buffer || access != shader::access_wide || call.table_offset % 4 == 0;
 }
 
 // The widest access that the tensors allow. The last pipeline of a part serves every call.
 const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
-    const Work work = as_module_sees(kernel, work_of(call, job));
+    const Work work = work_of(kernel, call, job);
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
-        const Variant& variant = pipelines[i].variant;
-        if ((job.q && !tensor_allows(call.q, variant.access)) || (job.k && !tensor_allows(call.k, variant.access))) continue;
-        const std::uint64_t items = items_per_token(job.part->info, variant, work) * work.tokens;
-        if (variant.heads_owned > 1 && items < (many_invocations + work.z - 1) / work.z) continue;
+        const Geometry& geometry = pipelines[i].geometry;
+        if ((job.q && !tensor_allows(call.q, geometry.access)) || (job.k && !tensor_allows(call.k, geometry.access)) ||
+            !angles_allow(kernel, call, geometry.access)) {
+            continue;
+        }
+        const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
+        const DispatchShape shape = shape_of(geometry, work);
+        const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] * shape.groups[2] * geometry.workgroup_size();
+        if (shares && lanes < many_lanes) continue;
         return pipelines[i];
     }
     return pipelines[job.part->pipeline_count - 1];
@@ -74,12 +80,7 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
                           .tokens = call.tokens,
                           .pages = tensor.pages,
                           .rows = std::max(tensor.out.page_size, 1u)};
-    Job alone = job;
-    alone.q = !key;
-    alone.k = key;
-    const Work work = as_module_sees(kernel, work_of(call, alone));
-    return tile(job.part->info, job.pipeline->variant, work, whole, group_heads, bound, kernel.storage_limits,
-                kernel.dispatch_limits);
+    return tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound, kernel.storage_limits, kernel.dispatch_limits);
 }
 
 // Q and K in one dispatch for each sequence, or each group of heads, or in one for all: where both fit, and go along z in the same
@@ -97,12 +98,6 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
                tiling.box.pages == tiling.whole.pages && tiling.box.rows == tiling.whole.rows;
     };
     if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups) return false;
-    Work work = work_of(call, job);
-    work.q_heads = q->box.heads;
-    work.k_heads = k->box.heads;
-    const Variant& variant = job.pipeline->variant;
-    if (items_per_token(job.part->info, variant, work) > most_invocations(variant, kernel.dispatch_limits) / work.tokens)
-        return false;
     job.tiling = q.value;
     job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
     job.tiling.whole.rows = job.tiling.box.rows = k->box.rows;
@@ -114,11 +109,11 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
 Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Result<Jobs> result;
     Jobs& jobs = result.value;
-    if (!kernel.module->counts && call.status.buffer) {
+    if (!kernel.binds.has(shader::binding_status) && call.status.buffer) {
         result.status =
             error(Code::limit_exceeded,
                   "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                  wide_module(kernel.info.angles).binds.storage_buffers, kernel.max_storage_buffers);
+                  kernel.storage_buffers_wanted, kernel.max_storage_buffers);
         return result;
     }
     const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;
@@ -150,14 +145,14 @@ namespace {
 
 // ---- Dispatches ----
 
-// Binds what a box touches of a tensor, whose rows are then where `side` says.
+// Binds what a box touches of a tensor, whose rows are then where `side` says, from element `offset` on.
 VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box, bool z_is_group,
-                             const StorageLimits& limits, shader::Side& side) noexcept {
+                             const StorageLimits& limits, shader::Side& side, std::uint32_t& offset) noexcept {
     const std::uint64_t first = view.first_byte + offset_of(view, group_heads, box.first) * view.element_bytes;
     const VkDescriptorBufferInfo bound =
         binding_of(view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
     const auto step = [](std::uint32_t count, std::uint64_t stride) { return count > 1 ? std::uint32_t(stride) : 0u; };
-    side.offset = std::uint32_t((first - bound.offset) / view.element_bytes);
+    offset = std::uint32_t((first - bound.offset) / view.element_bytes);
     side.head = step(box.count.heads, view.head);
     if (view.page_size != 0) {
         side.z = step(box.count.pages, view.batch);
@@ -169,34 +164,54 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
+// What becomes Push::offsets.
+struct Offsets {
+    std::uint32_t of[16] = {};
+
+    void pack(std::uint32_t (&words)[4]) const noexcept {
+        for (std::uint32_t i = 0; i < 4; ++i)
+            words[i] = of[4 * i] | of[4 * i + 1] << 8 | of[4 * i + 2] << 16 | of[4 * i + 3] << 24;
+    }
+};
+
 Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Job& job,
                      const Box& box) noexcept {
     Dispatch dispatch = {.pipeline = job.pipeline, .bindings = {}, .shape = {}};
     Bindings& bindings = dispatch.bindings;
     shader::Push& push = dispatch.push;
     const bool z_is_group = job.tiling.box.groups > 1;
-    Work work = work_of(resolved, job);
-    work.z = z_is_group ? box.count.groups : box.count.batch;
-    work.tokens = box.count.tokens;
+    Work work = {.z = z_is_group ? box.count.groups : box.count.batch, .tokens = box.count.tokens};
+    Offsets offsets;
+    struct Sides {
+        shader::Side in, out;
+    };
     const auto tensor = [&](const ResolvedTensor& of, std::uint32_t& heads, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out,
-                            shader::Side& in_side, shader::Side& out_side) {
+                            std::uint32_t first_offset) {
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
         if (job.q && job.k) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
-        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, in_side);
-        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, out_side);
         heads = own.count.heads;
+        Sides sides = {};
+        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, sides.in, offsets.of[first_offset]);
+        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, sides.out, offsets.of[first_offset + 1]);
+        return sides;
     };
-    if (job.q) tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, push.first_in, push.first_out);
-    if (job.k) tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, push.second_in, push.second_out);
+    static_assert(shader::offset_q_out == shader::offset_q_in + 1 && shader::offset_k_out == shader::offset_k_in + 1);
+    const std::uint32_t k_offset = kernel.lean ? shader::offset_q_in : shader::offset_k_in;
+    Sides q = {}, k = {};
+    if (job.q) q = tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, shader::offset_q_in);
+    if (job.k) k = tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, k_offset);
+    bool q_in_place = job.q && resolved.q.in_place, k_in_place = job.k && resolved.k.in_place;
     if (kernel.lean && job.k) {
-        push.first_in = push.second_in;
-        push.first_out = push.second_out;
+        q = k;
+        std::swap(q_in_place, k_in_place);
     }
-    work = as_module_sees(kernel, work);
-    const Variant& variant = job.pipeline->variant;
-    dispatch.shape =
-        shape_of(items_per_token(job.part->info, variant, work) * work.tokens, work.z, variant, kernel.dispatch_limits);
+    push.q_in = q.in;
+    push.q_out = q.out;
+    push.k_in = k.in;
+    push.k_out = k.out;
+    work = as_shader_sees(kernel, work);
+    dispatch.shape = shape_of(job.pipeline->geometry, work);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
     const Counts& whole = job.tiling.whole;
@@ -205,16 +220,20 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
-                 (work.q_in_place ? shader::flag_first_in_place : 0) | (work.k_in_place ? shader::flag_second_in_place : 0) |
+                 (q_in_place ? shader::flag_q_in_place : 0) | (k_in_place ? shader::flag_k_in_place : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (resolved.gain != 1.0f ? shader::flag_gain : 0) |
+                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) |
                  (call.positions.int64 ? shader::flag_ids_64 : 0);
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens + box.first.batch * resolved.position_step;
     shader::Side ids = {}, slots = {};
-    if (resolved.ids.buffer) bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids);
-    if (job.k && resolved.slots.buffer) bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots);
+    if (resolved.ids.buffer) {
+        bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids, offsets.of[shader::offset_ids]);
+    }
+    if (job.k && resolved.slots.buffer) {
+        bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots, offsets.of[shader::offset_slots]);
+    }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
     push.index_axis = resolved.ids_axis;
@@ -225,7 +244,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots)) bindings.status = resolved.status;
     bindings.table = resolved.table;
     bindings.table_sin = resolved.table_sin;
-    push.offsets = ids.offset | slots.offset << 8 | resolved.status_offset << 16 | resolved.table_offset << 24;
+    offsets.of[shader::offset_status] = resolved.status_offset;
+    offsets.of[shader::offset_table] = resolved.table_offset;
+    offsets.pack(push.offsets);
     const AnglePlan& plan = *call.angles.plan;
     push.table_rows = plan.rows;
     switch (kernel.info.angles) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/tiling.hpp"
+#include "kernel/geometry/tiling.hpp"
 #include "kernel/validate.hpp"
 
 namespace vkrope {

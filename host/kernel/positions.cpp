@@ -5,7 +5,7 @@
 #include <new>
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/overlap.hpp"
+#include "kernel/geometry/overlap.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -96,7 +96,7 @@ Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& 
         if (other != &buffers.counter && buffers.counter.overlaps(*other))
             return error(Code::invalid_argument, "%s and out_of_range overlap: they must be disjoint", other->name);
     }
-    const std::uint64_t most = most_invocations(kernel.variant, kernel.dispatch_limits);
+    const std::uint64_t most = most_in_a_row(kernel.workgroup_size, kernel.dispatch_limits);
     if (Buffers::tokens(call) <= most) return {};
     return error(Code::limit_exceeded, "tokens is %u: %" PRIu64 " ids take as many invocations, the device dispatches %" PRIu64,
                  call.tokens, Buffers::tokens(call), most);
@@ -124,21 +124,21 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
 Descriptors descriptors_of(const Buffers& buffers) noexcept {
     const auto or_out = [&](const Numbers& numbers) { return numbers.given() ? numbers.bound : buffers.out.bound; };
     Descriptors descriptors;
-    descriptors.buffers[shader::binding_first_out] = buffers.out.bound;
-    descriptors.buffers[shader::binding_index_a] = or_out(buffers.source);
-    descriptors.buffers[shader::binding_index_b] = or_out(buffers.offsets);
-    descriptors.buffers[shader::binding_status] = or_out(buffers.counter);
+    descriptors.buffers[shader::position_binding_out] = buffers.out.bound;
+    descriptors.buffers[shader::position_binding_source] = or_out(buffers.source);
+    descriptors.buffers[shader::position_binding_offsets] = or_out(buffers.offsets);
+    descriptors.buffers[shader::position_binding_status] = or_out(buffers.counter);
     return descriptors;
 }
 
 Status build(PositionKernel& kernel) {
-    kernel.module = &position_module();
-    kernel.variant.workgroup_size = std::min(64u, kernel.dispatch_limits.workgroup_invocations);
-    const Result<Spirv> words = unpack(kernel.module->packed, kernel.module->packed_bytes);
+    kernel.workgroup_size = std::min(64u, kernel.dispatch_limits.workgroup_invocations);
+    const Result<Spirv> module = unpack(position_module.bytes, position_module.size);
+    if (!module) return module.status;
+    const Result<Spirv> words = specialised(kernel, module.value, &kernel.workgroup_size, 1, 0);
     if (!words) return words.status;
     if (Status s = create_layouts(kernel, sizeof(shader::PositionPush)); !s) return s;
-    static_assert(shader::constant_workgroup_size == 0);
-    return create_pipeline(kernel, words.value, &kernel.variant.workgroup_size, 1, 0, "vkrope, positions", kernel.pipeline);
+    return create_pipeline(kernel, words.value, "vkrope, positions", kernel.pipeline);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel, 
     begin_label(commands, *kernel);
     bind(commands, *kernel, descriptors_of(buffers), arena);
     dispatch(commands, *kernel, kernel->pipeline, &push, sizeof push,
-             shape_of(Buffers::tokens(call), 1, kernel->variant, kernel->dispatch_limits));
+             shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
     end_label(commands, *kernel);
     return {};
 }

@@ -17,14 +17,14 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
         return used.buffer ? used : other;
     };
     switch (binding) {
-        case shader::binding_first_in: return in;
-        case shader::binding_first_out: return out;
-        case shader::binding_second_in: return or_else(of.k_in, in);
-        case shader::binding_second_out: return or_else(of.k_out, out);
-        case shader::binding_index_a: return or_else(of.ids, in);
-        case shader::binding_index_b: return or_else(of.slots, in);
+        case shader::binding_q_in: return in;
+        case shader::binding_q_out: return out;
+        case shader::binding_k_in: return or_else(of.k_in, in);
+        case shader::binding_k_out: return or_else(of.k_out, out);
+        case shader::binding_ids: return or_else(of.ids, in);
+        case shader::binding_slots: return or_else(of.slots, in);
         case shader::binding_table:
-        case shader::binding_uniforms: return or_else(of.table, in);
+        case shader::binding_turns: return or_else(of.table, in);
         case shader::binding_table_sin: return or_else(of.table_sin, in);
         default: return or_else(of.status, out);
     }
@@ -32,11 +32,7 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
 
 Descriptors descriptors_of(const Program& program, const Bindings& bindings, VkImageView view) noexcept {
     Descriptors descriptors;
-    const BindingList& binds = program.module->binds;
-    for (std::uint32_t i = 0; i < binds.count; ++i) {
-        const std::uint32_t number = binds.bindings[i].number;
-        descriptors.buffers[number] = buffer_for(bindings, number);
-    }
+    for (const Binding& binding : program.binds) descriptors.buffers[binding.number] = buffer_for(bindings, binding.number);
     descriptors.view = view;
     return descriptors;
 }

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "interface.h"
-#include "kernel/overlap.hpp"
-#include "kernel/program.hpp"
+#include "kernel/geometry/overlap.hpp"
+#include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -528,12 +528,15 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved, const s
 }
 
 // Q or K: both of its sides, or neither.
-Status check_present(const char* name, const Width& width, const Tensor& in, const Tensor& out) noexcept {
+Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
     if (in.heads != 0 && width.head_dim == 0) {
         return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads,
                      name);
+    }
+    if (in.heads != 0 && heads != 0 && in.heads != heads) {
+        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads, name, heads);
     }
     return {};
 }
@@ -573,8 +576,8 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     Status& status = result.status;
     if (call.direction > Direction::inverse)
         return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
-    if (status = check_present("q", info.q, call.q_in, call.q_out); !status) return result;
-    if (status = check_present("k", info.k, call.k_in, call.k_out); !status) return result;
+    if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status) return result;
+    if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status) return result;
     if (call.tokens == 0 || call.batch == 0 || (call.q_in.heads == 0 && call.k_in.heads == 0)) return result;
     resolved.batch = call.batch;
     resolved.tokens = call.tokens;

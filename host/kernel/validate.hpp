@@ -2,7 +2,7 @@
 // Every rule that an argument can break, checked before any Vulkan call; what passes comes back resolved.
 #pragma once
 
-#include "kernel/view.hpp"
+#include "kernel/geometry/view.hpp"
 #include "vkrope/kernel.hpp"
 
 namespace vkrope {

@@ -108,10 +108,10 @@ void add_pairings(Checks& checks) {
             }
         },
         Level::full);
-    // Where 2^18 invocations remain each takes four heads; odd head counts leave groups that are not full.
-    checks.add("four_heads_an_invocation", [](DeviceUnderTest& device, Findings& findings) {
+    // Where 2^16 lanes remain each takes four heads; odd head counts leave groups that are not full.
+    checks.add("four_heads_a_lane", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
-        trial.shape = {.batch = 1, .tokens = 2800, .groups = 1, .q_per_group = 7};
+        trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
         trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
         trial.in_place = true;
         trial.table_rows = 4096;
@@ -119,11 +119,11 @@ void add_pairings(Checks& checks) {
         run(device, trial, findings);
     });
     checks.add(
-        "four_heads_an_invocation_16_bytes_each",
+        "four_heads_a_lane_16_bytes_each",
         [](DeviceUnderTest& device, Findings& findings) {
             Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 32, 16);
-            trial.shape = {.batch = 1, .tokens = 33000, .groups = 1, .q_per_group = 7};
-            trial.table_rows = 1 << 16;
+            trial.shape = {.batch = 1, .tokens = 4100, .groups = 1, .q_per_group = 19};
+            trial.table_rows = 1 << 13;
             trial.info.mapping = Mapping::gpu;
             const Rotated four = run(device, trial, findings);
             trial.info.mapping = Mapping::cpu;

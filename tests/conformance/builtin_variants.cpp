@@ -197,12 +197,11 @@ KernelInfo mapped(Mapping mapping, Element element) {
 
 /// What one call does whose invocations take four heads each, against two calls that are too small
 /// for that.
-void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows, std::uint32_t items_of_token,
-                     Findings& findings) {
-    constexpr std::uint32_t enough = 1u << 18;  // invocations: see host/kernel/plan.cpp
-    const std::uint32_t tokens = enough / items_of_token + 2;
+void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows, std::uint32_t lanes_of_token, Findings& findings) {
+    constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
+    const std::uint32_t tokens = enough / lanes_of_token + 2;
     DeviceUnderTest::KernelCall call = {.info = mapped(Mapping::gpu, element), .call = {.tokens = tokens}};
-    const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 5};
+    const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 19};
     Piece piece = arrange(rows, shape, call.info.q.head_dim, call.info.k.head_dim);
     piece.q.rows.type = piece.k.rows.type = type_of(element);
     const std::size_t bytes = (piece.elements * element_bytes(element) + 3) / 4 * 4;
@@ -242,7 +241,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
     const Bytes four = rotate(0, tokens);
     check(out.upload(poison.data(), bytes));
     rotate(0, tokens / 2);
-    findings.hold(four == rotate(tokens / 2, tokens - tokens / 2), "four heads an invocation give other bits than one");
+    findings.hold(four == rotate(tokens / 2, tokens - tokens / 2), "several heads a lane give other bits than one");
     findings.hold(four != poison, "nothing has been rotated");
 }
 
@@ -270,17 +269,30 @@ void add_mappings(Checks& checks) {
         const char* name;
         Element element;
         Arrangement rows;
-        std::uint32_t elements_a_step;
+        std::uint32_t lanes_of_token;  // steps of 32 channels, times heads side by side, times workgroups for 19 heads
     };
-    constexpr Access accesses[] = {{"f16_16_bytes", Element::f16, Arrangement::bshd, 16},
-                                   {"f16_words", Element::f16, Arrangement::odd_pairs, 4},
-                                   {"f16_elements", Element::f16, Arrangement::odd_offsets, 2},
-                                   {"f32_16_bytes", Element::f32, Arrangement::bshd, 8},
-                                   {"f32_words", Element::f32, Arrangement::odd_offsets, 2}};
+    constexpr Access accesses[] = {{"f16_16_bytes", Element::f16, Arrangement::bshd, 2 * 8},
+                                   {"f16_words", Element::f16, Arrangement::odd_pairs, 8 * 8},
+                                   {"f16_elements", Element::f16, Arrangement::odd_offsets, 16 * 4 * 2},
+                                   {"f32_16_bytes", Element::f32, Arrangement::bshd, 4 * 8},
+                                   {"f32_words", Element::f32, Arrangement::odd_offsets, 16 * 4 * 2}};
     for (const Access& access : accesses) {
-        checks.add(fmt::format("four_heads_an_invocation_{}", access.name), [=](DeviceUnderTest& device, Findings& findings) {
-            // 64 channels; five heads of Q make two groups, one of K makes another.
-            hold_four_heads(device, access.element, access.rows, 3 * 64 / access.elements_a_step, findings);
+        checks.add(fmt::format("four_heads_a_lane_{}", access.name), [=](DeviceUnderTest& device, Findings& findings) {
+            hold_four_heads(device, access.element, access.rows, access.lanes_of_token, findings);
+        });
+    }
+    // Interleaved units of a step lie apart, and a row may have more steps than a workgroup has lanes.
+    for (const Element element : {Element::f16, Element::f32}) {
+        checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = two_tensors(element, 32, 32);
+            trial.info = mapped(Mapping::gpu, element);
+            trial.info.pairing = Pairing::interleaved;
+            run_each_access(device, trial, findings);
+        });
+        checks.add(fmt::format("mapping_gpu_long_rows_{}", name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = two_tensors(element, 262, 16);  // 131 steps of one element each, in 44 lanes
+            trial.info.mapping = Mapping::gpu;
+            run_each_access(device, trial, findings);
         });
     }
 }

@@ -30,9 +30,9 @@ auto fields(const Sections& sections) {
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, q, k, angles, positions, mapping, pairing_out, scatter_k, windows, sections, table,
-                     conversion] = info;
+                     conversion, q_heads, k_heads] = info;
         return std::tuple(pairing, rotary_dim, fields(q), fields(k), angles, positions, mapping, pairing_out, scatter_k,
-                          fields(sections), table, conversion);
+                          fields(sections), table, conversion, q_heads, k_heads);
     };
     return fields_of(a) == fields_of(b) && std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
                                                       [](const Window& x, const Window& y) { return fields(x) == fields(y); });

@@ -71,20 +71,30 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     }
 }
 
-TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, and the call says so") {
+TEST_CASE("4 storage buffers: ids and a table in a buffer leave none for the counter, and the call says so") {
     Device& on = device(true);
     const Rotation r = rotation(Pairing::half_split, 8, 8);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
         const Owned<Kernel> kernel(
-            must(create(weak(on), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source})));
+            must(create(weak(on), {.rotary_dim = 8,
+                                   .q = {Element::f32, Element::f32, 8, 0},
+                                   .angles = source,
+                                   .positions = PositionSource::ids})));
         Owned<DescriptorArena> arena;
         if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-        Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4));
+        Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)), ids = must(Buffer::make(on, 8 * 4));
         const std::uint32_t zero = 0;
+        const std::int32_t positions[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+        must(ids.upload(positions, sizeof positions));
         must(counter.upload(&zero, 4));
         const Tensor tensor{.where = rows.whole(), .heads = 1};
-        const Call call{.tokens = 8, .q_in = tensor, .q_out = tensor, .angles = table.angles(), .out_of_range = counter.whole()};
+        const Call call{.tokens = 8,
+                        .q_in = tensor,
+                        .q_out = tensor,
+                        .positions = {.ids = ids.whole()},
+                        .angles = table.angles(),
+                        .out_of_range = counter.whole()};
         Status status;
         must(on.submit([&](VkCommandBuffer commands) {
             status = record(commands, kernel.get(), call, arena.get());
@@ -98,7 +108,7 @@ TEST_CASE("4 storage buffers: a table in a buffer leaves none for the counter, a
             CHECK(outside == 4);
         } else {
             CHECK(status.code == Code::limit_exceeded);
-            CHECK(std::strstr(status.what, "binds 8 storage buffers, the device allows 4") != nullptr);
+            CHECK(std::strstr(status.what, "binds 5 storage buffers, the device allows 4") != nullptr);
         }
     }
 }

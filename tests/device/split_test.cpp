@@ -480,7 +480,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     const Owned<Kernel> kernel =
         make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}, .positions = PositionSource::ids},
                     {.mapping = Mapping::gpu});
-    // A token is one invocation, a workgroup has 64; a sequence is at least one workgroup.
+    // A workgroup has 8 tokens: one lane for the step of a row, 8 for heads of which there is one.
     for (const auto& shape : {std::pair{1u, 65536u * 64 + 100}, {65537u, 3u}}) {
         const std::uint32_t batch = shape.first, tokens = shape.second;
         CAPTURE(batch);
@@ -509,7 +509,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         };
         const auto [whole, count] = rotated(batch, tokens, tokens);
         const auto [pieces, piece_count] = rotated(1, rows_in_all, piece);
-        CHECK(count == (batch == 1 ? 1 : 2));  // workgroups go on along y; sequences do not
+        CHECK(count == (batch == 1 ? 9 : 2));
         CHECK(piece_count == (rows_in_all + piece - 1) / piece);
         CHECK(whole == pieces);
         CHECK(whole != content);

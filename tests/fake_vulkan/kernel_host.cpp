@@ -182,6 +182,10 @@ shader::Push pushed(const Command& dispatch) {
     return push;
 }
 
+std::uint32_t offset_of(const shader::Push& push, std::uint32_t which) {
+    return push.offsets[which / 4] >> (8 * (which % 4)) & 0xff;
+}
+
 void check_no_faults() {
     for (const std::string& fault : fake().faults()) FAIL_CHECK(fault);
 }

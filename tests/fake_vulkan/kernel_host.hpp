@@ -58,6 +58,8 @@ std::vector<std::string> recorded(const KernelHost& host);
 std::vector<Command> dispatches(const KernelHost& host);
 
 shader::Push pushed(const Command& dispatch);
+/// One of its bytes: offset_*.
+std::uint32_t offset_of(const shader::Push& push, std::uint32_t which);
 
 /// No rule was broken.
 void check_no_faults();

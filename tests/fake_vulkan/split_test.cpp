@@ -95,13 +95,13 @@ class Model {
         push_ = pushed(dispatch);
         dispatch_ = &dispatch;
         check_shape(pipeline);
-        const std::uint32_t first = push_.heads & 0xffff, second = push_.heads >> 16;
+        const std::uint32_t q_heads = push_.heads & 0xffff, k_heads = push_.heads >> 16;
         for (std::uint32_t z = 0; z < dispatch.groups[2]; ++z) {
             for (std::uint32_t index = 0; index < push_.tokens; ++index) {
                 Row token;
                 bool known = false, slot_outside = false, stored = true;
                 std::uint32_t slot = 0;
-                if (!scenario_.slots.empty() && second != 0) {
+                if (!scenario_.slots.empty() && k_heads != 0) {
                     token = token_of_slot(z, index);
                     known = true;
                     const std::int64_t value = scenario_.slots[scenario_.at(token)];
@@ -109,16 +109,18 @@ class Model {
                     slot_outside = value != -1 && (value < 0 || value >= std::int64_t{push_.slot_first} + push_.slot_rows);
                     slot = std::uint32_t(value) - push_.slot_first;
                 }
-                for (std::uint32_t head = 0; head < first; ++head) {
-                    const std::uint32_t from = at(push_.first_in, z, index, head), to = at(push_.first_out, z, index, head);
-                    visit(shader::binding_first_in, from, shader::binding_first_out, to, z, index, token, known);
+                for (std::uint32_t head = 0; head < q_heads; ++head) {
+                    const std::uint32_t from = at(offset(shader::offset_q_in), push_.q_in, z, index, head),
+                                        to = at(offset(shader::offset_q_out), push_.q_out, z, index, head);
+                    visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token, known);
                 }
-                for (std::uint32_t head = 0; head < (stored ? second : 0); ++head) {
-                    const std::uint32_t from = at(push_.second_in, z, index, head);
+                for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
+                    const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index, head);
+                    const std::uint32_t start = offset(shader::offset_k_out);
                     const std::uint32_t to = scenario_.slots.empty()
-                                                 ? at(push_.second_out, z, index, head)
-                                                 : at(push_.second_out, slot / push_.page_size, slot % push_.page_size, head);
-                    visit(shader::binding_second_in, from, shader::binding_second_out, to, z, index, token, known);
+                                                 ? at(start, push_.k_out, z, index, head)
+                                                 : at(start, push_.k_out, slot / push_.page_size, slot % push_.page_size, head);
+                    visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token, known);
                 }
                 REQUIRE(known);
                 count(token, z, slot_outside);
@@ -142,8 +144,10 @@ class Model {
     }
 
    private:
-    static std::uint32_t at(const shader::Side& side, std::uint32_t z, std::uint32_t token, std::uint32_t head) {
-        return side.offset + z * side.z + token * side.token + head * side.head;  // in 32 bits, as the shader
+    std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
+
+    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z, std::uint32_t token, std::uint32_t head) {
+        return start + z * side.z + token * side.token + head * side.head;  // in 32 bits, as the shader
     }
 
     const VkDescriptorBufferInfo& bound(std::uint32_t binding) const { return dispatch_->descriptors.at(binding).buffer; }
@@ -162,19 +166,17 @@ class Model {
         const Work work{.z = dispatch_->groups[2],
                         .tokens = push_.tokens,
                         .q_heads = push_.heads & 0xffff,
-                        .k_heads = push_.heads >> 16,
-                        .q_in_place = (push_.flags & shader::flag_first_in_place) != 0,
-                        .k_in_place = (push_.flags & shader::flag_second_in_place) != 0};
-        const std::uint64_t invocations = items_per_token(kernel_.q.info, used->variant, work) * work.tokens;
-        CHECK(std::uint64_t{dispatch_->groups[0]} * dispatch_->groups[1] * used->variant.workgroup_size >= invocations);
+                        .k_heads = push_.heads >> 16};
+        const DispatchShape shape = shape_of(used->geometry, work);
+        for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] == shape.groups[i]);
         for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
     }
 
     Row token_of_slot(std::uint32_t z, std::uint32_t index) const {
         const Rows& rows = scenario_.call.k_rows;
         const std::uint32_t words = rows.int64 ? 2 : 1;
-        const std::uint64_t word = (push_.offsets >> 8 & 0xff) + std::uint64_t{z} * push_.slot_z + index * words;
-        const Byte at = byte(shader::binding_index_b, word * 4, words * 4);
+        const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z + index * words;
+        const Byte at = byte(shader::binding_slots, word * 4, words * 4);
         REQUIRE(at.first == rows.slots.buffer);
         const std::uint64_t number = (at.second - rows.slots.offset) / (4 * words);
         const std::uint64_t step = or_packed(rows.batch_stride, scenario_.call.tokens);
@@ -197,10 +199,10 @@ class Model {
         known = true;
         REQUIRE(byte(in, from * 2, row_bytes) == place(row.key ? call.k_in : call.q_in, call.tokens, row));
         if (kernel_.info.positions == PositionSource::ids) {
-            const std::uint64_t word = (push_.offsets & 0xff) + std::uint64_t{z} * push_.index_z + index;
+            const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z + index;
             const std::uint64_t expected =
                 call.positions.ids.offset + (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
-            REQUIRE(byte(shader::binding_index_a, word * 4, 4) == Byte{call.positions.ids.buffer, expected});
+            REQUIRE(byte(shader::binding_ids, word * 4, 4) == Byte{call.positions.ids.buffer, expected});
         } else {
             REQUIRE(std::int32_t(push_.first_position + index) == call.positions.first + std::int32_t(row.token));
         }
@@ -212,7 +214,7 @@ class Model {
         if ((push_.flags & shader::flag_z_is_group) != 0 && z != 0) return;
         const bool position_outside = scenario_.outside_table[scenario_.at(token)];
         if (!(positions && position_outside) && !(slots && slot_outside && (positions || !position_outside))) return;
-        const Byte counter = byte(shader::binding_status, (push_.offsets >> 16 & 0xff) * 4, 4);
+        const Byte counter = byte(shader::binding_status, offset(shader::offset_status) * 4, 4);
         REQUIRE(counter == Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
         ++counts_[scenario_.at(token)];
     }
@@ -229,7 +231,7 @@ class Model {
 // ---- Barriers, from the descriptors themselves ----
 
 bool writes(std::uint32_t binding) {
-    return binding == shader::binding_first_out || binding == shader::binding_second_out || binding == shader::binding_status;
+    return binding == shader::binding_q_out || binding == shader::binding_k_out || binding == shader::binding_status;
 }
 
 bool must_wait(const Command& later, const Command& earlier) {

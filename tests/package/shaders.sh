@@ -40,7 +40,7 @@ void turn_unit(uint at, uint element, Unit c, Unit s) {
     Unit x0, x1, y0, y1, a, b;
     vkrope_to_pairs(pairing_interleaved, n, vkrope_decode(element, Words(words[channels.x / n], uvec4(0))),
                     vkrope_decode(element, Words(words[channels.y / n], uvec4(0))), x0, x1);
-    vkrope_rotate(x0, x1, vkrope_scale(c, 0.5), vkrope_flip(s, (at & 1u) != 0), y0, y1);
+    vkrope_rotate(x0, x1, vkrope_scale(c, 0.5), vkrope_flip(s, at << 31), y0, y1);
     vkrope_from_pairs(pairing_interleaved, n, y0, y1, a, b);
     words[channels.x / n] = vkrope_encode(element, a).a;
     words[channels.y / n] = vkrope_encode(element, b).a;
@@ -71,9 +71,15 @@ turns='#define VKROPE_TURN_WORDS(index) their_turns[index]'
 compiles direct_texture "$texture" 'vkrope_texture_angles(row, at, 8, 11, 32, c, s);'
 compiles factored_texture "$texture" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s);'
 compiles buffer "$words" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
+quads='#define VKROPE_ANGLE_QUAD(index) words[index]
+#define VKROPE_ANGLE_QUADS true'
+compiles buffer_of_quads "$words
+$quads" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
 compiles buffers_apart "$words
 $apart" 'vkrope_angle_apart(element_bf16, 0, 0, at, c, s);'
 compiles computed "$turns" 'vkrope_computed_angles(row, at, 8, c, s);'
+compiles rare_branches "$turns
+#define VKROPE_RARE_BRANCHES true" 'vkrope_computed_angles(row, at, 8, c, s);'
 for conversion in integer normals native; do
     compiles "conversion_$conversion" "$turns
 #define VKROPE_CONVERSION conversion_$conversion" 'vkrope_computed_angles(row, at, 8, c, s);'
@@ -82,6 +88,71 @@ compiles everything "$texture
 $words
 $apart
 $turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer_angles(row * 128, at, 8, c, s); vkrope_computed_angles(row, at, 8, c, s);'
+
+
+# A whole tensor of somebody else's, at the positions of a Push: constants are theirs, or specialised as rope.comp does it.
+tokens='#define VKROPE_PUSH their_push
+#define VKROPE_ID_WORD(index) their_cos[index]
+#define VKROPE_SLOT_WORD(index) their_sin[index]'
+tensor='#define VKROPE_TENSOR(name) k_##name
+#define VKROPE_TENSOR_AT(side) offset_k_##side
+#define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
+#define VKROPE_TENSOR_IN_PLACE flag_k_in_place
+#define VKROPE_TENSOR_SCATTERS (scatter != 0)'
+# tensor_shader NAME MACROS: what declares the names that tensor.glsl asks for, and runs through a token.
+tensor_shader() {
+    {
+        echo '#version 450'
+        echo '#extension GL_GOOGLE_include_directive : require'
+        echo '#extension GL_KHR_memory_scope_semantics : require'
+        echo '#include "interface.h"'
+        echo 'layout(local_size_x = 64) in;'
+        echo '#define DECLARE(id, name, otherwise) layout(constant_id = id) const uint name = otherwise;'
+        echo 'VKROPE_CONSTANTS(DECLARE)'
+        echo 'layout(push_constant, std430) uniform Block { Push their_push; };'
+        echo 'layout(set = 0, binding = 0) readonly buffer InWide { uvec4 k_in_wide[]; };'
+        echo 'layout(set = 0, binding = 0) readonly buffer InWord { uint k_in_word[]; };'
+        echo 'layout(set = 0, binding = 1) buffer OutWide { uvec4 k_out_wide[]; };'
+        echo 'layout(set = 0, binding = 1) buffer OutWord { uint k_out_word[]; };'
+        echo 'layout(set = 0, binding = 2) readonly buffer Cos { uint their_cos[]; };'
+        echo 'layout(set = 0, binding = 3) readonly buffer Sin { uint their_sin[]; };'
+        echo '#define VKROPE_ANGLE_WORD(index) their_cos[index]'
+        echo '#define VKROPE_SIN_WORD(index) their_sin[index]'
+        for file in element pairing turns angles sections; do echo "#include \"$file.glsl\""; done
+        echo "$2"
+        echo '#include "token.glsl"'
+        echo 'struct Step { uvec2 from, to; bool rotates; Unit c, s; };'
+        echo "$3"
+        echo '#include "tensor.glsl"'
+        cat <<'END'
+void main() {
+    const uint index = gl_WorkGroupID.x, z = gl_WorkGroupID.z, from = k_from(index, z);
+    const Token token = vkrope_token(index, z);
+    Step step;
+    step.from = step.to = uvec2(gl_LocalInvocationID.x, 64 + gl_LocalInvocationID.x);
+    step.rotates = token.covered;
+    const Angle angle = axes == 0 ? token.angle : vkrope_axis_angle(vkrope_one_axis(8) ? 0 : vkrope_axis_of(step.from.x));
+    vkrope_angle_apart(element_f32, 0, 0, angle.row, step.c, step.s);
+    step.c = vkrope_join(8, step.c, step.s);
+    k_turn_batch(k_load_batch(from, 0, step.from), step, k_to(index, z, token), 0);
+    k_turn_heads(step, from, k_to(index, z, token), 8);
+    if (!k_in_place()) k_copy(step.from.x, from, k_to(index, z, token), 0);
+    if (vkrope_counts(token, z)) k_out_word[0] = 1;
+}
+END
+    } >"$SCRATCH/$1.comp"
+    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+}
+tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' && cat "$SCRATCH/tensor.log"; }
+# Without one of their macros, the files name it.
+for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
+    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define $macro[ (]")" "$tensor" || wrong "a tensor without $macro compiles"
+    grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
+done
+for macro in VKROPE_TENSOR VKROPE_TENSOR_AT VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
+    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define $macro[ (]")" || wrong "a tensor without $macro compiles"
+    grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
+done
 
 refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)' no_macro '' ''
 files='interface.h element.glsl pairing.glsl angles.glsl'

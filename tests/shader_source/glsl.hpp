@@ -86,6 +86,11 @@ bvec4 greaterThanEqual(Vec4<T> a, Vec4<T> b) {
     return by_component(a, b, [](T p, T q) { return p >= q; });
 }
 
+inline uint max(uint a, uint b) { return a < b ? b : a; }
+inline uvec4 max(uvec4 a, uvec4 b) {
+    return by_component(a, b, [](uint p, uint q) { return p < q ? q : p; });
+}
+
 template <class T>
 Vec4<T> mix(Vec4<T> a, Vec4<T> b, bvec4 second) {
     return {second.x ? b.x : a.x, second.y ? b.y : a.y, second.z ? b.z : a.z, second.w ? b.w : a.w};

@@ -8,6 +8,8 @@
 namespace vkrope::shader {
 using namespace glsl;
 #define precise
+#define VKROPE_RARE_BRANCHES rare_branches
+inline bool rare_branches = false;
 #include <element.inc>
 //
 #include <pairing.inc>

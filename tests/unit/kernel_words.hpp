@@ -8,74 +8,82 @@
 #include <vector>
 
 #include "interface.h"
-#include "kernel/modules.hpp"
-#include "kernel/spirv.hpp"
+#include "kernel/spirv/modules.hpp"
+#include "kernel/spirv/spirv.hpp"
 
 namespace vkrope::test {
 
-/// Where a kernel's angles come from, and how many tensors its dispatches see.
+/// Where a kernel's angles come from, and which tensors its dispatches see.
 struct KernelKind {
     const char* name;
-    const Module* module;
-    std::uint32_t angles, tensors;
+    std::uint32_t angles;
+    bool has_k;
 };
 
 inline const std::vector<KernelKind>& kernel_kinds() {
-    static const std::vector<KernelKind> all = {
-        {"factored_texture", &wide_module(AngleSource::factored_texture), shader::angles_factored, 2},
-        {"computed", &wide_module(AngleSource::computed), shader::angles_computed, 2},
-        {"direct_texture", &wide_module(AngleSource::direct_texture), shader::angles_texture, 2},
-        {"direct_buffer", &wide_module(AngleSource::direct_buffer), shader::angles_pairs, 2},
-        {"caller_buffer, f32", &wide_module(AngleSource::caller_buffer), shader::angles_apart + shader::element_f32, 2},
-        {"caller_buffer, f16", &wide_module(AngleSource::caller_buffer), shader::angles_apart + shader::element_f16, 2},
-        {"caller_buffer, bf16", &wide_module(AngleSource::caller_buffer), shader::angles_apart + shader::element_bf16, 2},
-        {"factored_texture, lean", lean_module(AngleSource::factored_texture), shader::angles_factored, 1},
-        {"computed, lean", lean_module(AngleSource::computed), shader::angles_computed, 1},
-        {"direct_texture, lean", lean_module(AngleSource::direct_texture), shader::angles_texture, 1},
-        {"direct_buffer, lean", lean_module(AngleSource::direct_buffer), shader::angles_pairs, 1}};
+    static const std::vector<KernelKind> all = {{"factored_texture", shader::angles_factored, true},
+                                                {"computed", shader::angles_computed, true},
+                                                {"direct_texture", shader::angles_texture, true},
+                                                {"direct_buffer", shader::angles_pairs, true},
+                                                {"caller_buffer, f32", shader::angles_apart + shader::element_f32, true},
+                                                {"caller_buffer, f16", shader::angles_apart + shader::element_f16, true},
+                                                {"caller_buffer, bf16", shader::angles_apart + shader::element_bf16, true},
+                                                {"factored_texture, one tensor", shader::angles_factored, false},
+                                                {"computed, one tensor", shader::angles_computed, false},
+                                                {"direct_texture, one tensor", shader::angles_texture, false},
+                                                {"direct_buffer, one tensor", shader::angles_pairs, false}};
     return all;
 }
 
 inline constexpr std::array<std::uint32_t, 3> conversions = {shader::conversion_integer, shader::conversion_normals,
                                                              shader::conversion_native};
 
-/// What else differs from kernel to kernel.
+/// What else differs from kernel to kernel. batch: heads that a lane has, 0 for all, as on a processor.
 struct KernelVariation {
-    std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows;
+    std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
 };
 
-inline constexpr std::array<KernelVariation, 4> kernel_variations = {
-    {{shader::access_wide, 8, shader::element_f16, 0, 0, 0, 0, 1},
-     {shader::access_wide, 4, shader::element_f32, 0, 1, 1, 1, 2},
-     {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1},
-     {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4}}};
+inline constexpr std::array<KernelVariation, 5> kernel_variations = {
+    {{shader::access_wide, 8, shader::element_f16, 0, 0, 0, 0, 1, 4},
+     {shader::access_wide, 8, shader::element_bf16, 0, 0, 1, 0, 1, 0},
+     {shader::access_wide, 4, shader::element_f32, 0, 1, 1, 1, 2, 1},
+     {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
+     {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
-inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std::uint32_t conversion) {
-    std::vector<std::uint32_t> values(shader::constant_count, 4);
-    values[shader::constant_pairing] = 0;
-    values[shader::constant_pairing_out] = v.pairing_out;
-    values[shader::constant_rotary_dim] = 16 * v.windows;
-    values[shader::constant_positions] = v.positions;
-    values[shader::constant_access] = v.access;
-    values[shader::constant_unit_elements] = v.unit;
-    for (const auto element :
-         {shader::constant_first_in, shader::constant_first_out, shader::constant_second_in, shader::constant_second_out})
-        values[element] = v.element;
-    values[shader::constant_scatter] = kind.tensors == 2 ? v.scatter : 0;
-    for (std::uint32_t w = 0; w < 4; ++w) {
-        values[shader::constant_window_dim + w] = w < v.windows ? 16 : 0;
-        values[shader::constant_window_at + w] = w < v.windows ? 16 * w : 0;
-    }
-    values[shader::constant_angles] = kind.angles;
-    values[shader::constant_axes] = v.axes;
-    values[shader::constant_section_order] = 0;
-    for (std::uint32_t i = 0; i < 8; ++i) values[shader::constant_sections + i] = i < v.axes ? 3 : 0;
-    values[shader::constant_tensors] = kind.tensors;
-    values[shader::constant_counter] = kind.module->counts;
-    values[shader::constant_conversion] = conversion;
-    const auto packed = unpack(kind.module->packed, kind.module->packed_bytes);
+/// `counts`: out_of_range has a binding.
+inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std::uint32_t conversion, bool counts = true) {
+    const bool gpu = v.batch != 0;
+    const std::uint32_t dim = 16 * v.windows;
+    shader::Constants values = {.workgroup_size = 64,
+                                .step_lanes = gpu ? dim / (2 * v.unit) : 1,
+                                .head_lanes = gpu ? 4u : 1u,
+                                .group_tokens = gpu ? 1u : 64u,
+                                .steps_together = gpu ? 1u : 2u,
+                                .units_apart = gpu,
+                                .rare_branches = gpu,
+                                .q_batch = v.batch,
+                                .k_batch = v.batch,
+                                .access = v.access,
+                                .unit_elements = v.unit,
+                                .conversion = conversion};
+    values.q_head_dim = dim + 16;
+    values.q_element_in = values.q_element_out = v.element;
+    values.k_head_dim = kind.has_k ? dim + 32 : 0;
+    values.k_element_in = values.k_element_out = v.element;
+    values.scatter = kind.has_k ? v.scatter : 0;
+    values.pairing_out = v.pairing_out;
+    values.rotary_dim = dim;
+    const auto window = [&](std::uint32_t number) { return number < v.windows ? 16u : 0u; };
+    values.window_dim_0 = window(0), values.window_dim_1 = window(1), values.window_dim_2 = window(2), values.window_dim_3 = window(3);
+    values.window_at_1 = window(1), values.window_at_2 = 2 * window(2), values.window_at_3 = 3 * window(3);
+    values.angles = kind.angles;
+    values.positions = v.positions;
+    values.axes = v.axes;
+    values.section_0 = values.section_1 = values.section_2 = v.axes == 0 ? 0 : 3;
+    values.counter = counts;
+    const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, values.data(), shader::constant_count);
+    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size, shader::constant_count);
     REQUIRE(special.status);
     auto pruned = prune(special.value);
     REQUIRE(pruned.status);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I know" of rows that are, never the
 // reverse; of the nested layouts that engines use it knows.
-#include "kernel/overlap.hpp"
+#include "kernel/geometry/overlap.hpp"
 
 #include <doctest/doctest.h>
 

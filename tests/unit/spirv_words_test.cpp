@@ -163,61 +163,108 @@ TEST_CASE("branches that constants decide go, with what only they reached") {
     }
 }
 
-TEST_CASE("what a kernel makes of the module is valid, has nothing left to specialise, and binds what the table says") {
+TEST_CASE("what a kernel makes of the module is valid, has nothing left to specialise, and declares what it uses") {
     std::set<std::uint32_t> sizes;
     for (const KernelKind& kind : kernel_kinds()) {
         for (const std::uint32_t conversion : conversions) {
             CAPTURE(std::string(kind.name));
             CAPTURE(conversion);
-            std::set<std::uint32_t> bound;
             for (const KernelVariation& v : kernel_variations) {
                 const auto words = words_of(kernel_module(kind, v, conversion));
                 sizes.insert(std::uint32_t(words.size()));
-                // Variables that a function names, by their binding.
-                std::map<std::uint32_t, std::uint32_t> binding_of;
+                std::set<std::uint32_t> declared, named;  // variables of the module
                 bool in_function = false;
                 for (const Instruction& i : instructions(words)) {
                     CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
                     CHECK_FALSE((i.op == op_decorate && i.operands[1] == 1));
-                    if (i.op == op_decorate && i.operands[1] == 33) binding_of[i.operands[0]] = i.operands[2];
                     if (i.op == 54) in_function = true;
-                    if (!in_function || (i.op != 65 && i.op != 61)) continue;  // OpAccessChain, OpLoad
-                    if (const auto found = binding_of.find(i.operands[2]); found != binding_of.end()) bound.insert(found->second);
+                    if (i.op == 59 && !in_function) declared.insert(i.operands[1]);
+                    if (in_function && (i.op == 65 || i.op == 61)) named.insert(i.operands[2]);  // OpAccessChain, OpLoad
+                    if (in_function && i.op == 62) named.insert(i.operands[0]);                  // OpStore
                 }
+                CHECK(std::includes(named.begin(), named.end(), declared.begin(), declared.end()));
                 CHECK(is_valid(words));
             }
-            std::set<std::uint32_t> declared;
-            for (std::uint32_t i = 0; i < kind.module->binds.count; ++i) declared.insert(kind.module->binds.bindings[i].number);
-            CHECK(bound == declared);
         }
     }
     CHECK(sizes.size() > 4);
 }
 
-TEST_CASE("computed angles bind one uniform buffer, tables a texture or storage buffers") {
-    const auto binding_types = [](const Module& module) {
-        std::map<std::uint32_t, VkDescriptorType> types;
-        for (std::uint32_t i = 0; i < module.binds.count; ++i) types[module.binds.bindings[i].number] = module.binds.bindings[i].type;
-        return types;
-    };
+TEST_CASE("a kernel binds what its constants ask for") {
     for (const KernelKind& kind : kernel_kinds()) {
-        CAPTURE(std::string(kind.name));
-        auto types = binding_types(*kind.module);
-        const bool turns = kind.angles == shader::angles_computed;
-        const bool textured = kind.angles == shader::angles_texture || kind.angles == shader::angles_factored;
-        CHECK(types.count(shader::binding_uniforms) == turns);
-        CHECK(types.count(shader::binding_texture) == textured);
-        CHECK(types.count(shader::binding_table) == (!turns && !textured));
-        if (turns) CHECK(types[shader::binding_uniforms] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
-        if (textured) CHECK(types[shader::binding_texture] == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
-        // A table in no storage buffer leaves room for the counter, even with the 4 that every device has.
-        CHECK(kind.module->binds.storage_buffers == (kind.tensors == 1                     ? 4u
-                                               : turns || textured                   ? 7u
-                                               : kind.angles >= shader::angles_apart ? 9u
-                                                                                     : 8u));
-        CHECK(kind.module->counts == (kind.tensors == 2 || turns || textured));
+        for (const KernelVariation& v : kernel_variations) {
+            for (const bool counts : {true, false}) {
+                CAPTURE(std::string(kind.name));
+                CAPTURE(v.access);
+                CAPTURE(counts);
+                BindingList list;
+                REQUIRE(add_bindings(kernel_module(kind, v, shader::conversion_integer, counts), list));
+                std::map<std::uint32_t, VkDescriptorType> expected;
+                const auto expect = [&](bool wanted, std::uint32_t number, VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) {
+                    if (wanted) expected[number] = type;
+                };
+                const bool turns = kind.angles == shader::angles_computed;
+                const bool textured = kind.angles == shader::angles_texture || kind.angles == shader::angles_factored;
+                expect(true, shader::binding_q_in);
+                expect(true, shader::binding_q_out);
+                expect(kind.has_k, shader::binding_k_in);
+                expect(kind.has_k, shader::binding_k_out);
+                expect(v.positions != shader::positions_implicit, shader::binding_ids);
+                expect(kind.has_k && v.scatter != 0, shader::binding_slots);
+                expect(!turns && !textured, shader::binding_table);
+                expect(kind.angles >= shader::angles_apart, shader::binding_table_sin);
+                expect(counts, shader::binding_status);
+                expect(turns, shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
+                expect(textured, shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
+                std::map<std::uint32_t, VkDescriptorType> found;
+                for (const Binding& binding : list) found[binding.number] = binding.type;
+                CHECK(found == expected);
+                CHECK(list.storage_buffers() == expected.size() - turns - textured);
+            }
+        }
     }
-    CHECK(lean_module(AngleSource::caller_buffer) == nullptr);
+}
+
+TEST_CASE("a list of bindings is in order, has each once, and is full at its end") {
+    BindingList list;
+    for (const std::uint32_t number : {7u, 3u, 5u, 3u}) CHECK(list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}));
+    CHECK(list.count() == 3);
+    CHECK(std::is_sorted(list.begin(), list.end(), [](const Binding& a, const Binding& b) { return a.number < b.number; }));
+    CHECK(list.has(5));
+    CHECK_FALSE(list.has(4));
+    BindingList other;
+    for (const std::uint32_t number : {3u, 5u}) CHECK(other.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}));
+    CHECK_FALSE(list == other);
+    CHECK(other.add({7, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}));
+    CHECK(list == other);
+    for (std::uint32_t number = 100; number < 100 + BindingList::most - 3; ++number)
+        CHECK(list.add({number, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER}));
+    CHECK_FALSE(list.add({99, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}));
+    CHECK(list.storage_buffers() == 3);
+}
+
+// A division by a number that is no constant costs a GPU twenty instructions, and makes of a token that a workgroup shares one that
+// each lane has.
+TEST_CASE("no kernel divides by what is not a constant, but for the size of a page") {
+    constexpr std::uint32_t op_u_div = 134, op_s_div = 135, op_u_mod = 137, op_s_mod = 139;
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (const KernelVariation& v : kernel_variations) {
+            const auto all = instructions(words_of(kernel_module(kind, v, shader::conversion_integer)));
+            std::set<std::uint32_t> constants;
+            std::size_t divisions = 0, open = 0;
+            for (const Instruction& i : all) {
+                if (i.op == op_constant) constants.insert(i.operands[1]);
+                if (i.op < op_u_div || i.op > op_s_mod) continue;
+                if (i.op != op_u_div && i.op != op_s_div && i.op != op_u_mod && i.op != 138 && i.op != op_s_mod) continue;
+                ++divisions;
+                open += constants.count(i.operands[3]) == 0;
+            }
+            CAPTURE(std::string(kind.name));
+            CAPTURE(v.access);
+            CHECK(divisions > 0);
+            CHECK(open == (kind.has_k && v.scatter != 0 ? 2u : 0u));  // the page of a slot, and its row
+        }
+    }
 }
 
 // Which element a tensor has is decided inside functions that Q and K share, so that the pruner cannot see it: create() asks for

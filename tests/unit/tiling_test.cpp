@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits: every row is in exactly one box,
 // every box fits what the device binds, dispatches and counts, and what need not be cut is not.
-#include "kernel/tiling.hpp"
+#include "kernel/geometry/tiling.hpp"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ struct Random {
 
 struct Tuple {
     KernelInfo info;
-    Variant variant;
+    Geometry geometry;
     Work work;
     Counts whole;
     std::uint32_t group_heads = 1;
@@ -60,7 +60,7 @@ struct Tuple {
     Tuple() = default;
     Tuple(const Tuple&) = delete;
 
-    Result<Tiling> tile() const { return vkrope::tile(info, variant, work, whole, group_heads, bound, storage, dispatch); }
+    Result<Tiling> tile() const { return vkrope::tile(info, geometry, whole, group_heads, bound, storage, dispatch); }
 };
 
 std::string text(const Tuple& t) {
@@ -152,16 +152,14 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     work.z = std::max(box.count.batch, box.count.groups);
     work.tokens = box.count.tokens;
     work.q_heads = box.count.heads;
-    const Wide invocations = Wide{items_per_token(t.info, t.variant, work)} * work.tokens;
-    if (invocations > most_invocations(t.variant, t.dispatch)) return "more invocations than the device dispatches";
-    const DispatchShape shape = shape_of(items_per_token(t.info, t.variant, work) * work.tokens, work.z, t.variant, t.dispatch);
+    const DispatchShape shape = shape_of(t.geometry, work);
     for (int i = 0; i < 3; ++i) {
         if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
             return "more workgroups than the device dispatches";
     }
-    const Wide dispatched = Wide{shape.groups[0]} * shape.groups[1] * t.variant.workgroup_size;
-    if (dispatched < invocations) return "too few workgroups";
-    if (dispatched > Wide{1} << 32) return "more invocations than the shader counts";
+    if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens) return "too few workgroups for its tokens";
+    const Wide heads = t.geometry.q_batch == 0 ? work.q_heads : Wide{t.geometry.head_lanes} * t.geometry.q_batch;
+    if (Wide{shape.groups[1]} * heads < work.q_heads) return "too few workgroups for its heads";
     return nullptr;
 }
 
@@ -169,7 +167,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] && t.whole.groups <= t.dispatch.workgroup_count[2] &&
-                t.whole.heads <= most_heads(t.info, t.variant);
+                t.whole.heads <= most_heads(t.info, t.geometry, t.dispatch);
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
         if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
@@ -179,7 +177,7 @@ bool fits_whole(const Tuple& t) {
         const std::uint64_t alignment = std::max<std::uint64_t>(t.storage.offset_alignment, 16);
         fits = fits && (end + 3) / 4 * 4 - v.first_byte / alignment * alignment <= t.storage.range;
     }
-    return fits && Wide{items_per_token(t.info, t.variant, t.work)} * t.work.tokens <= most_invocations(t.variant, t.dispatch);
+    return fits && t.whole.tokens <= most_tokens(t.geometry, t.dispatch);
 }
 
 // Whether one row of one view, or one page of one head, may need more than a binding holds: it starts and ends where it likes.
@@ -188,9 +186,7 @@ bool row_may_not_fit(const Tuple& t) {
         const View& v = *t.bound.views[i];
         if (Wide{v.head_dim} * v.element_bytes + most_lost(t.storage) > t.storage.range) return true;
     }
-    Work work = t.work;
-    work.tokens = work.q_heads = 1;
-    return items_per_token(t.info, t.variant, work) > most_invocations(t.variant, t.dispatch);
+    return false;
 }
 
 struct Seen {
@@ -208,7 +204,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     const Counts& box = tiling.box;
     if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
     if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > most_heads(t.info, t.variant)) return "more heads than a dispatch counts";
+    if (box.heads > most_heads(t.info, t.geometry, t.dispatch)) return "more heads than a dispatch counts";
     const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) * steps(t.whole.heads, box.heads) *
                        steps(t.whole.tokens, box.tokens) * steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
@@ -352,8 +348,10 @@ void draw(Tuple& t, Random& random) {
     t.dispatch.workgroup_invocations = random.of(sizes);
     std::uint32_t access = std::uint32_t(random.below(3));
     if (!widths_allow(t.info, access)) access = shader::access_narrow;
-    t.variant = variant_for(t.info, random.one_in(2), access, random.one_in(2), t.dispatch);
-    t.work = {.z = t.whole.batch, .tokens = t.whole.tokens, .q_heads = t.whole.heads, .q_in_place = in_place};
+    constexpr Load loads[] = {Load::many_tokens, Load::few_tokens, Load::processor};
+    t.info.q_heads = random.one_in(2) ? t.whole.heads : 0;
+    t.geometry = geometry_for(t.info, access, random.of(loads), t.dispatch);
+    t.work = {.z = t.whole.batch, .tokens = t.whole.tokens, .q_heads = t.whole.heads};
 }
 
 // [batch, tokens, heads, 128] f16, in place, from byte `first` on, on a device of 128 MiB and 256-byte offsets.
@@ -368,8 +366,9 @@ struct Packed : Tuple {
         views[0].batch = std::uint64_t{128} * heads * tokens;
         bound.add("in", views[0]);
         bound.add("out", views[0]);
-        work = {.z = batch, .tokens = tokens, .q_heads = heads, .q_in_place = true};
-        variant = variant_for(info, false, shader::access_wide, true, dispatch);
+        work = {.z = batch, .tokens = tokens, .q_heads = heads};
+        dispatch.workgroup_count[0] = UINT32_MAX;  // a token is a workgroup
+        geometry = geometry_for(info, shader::access_wide, Load::many_tokens, dispatch);
     }
 };
 
@@ -425,11 +424,11 @@ TEST_CASE("z, heads and workgroups are cut where the device or the shader counts
     CHECK(boxes_of(Packed(65536, 1, 1)) == 2);
     Packed heads(1, 1, 65536);
     CHECK(boxes_of(heads) == 2);
-    Packed few(1, 49, 8);
+    Packed few(1, 7, 8);
     few.dispatch.workgroup_count[0] = few.dispatch.workgroup_count[1] = 7;
-    few.variant = variant_for(few.info, false, shader::access_wide, false, few.dispatch);
-    CHECK(boxes_of(few) == 1);  // a token is a workgroup: 8 heads of 8 invocations
-    few.whole.tokens = few.work.tokens = 50;
+    few.geometry = geometry_for(few.info, shader::access_wide, Load::few_tokens, few.dispatch);
+    CHECK(boxes_of(few) == 1);  // a token is a workgroup: 8 heads of 8 lanes
+    few.whole.tokens = few.work.tokens = 8;
     CHECK(boxes_of(few) == 2);
 }
 
@@ -446,7 +445,6 @@ TEST_CASE("a binding of another view fits at the start of the tensor, but not at
             t.bound = {};
             t.bound.add("in", t.views[0]);
             t.bound.add("out", t.views[1]);
-            t.work.q_in_place = false;
             t.storage.range = (std::uint64_t{tokens} - 1) * 4100 + 2048 + spare;
             boxes_of(t);
         }
@@ -479,7 +477,6 @@ TEST_CASE("a cache of pages is cut between pages, where one page is too large be
     t.bound = {};
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
-    t.work.q_in_place = false;
     CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
     // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads fit a binding, less what alignment may take.
     t.views[1].page_size = 1u << 17;

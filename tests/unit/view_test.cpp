@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where rows are, against plain enumeration: every row of a part lies in what offset_of, span_of and binding_of say, and nothing
 // is too much.
-#include "kernel/view.hpp"
+#include "kernel/geometry/view.hpp"
 
 #include <doctest/doctest.h>
 

@@ -205,6 +205,8 @@ struct KernelInfo {
     Sections sections = {};        ///< with PositionSource::axis_ids
     Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
     Conversion conversion = Conversion::by_device;
+    /// Heads of Q and of K in every call that has them; 0: any number. On a GPU, lanes are shared out by them.
+    std::uint32_t q_heads = 0, k_heads = 0;
 };
 
 }  // namespace vkrope

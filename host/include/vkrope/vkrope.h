@@ -574,6 +574,8 @@ typedef struct vkrope_kernel_info {
     const vkrope_sections* sections; /**< with VKROPE_POSITIONS_AXIS_IDS; else null */
     vkrope_element table;            /**< VKROPE_ANGLES_CALLER_BUFFER: what cos and sin are stored as */
     vkrope_conversion conversion;    /**< how f16 is converted */
+    /** Heads of Q and of K in every call that has them; 0: any number. On a GPU, lanes are shared out by them. */
+    uint32_t q_heads, k_heads;
 } vkrope_kernel_info;
 
 /**

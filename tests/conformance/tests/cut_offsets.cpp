@@ -40,7 +40,7 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
     shader::Push push;
     if (size == sizeof push) {
         std::memcpy(&push, values, sizeof push);
-        for (shader::Side* side : {&push.first_in, &push.first_out, &push.second_in, &push.second_out}) {
+        for (shader::Side* side : {&push.q_in, &push.q_out, &push.k_in, &push.k_out}) {
             cut(*side);
         }
         values = &push;

@@ -26,7 +26,7 @@ namespace vkrope::conformance {
 namespace {
 
 // A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
-static_assert(shader::constant_count == 42);
+static_assert(shader::constant_count == 46);
 
 using Aspects = std::set<std::string>;
 
@@ -43,25 +43,31 @@ const char* name_of(Pairing pairing) {
 /// What one pipeline serves in one dispatch.
 struct Use {
     KernelInfo info;  // of its part
-    Variant variant;
+    Geometry geometry;
     bool lean, counts;
     std::uint32_t conversion;
     bool q, k, q_in_place, k_in_place;
 };
 
-std::string unit_of(const Variant& variant) {
-    return fmt::format("units of {}", variant.unit_elements);
+std::string unit_of(const Geometry& geometry) {
+    return fmt::format("units of {}", geometry.unit_elements);
 }
 
-const char* access_of(const Variant& variant) {
-    return variant.access == shader::access_wide ? "wide" : variant.access == shader::access_word ? "word" : "narrow";
+const char* access_of(const Geometry& geometry) {
+    return geometry.access == shader::access_wide ? "wide" : geometry.access == shader::access_word ? "word" : "narrow";
 }
 
 void add_steps(const Use& use, Aspects& aspects) {
-    const Variant& variant = use.variant;
-    const char* owns = variant.heads_owned == 0 ? "all heads" : variant.heads_batch > 1 ? "four heads" : "one head";
-    const std::string how = fmt::format("an invocation of {}, {}, {}", owns, access_of(variant), unit_of(variant));
+    const Geometry& geometry = use.geometry;
+    const bool all = geometry.q_batch == 0, several = std::max(geometry.q_batch, geometry.k_batch) > 1;
+    const std::string how = fmt::format("a lane of {}, {}, {}", all       ? "all heads"
+                                                                : several ? "several heads"
+                                                                          : "one head",
+                                        access_of(geometry), unit_of(geometry));
     aspects.insert("steps  rotating: " + how);
+    const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
+    aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}", steps > geometry.step_lanes ? "several" : "one",
+                               all ? "all heads" : "a batch", geometry.group_tokens == 1 ? "one token" : "several tokens"));
     const auto copies = [&use](const Width& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
     };
@@ -76,10 +82,10 @@ void add_accesses(const Use& use, Aspects& aspects) {
             return;
         }
         const char* place = in_place ? ", in place" : ", out of place";
-        aspects.insert(fmt::format("access  {}: {}{}", tensor, access_of(use.variant), place));
+        aspects.insert(fmt::format("access  {}: {}{}", tensor, access_of(use.geometry), place));
         const auto elements_as = [&](const char* verb, Element element) {
-            aspects.insert(fmt::format("access  {} {} bits: {}, {}", verb, 8 * element_bytes(element), access_of(use.variant),
-                                       unit_of(use.variant)));
+            aspects.insert(fmt::format("access  {} {} bits: {}, {}", verb, 8 * element_bytes(element), access_of(use.geometry),
+                                       unit_of(use.geometry)));
         };
         elements_as("load of", width.in);
         elements_as("store of", width.out);
@@ -88,7 +94,7 @@ void add_accesses(const Use& use, Aspects& aspects) {
     add(use.info.q, use.lean ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
     add(use.info.k, "K of two tensors", use.k, use.k_in_place);
     if (use.info.scatter_k && use.k) {
-        aspects.insert(fmt::format("access  pages: {}, {}", access_of(use.variant), unit_of(use.variant)));
+        aspects.insert(fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
     }
 }
 
@@ -101,24 +107,30 @@ void add_angles(const Use& use, Aspects& aspects) {
     }
     const bool sequential = sections.order == SectionOrder::sequential;
     const bool callers = info.angles == AngleSource::caller_buffer;
-    const bool of_axis = sections.axes == 0 || (sequential && bits % use.variant.unit_elements == 0);
+    const bool interleaved = info.pairing == Pairing::interleaved && info.pairing_out.value_or(info.pairing) == info.pairing;
+    const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
+    const std::uint32_t run = apart ? use.geometry.unit_elements / 2 : use.geometry.unit_elements;
+    const bool of_axis = sections.axes == 0 || (sequential && bits % run == 0);
     constexpr const char* sources[] = {"default", "factored", "computed", "texture", "buffer", "caller's"};
     aspects.insert(fmt::format("angles  {}{}: {}, {}", sources[static_cast<std::size_t>(info.angles)],
                                callers ? std::string(" ") + name_of(info.table) : "",
-                               !callers && of_axis ? "one a unit" : "one a pair", unit_of(use.variant)));
+                               !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
+    if (apart) {
+        aspects.insert(fmt::format("runs  apart: {}, {}", !callers && of_axis ? "one angle each" : "one a pair", unit_of(use.geometry)));
+    }
     for (const Window& window : info.windows) {
         count += window.rotary_dim != 0 ? 1 : 0;
     }
-    aspects.insert(fmt::format("windows  {}: {}", std::max(count, 1u), unit_of(use.variant)));
+    aspects.insert(fmt::format("windows  {}: {}", std::max(count, 1u), unit_of(use.geometry)));
     if (sections.axes != 0) {
-        aspects.insert(fmt::format("axes  {}: {}", !sequential ? "interleaved" : of_axis ? "whole units" : "within units",
-                                   unit_of(use.variant)));
+        aspects.insert(fmt::format("axes  {}: {}", !sequential ? "interleaved" : of_axis ? "whole runs" : "within runs",
+                                   unit_of(use.geometry)));
         if (!sequential || sections.axes == max_axes) {  // fewer axes leave the same code
             aspects.insert(fmt::format("axes  {} {}", sections.axes, sequential ? "in sequence" : "interleaved"));
         }
     }
     aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing), name_of(info.pairing_out.value_or(info.pairing)),
-                               unit_of(use.variant)));
+                               unit_of(use.geometry)));
 }
 
 void add_tokens(const Use& use, Aspects& aspects) {
@@ -137,9 +149,9 @@ void add_aspects(const Use& use, Aspects& aspects) {
 
 Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
     return {.info = part.info,
-            .variant = pipeline.variant,
+            .geometry = pipeline.geometry,
             .lean = kernel.lean,
-            .counts = kernel.module->counts,
+            .counts = kernel.binds.has(shader::binding_status),
             .conversion = kernel.conversion,
             .q = part.info.q.head_dim != 0,
             .k = part.info.k.head_dim != 0,
@@ -204,10 +216,16 @@ void add_angle_infos(std::vector<Asked>& all) {
                     info.table = element;
                     info.sections = sections;
                     info.positions = sections.axes == 0 ? PositionSource::ids : PositionSource::axis_ids;
-                    info.mapping = Mapping::cpu;
-                    all.push_back({.info = info});
-                    info.q = info.k = info_of(width, element == Element::f16 ? Element::f32 : Element::f16).q;
-                    all.push_back({.info = info});
+                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                        for (const Pairing pairing : pairings) {
+                            info.mapping = mapping;
+                            info.pairing = pairing;
+                            info.q = info.k = info_of(width, element == Element::bf16 ? Element::f16 : element).q;
+                            all.push_back({.info = info});
+                            info.q = info.k = info_of(width, element == Element::f16 ? Element::f32 : Element::f16).q;
+                            all.push_back({.info = info});
+                        }
+                    }
                 }
             }
         }

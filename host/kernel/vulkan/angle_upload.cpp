@@ -2,7 +2,7 @@
 // From staging memory to where the shader reads an angle table.
 #include <cinttypes>
 
-#include "kernel/functions.hpp"
+#include "kernel/vulkan/functions.hpp"
 #include "status.hpp"
 
 namespace vkrope {

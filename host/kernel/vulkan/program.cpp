@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/program.hpp"
+#include "kernel/vulkan/program.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -96,19 +96,42 @@ Status borrow(Program& program, const DeviceRef& device) {
     return {};
 }
 
+BindingList every_binding() noexcept {
+    BindingList list;
+    for (const std::uint32_t number :
+         {shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out, shader::binding_ids,
+          shader::binding_slots, shader::binding_table, shader::binding_table_sin, shader::binding_status}) {
+        list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+    }
+    list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
+    list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});
+    return list;
+}
+
+Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants, std::uint32_t constant_count,
+                          std::uint32_t modes) {
+    Result<Spirv> special = specialize(module.words.get(), module.count, constants, constant_count);
+    if (!special) return special;
+    Result<Spirv> pruned = prune(special.value);
+    if (!pruned) return pruned;
+    if (Status s = add_bindings(pruned.value, program.binds); !s) return {s, {}};
+    return with_modes(pruned.value, modes);
+}
+
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) {
-    const BindingList& list = *program.layout_binds;
-    VkDescriptorSetLayoutBinding bindings[max_bindings] = {};
-    for (std::uint32_t i = 0; i < list.count; ++i) {
-        bindings[i].binding = list.bindings[i].number;
-        bindings[i].descriptorType = list.bindings[i].type;
-        bindings[i].descriptorCount = 1;
-        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    VkDescriptorSetLayoutBinding bindings[BindingList::most] = {};
+    std::uint32_t count = 0;
+    for (const Binding& binding : program.layout_binds) {
+        VkDescriptorSetLayoutBinding& made = bindings[count++];
+        made.binding = binding.number;
+        made.descriptorType = binding.type;
+        made.descriptorCount = 1;
+        made.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     }
     VkDescriptorSetLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
     if (program.device.enabled & push_descriptor) info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-    info.bindingCount = list.count;
+    info.bindingCount = count;
     info.pBindings = bindings;
     const VkResult result =
         program.vk.vkCreateDescriptorSetLayout(program.device.device, &info, program.device.allocator, &layout);
@@ -117,8 +140,8 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    const bool all = !pushed && every_binding().storage_buffers <= program.max_storage_buffers;
-    program.layout_binds = all ? &every_binding() : &program.module->binds;
+    const BindingList every = every_binding();
+    program.layout_binds = !pushed && every.storage_buffers() <= program.max_storage_buffers ? every : program.binds;
     if (Status s = create_set_layout(program, program.set_layout); !s) return s;
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
     VkPipelineLayoutCreateInfo info = {};
@@ -132,16 +155,9 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
     return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout, "vkrope");
 }
 
-Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
-                       std::uint32_t modes, const char* name, VkPipeline& pipeline) {
-    const Result<Spirv> specialised = specialize(words.words.get(), words.count, constants, constant_count);
-    if (!specialised) return specialised.status;
-    const Result<Spirv> pruned = prune(specialised.value);
-    if (!pruned) return pruned.status;
-    const Result<Spirv> complete = with_modes(pruned.value, modes);
-    if (!complete) return complete.status;
+Status create_pipeline(const Program& program, const Spirv& words, const char* name, VkPipeline& pipeline) {
     VkShaderModule module = VK_NULL_HANDLE;
-    if (Status s = create_module(program, complete.value, module); !s) return s;
+    if (Status s = create_module(program, words, module); !s) return s;
     VkComputePipelineCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;

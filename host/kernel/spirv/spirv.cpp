@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/spirv.hpp"
+#include "kernel/spirv/spirv.hpp"
 
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <new>
 
-#include "kernel/spirv_evaluate.hpp"
+#include "kernel/spirv/evaluate.hpp"
 #include "status.hpp"
 
 namespace vkrope {

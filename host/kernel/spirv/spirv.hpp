@@ -28,12 +28,43 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
-/// A module without what constant conditions make unreachable: branches never taken, functions that nothing calls any more, and the
-/// decorations of both. What it bound is then no longer statically used, and needs no descriptor. Loops keep their conditions. Where
-/// no 16-bit float is left the capability for them goes too.
+/// A module without what constant conditions make unreachable: branches never taken, functions that nothing calls any more, variables
+/// that only these named, and the decorations of all of them. Loops keep their conditions. Where no 16-bit float is left the
+/// capability for them goes too.
 ///
 /// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
+
+/// What a shader finds at a number of descriptor set 0.
+struct Binding {
+    std::uint32_t number;
+    VkDescriptorType type;
+};
+
+/// Bindings in the order of their numbers, each once.
+class BindingList {
+   public:
+    static constexpr std::uint32_t most = 16;
+
+    /// False: the list is full.
+    bool add(const Binding& binding) noexcept;
+    bool has(std::uint32_t number) const noexcept;
+    std::uint32_t count() const noexcept { return count_; }
+    std::uint32_t storage_buffers() const noexcept;
+    const Binding* begin() const noexcept { return of_; }
+    const Binding* end() const noexcept { return of_ + count_; }
+
+    friend bool operator==(const BindingList& a, const BindingList& b) noexcept;
+
+   private:
+    Binding of_[most] = {};
+    std::uint32_t count_ = 0;
+};
+
+/// Adds what a module declares: storage buffers, uniform buffers and sampled images.
+///
+/// module  valid SPIR-V, 1.3 or newer; after prune() it declares what it uses
+Status add_bindings(const Spirv& module, BindingList& list) noexcept;
 
 /// How the device has to do its arithmetic, of 16- and of 32-bit floats. Declared here because glslang keeps one mode of a kind.
 enum FloatMode : std::uint32_t {

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/program.hpp"
+#include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -13,7 +13,7 @@ namespace vkrope {
 struct DescriptorArena {
     DeviceRef device;
     DeviceFunctions vk;
-    const BindingList* binds = nullptr;
+    BindingList binds;
     VkDescriptorSetLayout layout = VK_NULL_HANDLE;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     std::unique_ptr<VkDescriptorSet[]> sets;
@@ -23,13 +23,13 @@ struct DescriptorArena {
 namespace {
 
 Status create_pool(DescriptorArena& arena) {
-    VkDescriptorPoolSize sizes[max_bindings] = {};
-    const BindingList& list = *arena.binds;
-    for (std::uint32_t i = 0; i < list.count; ++i) sizes[i] = {list.bindings[i].type, arena.capacity};
+    VkDescriptorPoolSize sizes[BindingList::most] = {};
+    std::uint32_t count = 0;
+    for (const Binding& binding : arena.binds) sizes[count++] = {binding.type, arena.capacity};
     VkDescriptorPoolCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
     info.maxSets = arena.capacity;
-    info.poolSizeCount = list.count;
+    info.poolSizeCount = count;
     info.pPoolSizes = sizes;
     const VkResult result = arena.vk.vkCreateDescriptorPool(arena.device.device, &info, arena.device.allocator, &arena.pool);
     return created(result, arena.pool, "vkCreateDescriptorPool");
@@ -80,17 +80,17 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
 
 namespace {
 
-// One write for each binding of the module.
+// One write for each binding of the program.
 struct Writes {
-    VkWriteDescriptorSet writes[max_bindings];
+    VkWriteDescriptorSet writes[BindingList::most];
     VkDescriptorImageInfo image;
 };
 
-void fill_writes(const Module& module, const Descriptors& descriptors, VkDescriptorSet set, Writes& out) noexcept {
+void fill_writes(const BindingList& binds, const Descriptors& descriptors, VkDescriptorSet set, Writes& out) noexcept {
     out.image = {VK_NULL_HANDLE, descriptors.view, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
-    for (std::uint32_t i = 0; i < module.binds.count; ++i) {
-        const Binding& binding = module.binds.bindings[i];
-        VkWriteDescriptorSet& write = out.writes[i];
+    VkWriteDescriptorSet* next = out.writes;
+    for (const Binding& binding : binds) {
+        VkWriteDescriptorSet& write = *next++;
         write = {};
         write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
         write.dstSet = set;
@@ -131,11 +131,11 @@ Status check_arena(const Program& program, const DescriptorArena* arena, std::ui
     if (!arena) return error(Code::invalid_argument, "arena is null: without push descriptors the kernel needs one");
     if (arena->device.device != program.device.device)
         return error(Code::invalid_argument, "arena: it was made for a kernel of another device");
-    if (arena->binds != program.layout_binds) {
+    if (!(arena->binds == program.layout_binds)) {
         return error(Code::invalid_argument,
                      "arena: it was made for a kernel of another kind; one arena serves all kinds where the device binds %u storage "
                      "buffers, this one binds %u (maxPerStageDescriptorStorageBuffers)",
-                     every_binding().storage_buffers, program.max_storage_buffers);
+                     every_binding().storage_buffers(), program.max_storage_buffers);
     }
     const std::uint32_t left = arena->capacity - arena->used;
     if (left >= sets) return {};
@@ -146,11 +146,11 @@ Status check_arena(const Program& program, const DescriptorArena* arena, std::ui
 
 void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors, DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = program.vk;
-    const std::uint32_t count = program.module->binds.count;
+    const std::uint32_t count = program.binds.count();
     const bool push = program.device.enabled & push_descriptor;
     const VkDescriptorSet set = push ? VK_NULL_HANDLE : arena->sets[arena->used++];
     Writes writes;
-    fill_writes(*program.module, descriptors, set, writes);
+    fill_writes(program.binds, descriptors, set, writes);
     if (push) {
         vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, count, writes.writes);
     } else {

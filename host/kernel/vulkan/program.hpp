@@ -3,11 +3,11 @@
 // Kernel is one, and so is a PositionKernel.
 #pragma once
 
-#include "kernel/dispatch_shape.hpp"
-#include "kernel/functions.hpp"
-#include "kernel/modules.hpp"
-#include "kernel/spirv.hpp"
-#include "kernel/view.hpp"
+#include "kernel/geometry/geometry.hpp"
+#include "kernel/geometry/view.hpp"
+#include "kernel/spirv/modules.hpp"
+#include "kernel/spirv/spirv.hpp"
+#include "kernel/vulkan/functions.hpp"
 
 namespace vkrope {
 
@@ -20,8 +20,8 @@ struct Program {
     bool cpu_device = false;
     std::uint32_t modes = 0;          ///< FloatModes of modules without 16-bit floats
     std::uint32_t float16_modes = 0;  ///< of modules with them; 0: 16-bit floats do not round as they have to
-    const Module* module = nullptr;
-    const BindingList* layout_binds = nullptr;  ///< of set_layout; the module's, or every_binding()
+    BindingList binds;         ///< of its pipelines
+    BindingList layout_binds;  ///< of set_layout: the same, or every_binding()
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
@@ -32,16 +32,22 @@ Status validate(const DeviceRef& device) noexcept;
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);
 
+/// Every binding that some kernel has: a layout that all kernels of a device can share.
+BindingList every_binding() noexcept;
+
+/// The words of a module with these specialisation constants and FloatModes, pruned. What they bind is added to program.binds.
+Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants, std::uint32_t constant_count,
+                          std::uint32_t modes);
+
 /// A set layout of program.layout_binds. Two of the same bindings are compatible.
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout);
 
-/// For program.module, with so many bytes of push constants. Sets come from an arena, which serves all kernels whose layouts have
+/// For program.binds, with so many bytes of push constants. Sets come from an arena, which serves all kernels whose layouts have
 /// the same bindings: all of a device's, where it binds that many storage buffers.
 Status create_layouts(Program& program, std::uint32_t push_bytes);
 
-/// `words` with these specialisation constants and FloatModes as a pipeline, named so where debug utils are enabled.
-Status create_pipeline(const Program& program, const Spirv& words, const std::uint32_t* constants, std::uint32_t constant_count,
-                       std::uint32_t modes, const char* name, VkPipeline& pipeline);
+/// `words` as a pipeline, named so where debug utils are enabled.
+Status create_pipeline(const Program& program, const Spirv& words, const char* name, VkPipeline& pipeline);
 
 void destroy_layouts(Program& program) noexcept;
 

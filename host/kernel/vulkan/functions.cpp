@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/functions.hpp"
+#include "kernel/vulkan/functions.hpp"
 
 #include "status.hpp"
 

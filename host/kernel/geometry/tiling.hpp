@@ -2,8 +2,8 @@
 // How a call is cut into boxes that the device can bind and dispatch: pure arithmetic, no Vulkan call. A head row is the atom.
 #pragma once
 
-#include "kernel/dispatch_shape.hpp"
-#include "kernel/view.hpp"
+#include "kernel/geometry/geometry.hpp"
+#include "kernel/geometry/view.hpp"
 
 namespace vkrope {
 
@@ -31,11 +31,9 @@ struct Bound {
     }
 };
 
-/// Cuts `whole` so that what is bound fits the range, and the invocations fit the device. limit_exceeded where one head row does
-/// not.
-///
-/// work  the whole call; only one of Q and K has heads
-Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole,
+/// Cuts `whole` so that what is bound fits the range, and its heads and tokens fit one dispatch. limit_exceeded where one head row does
+/// not fit.
+Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
                     std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
                     const DispatchLimits& dispatch) noexcept;
 

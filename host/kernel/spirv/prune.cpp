@@ -2,8 +2,8 @@
 #include <cstring>
 #include <new>
 
-#include "kernel/spirv.hpp"
-#include "kernel/spirv_evaluate.hpp"
+#include "kernel/spirv/spirv.hpp"
+#include "kernel/spirv/evaluate.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -23,8 +23,14 @@ enum Op : std::uint32_t {
     op_function = 54,
     op_function_end = 56,
     op_function_call = 57,
+    op_variable = 59,
+    op_image_texel_pointer = 60,
+    op_load = 61,
     op_store = 62,
     op_copy_memory = 63,
+    op_access_chain = 65,
+    op_in_bounds_access_chain = 66,
+    op_array_length = 68,
     op_decorate = 71,
     op_image_write = 99,
     op_control_barrier = 224,
@@ -42,6 +48,7 @@ enum Op : std::uint32_t {
 };
 constexpr std::size_t header_words = 5;
 constexpr std::uint32_t capability_float16 = 9;
+constexpr std::uint32_t storage_input = 1, storage_output = 3;
 
 bool has_result(std::uint32_t op) noexcept {
     switch (op) {
@@ -64,7 +71,7 @@ struct Known {
     std::size_t at = 0;             // a function: where it starts
     std::uint32_t next = 0;         // a function: the one that was reached after it
     std::uint32_t order = 0;        // a block: which one of its function, from 1 on
-    bool removed = false;           // it is defined in what is not reached
+    bool removed = false;           // it is defined in what is not reached, or is a variable that nothing reached names
     bool is_merge = false;          // a block where a construct that stays ends: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
     std::uint32_t only_target = 0;  // a block whose condition is known: the one that follows
@@ -152,6 +159,10 @@ class Pruner {
             case op_constant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
             case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
+            // An entry point lists its inputs and outputs; what else is in memory goes unless it is named.
+            case op_variable:
+                if (!in_function_) of_id_[i.words[2]].removed = i.words[3] != storage_input && i.words[3] != storage_output;
+                return;
             case op_type_float: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
             case op_type_vector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
             default: return;
@@ -214,11 +225,29 @@ class Pruner {
             return;
         }
         if (i.length > 2 && has_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
+        name_variables(i);
         if (i.op == op_selection_merge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
         if (i.op == op_loop_merge) {
             of_id_[i.words[1]].is_merge = true;
             of_id_[i.words[2]].loop_header = block_;
         }
+    }
+
+    // The variables of the module that a reached instruction works on.
+    void name_variables(const Instruction& i) noexcept {
+        std::uint32_t first = 0, end = 0;
+        switch (i.op) {
+            case op_store: first = 1, end = 2; break;
+            case op_copy_memory: first = 1, end = 3; break;
+            case op_load:
+            case op_access_chain:
+            case op_in_bounds_access_chain:
+            case op_array_length:
+            case op_image_texel_pointer: first = 3, end = 4; break;
+            case op_function_call: first = 4, end = i.length; break;
+            default: break;
+        }
+        for (std::uint32_t w = first; w < end; ++w) of_id_[i.words[w]].removed = false;
     }
 
     // ---- The module without the rest ----
@@ -253,6 +282,9 @@ class Pruner {
                     put({2u << 16 | op_branch, target});
                 return;
             case op_phi: return write_phi(i);
+            case op_variable:
+                if (!of_id_[i.words[2]].removed) copy(i);
+                return;
             case op_capability:
                 if (i.words[1] != capability_float16 || uses_float16_) copy(i);
                 return;

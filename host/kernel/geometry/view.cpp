@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/view.hpp"
+#include "kernel/geometry/view.hpp"
 
 #include <algorithm>
 

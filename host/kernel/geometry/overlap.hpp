@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "kernel/view.hpp"
+#include "kernel/geometry/view.hpp"
 #include "vkrope/kernel.hpp"
 
 namespace vkrope {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/overlap.hpp"
+#include "kernel/geometry/overlap.hpp"
 
 #include <cinttypes>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/tiling.hpp"
+#include "kernel/geometry/tiling.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -83,9 +83,8 @@ Box Tiling::at(std::uint64_t index) const noexcept {
     return part;
 }
 
-Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& work, const Counts& whole,
-                    std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
-                    const DispatchLimits& dispatch) noexcept {
+Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole, std::uint32_t group_heads,
+                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept {
     Result<Tiling> result;
     Tiling& tiling = result.value;
     tiling = {.whole = whole, .box = whole};
@@ -100,22 +99,8 @@ Result<Tiling> tile(const KernelInfo& info, const Variant& variant, const Work& 
     }
     box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
-    box.heads = std::min(box.heads, most_heads(info, variant));
-
-    const std::uint64_t most = most_invocations(variant, dispatch);
-    const auto items = [&] {
-        Work one = work;
-        (one.q_heads != 0 ? one.q_heads : one.k_heads) = box.heads;
-        return items_per_token(info, variant, one);
-    };
-    while (items() > most && box.heads > 1) box.heads = box.heads / 2;
-    if (items() > most) {
-        result.status =
-            error(Code::limit_exceeded, "%s: one row takes %" PRIu64 " invocations, the device dispatches %" PRIu64 " at most",
-                  bound.names[0], items(), most);
-        return result;
-    }
-    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most / items()));
+    box.heads = std::min(box.heads, most_heads(info, geometry, dispatch));
+    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most_tokens(geometry, dispatch)));
 
     // A view that fits as long as it is whole may not once another one has been cut.
     const auto misfit = [&]() -> std::uint32_t {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with them. Included once for each tensor.
+// Needs interface.h, element.glsl, pairing.glsl and token.glsl, and the constants of VKROPE_CONSTANTS. Declares no binding, push
+// constant or workgroup size; it asks for macros, which it undefines, and for names that begin as a tensor's do:
+//
+//   VKROPE_TENSOR(name)      q_##name, or k_##name: the constants head_dim, rotary_offset, element_in, element_out and batch; the buffers
+//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint, of which a pipeline uses one view
+//   VKROPE_TENSOR_AT(side)   offset_q_##side, or offset_k_##side
+//   VKROPE_TENSOR_HEADS      how many heads it has
+//   VKROPE_TENSOR_IN_PLACE   the flag for that
+//   VKROPE_TENSOR_SCATTERS   whether its rows go where slots say: a constant
+#ifndef VKROPE_TENSOR
+#error "tensor.glsl: define VKROPE_TENSOR(name)"
+#endif
+#ifndef VKROPE_TENSOR_AT
+#error "tensor.glsl: define VKROPE_TENSOR_AT(side)"
+#endif
+#ifndef VKROPE_TENSOR_HEADS
+#error "tensor.glsl: define VKROPE_TENSOR_HEADS"
+#endif
+#ifndef VKROPE_TENSOR_IN_PLACE
+#error "tensor.glsl: define VKROPE_TENSOR_IN_PLACE"
+#endif
+#ifndef VKROPE_TENSOR_SCATTERS
+#error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
+#endif
+#ifndef VKROPE_TOKEN_GLSL
+#error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
+#endif
+
+#define T(name) VKROPE_TENSOR(name)
+
+bool T(in_place)() { return vkrope_has(VKROPE_TENSOR_IN_PLACE); }
+
+// Where the rows of a token start.
+uint T(from)(uint index, uint z) {
+    const Side rows = VKROPE_PUSH.T(in);
+    return VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
+}
+
+uint T(to)(uint index, uint z, Token token) {
+    const Side rows = VKROPE_PUSH.T(out);
+    uint start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
+    if (VKROPE_TENSOR_SCATTERS) start += token.page * rows.z + token.line * rows.token;
+    else start += z * rows.z + index * rows.token;
+    return start;
+}
+
+// ---- Load and store: a unit that starts at element `at` ----
+
+// A word that may hold a neighbour's half, which another invocation may be merging: in place, through the binding that is written.
+uint T(load_shared)(uint at) {
+    uint w;
+    if (T(in_place)()) w = atomicOr(T(out_word)[at], 0);
+    else w = atomicLoad(T(in_word)[at], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+    return w;
+}
+
+Words T(load)(uint at) {
+    Words w = Words(uvec4(0), uvec4(0));
+    const bool f32 = T(element_in) == element_f32;
+    if (access == access_wide) {
+        w.a = T(in_wide)[f32 ? at / 4 : at / 8];
+        if (f32 && unit_elements == 8) w.b = T(in_wide)[at / 4 + 1];
+    } else if (f32) {
+        w.a.x = T(in_word)[at];
+        if (unit_elements >= 2) w.a.y = T(in_word)[at + 1];
+        if (unit_elements >= 4) w.a.zw = uvec2(T(in_word)[at + 2], T(in_word)[at + 3]);
+    } else if (access == access_word) {
+        w.a.x = T(in_word)[at / 2];
+        if (unit_elements >= 4) w.a.y = T(in_word)[at / 2 + 1];
+    } else {
+        w.a.x = (T(load_shared)(at / 2) >> (16 * (at & 1u))) & 0xffffu;
+    }
+    return w;
+}
+
+// Replaces the bits of `mask`, each of which has this invocation as its only writer.
+void T(merge_word)(uint at, uint mask, uint value) {
+    atomicAnd(T(out_word)[at], ~mask);
+    atomicOr(T(out_word)[at], value);
+}
+
+void T(store)(uint at, Words w) {
+    const bool f32 = T(element_out) == element_f32;
+    if (access == access_wide) {
+        T(out_wide)[f32 ? at / 4 : at / 8] = w.a;
+        if (f32 && unit_elements == 8) T(out_wide)[at / 4 + 1] = w.b;
+    } else if (f32) {
+        T(out_word)[at] = w.a.x;
+        if (unit_elements >= 2) T(out_word)[at + 1] = w.a.y;
+        if (unit_elements >= 4) {
+            T(out_word)[at + 2] = w.a.z;
+            T(out_word)[at + 3] = w.a.w;
+        }
+    } else if (access == access_word) {
+        T(out_word)[at / 2] = w.a.x;
+        if (unit_elements >= 4) T(out_word)[at / 2 + 1] = w.a.y;
+    } else {
+        const uint shift = 16 * (at & 1u);
+        T(merge_word)(at / 2, 0xffffu << shift, (w.a.x & 0xffffu) << shift);
+    }
+}
+
+// ---- One step of one head ----
+
+Words T(converted)(Words w) {
+    Words to = w;
+    if (T(element_in) != T(element_out)) to = vkrope_encode(T(element_out), vkrope_decode(T(element_in), w));
+    return to;
+}
+
+// What is not turned keeps its bits where element and place are the same. Where that has a branch of its own, every step is turned here.
+void T(turn)(Step step, uint row, Words A, Words B) {
+    const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
+    Unit x0, x1, y0, y1, p, q;
+    vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
+    vkrope_rotate(x0, x1, step.c, step.s, y0, y1);
+    if (rare_branches == 0) {
+        if (pairing != pairing_out || T(element_in) != T(element_out)) {
+            y0 = vkrope_either(step.rotates, y0, x0);
+            y1 = vkrope_either(step.rotates, y1, x1);
+        }
+    }
+    vkrope_from_pairs(pairing_out, unit_elements, y0, y1, p, q);
+    Words P = vkrope_encode(T(element_out), p), Q = vkrope_encode(T(element_out), q);
+    if (rare_branches == 0) {
+        if (pairing == pairing_out && T(element_in) == T(element_out)) {
+            P = vkrope_either(step.rotates, P, A);
+            Q = vkrope_either(step.rotates, Q, B);
+        }
+    }
+    T(store)(row + T(rotary_offset) + step.to.x, P);
+    T(store)(row + T(rotary_offset) + step.to.y, Q);
+}
+
+void T(pass)(Step step, uint row, Words A, Words B) {
+    Words P = T(converted)(A), Q = T(converted)(B);
+    if (pairing != pairing_out) {
+        Unit x0, x1, p, q;
+        vkrope_to_pairs(pairing, unit_elements, vkrope_decode(T(element_in), A), vkrope_decode(T(element_in), B), x0, x1);
+        vkrope_from_pairs(pairing_out, unit_elements, x0, x1, p, q);
+        P = vkrope_encode(T(element_out), p);
+        Q = vkrope_encode(T(element_out), q);
+    }
+    T(store)(row + T(rotary_offset) + step.to.x, P);
+    T(store)(row + T(rotary_offset) + step.to.y, Q);
+}
+
+// ---- The channels around the windows, which a tensor that changes places has to move ----
+
+const uint T(copied_units) = (T(head_dim) - rotary_dim) / unit_elements;
+const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;  // steps of a row, two units each
+const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
+
+// A channel outside the windows, counted without them, to its place in the row.
+uint T(around_windows)(uint channel) {
+    const uint start = T(rotary_offset);
+    uint at = channel;
+    if (at >= start + window_at_0) at += window_dim_0;
+    if (window_dim_1 != 0 && at >= start + window_at_1) at += window_dim_1;
+    if (window_dim_2 != 0 && at >= start + window_at_2) at += window_dim_2;
+    if (window_dim_3 != 0 && at >= start + window_at_3) at += window_dim_3;
+    return at;
+}
+
+// Where the two units of a step start; at the end of an odd number of units, the last one twice.
+uvec2 T(copied_channels)(uint index) {
+    uint first = 2 * index, second = 2 * index + 1;
+    if (units_apart != 0) {
+        first = index;
+        second = index + T(copying);
+    }
+    if (T(copied_units) % 2 != 0) {
+        if (second >= T(copied_units)) second = first;
+    }
+    return uvec2(T(around_windows)(first * unit_elements), T(around_windows)(second * unit_elements));
+}
+
+// ---- All heads of a row's share, one after the other ----
+
+void T(turn_heads)(Step step, uint from, uint to, uint heads) {
+    const uint from_head = VKROPE_PUSH.T(in).head, to_head = VKROPE_PUSH.T(out).head;
+    for (uint head = 0; head < heads; ++head) {
+        const uvec2 at = from + head * from_head + T(rotary_offset) + step.from;
+        const Words A = T(load)(at.x), B = T(load)(at.y);
+        T(turn)(step, to + head * to_head, A, B);
+    }
+}
+
+void T(copy_heads)(uvec2 channels, uint from, uint to, uint heads) {
+    const uint from_head = VKROPE_PUSH.T(in).head, to_head = VKROPE_PUSH.T(out).head;
+    for (uint head = 0; head < heads; ++head) {
+        const uvec2 at = from + head * from_head + channels, there = to + head * to_head + channels;
+        const Words A = T(load)(at.x), B = T(load)(at.y);
+        T(store)(there.x, T(converted)(A));
+        T(store)(there.y, T(converted)(B));
+    }
+}
+
+// ---- A batch of heads: all loads come before the first store ----
+
+const uint T(batch_size) = T(batch) == 0 ? 1 : T(batch);
+struct T(Batch) {
+    Words a[most_batch], b[most_batch];
+};
+
+// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again, which it moves twice.
+uint T(head)(uint first, uint i) {
+    uint head = first;
+    if (T(batch) > 1) head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
+    return head;
+}
+
+T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
+    T(Batch) batch;
+    for (uint i = 0; i < T(batch_size); ++i) {
+        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.T(in).head + channels;
+        batch.a[i] = T(load)(at.x);
+        batch.b[i] = T(load)(at.y);
+    }
+    return batch;
+}
+
+void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
+    const uint to_head = VKROPE_PUSH.T(out).head;
+    bool turns = true;
+    if (rare_branches != 0) turns = step.rotates;
+    if (turns) {
+        for (uint i = 0; i < T(batch_size); ++i) T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+    } else {
+        for (uint i = 0; i < T(batch_size); ++i) T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+    }
+}
+
+void T(copy_batch)(uvec2 channels, uint from, uint to, uint first) {
+    const T(Batch) batch = T(load_batch)(from, first, channels);
+    for (uint i = 0; i < T(batch_size); ++i) {
+        const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.T(out).head + channels;
+        T(store)(there.x, T(converted)(batch.a[i]));
+        T(store)(there.y, T(converted)(batch.b[i]));
+    }
+}
+
+// Lane `lane` of a row copies its share, in the heads of one batch or in all.
+void T(copy)(uint lane, uint from, uint to, uint first) {
+    for (uint n = 0; n < T(lane_copies); ++n) {
+        uint index = lane * T(lane_copies) + n;
+        if (units_apart != 0) index = lane + n * step_lanes;
+        if (T(copying) % step_lanes == 0 || index < T(copying)) {
+            if (T(batch) == 0) T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
+            else T(copy_batch)(T(copied_channels)(index), from, to, first);
+        }
+    }
+}
+
+#undef T
+#undef VKROPE_TENSOR
+#undef VKROPE_TENSOR_AT
+#undef VKROPE_TENSOR_HEADS
+#undef VKROPE_TENSOR_IN_PLACE
+#undef VKROPE_TENSOR_SCATTERS

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// A token: at which angles it is turned, where K's row goes, and whether it counts as outside. Needs interface.h, angles.glsl, and the
+// constants axes, angles, positions and scatter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it asks for
+// three macros:
+//
+//   VKROPE_PUSH                the name of a Push
+//   VKROPE_ID_WORD(index)      the word `index` of the positions
+//   VKROPE_SLOT_WORD(index)    the word `index` of the slots
+#ifndef VKROPE_TOKEN_GLSL
+#define VKROPE_TOKEN_GLSL
+
+#ifndef VKROPE_PUSH
+#error "token.glsl: define VKROPE_PUSH"
+#endif
+#ifndef VKROPE_ID_WORD
+#error "token.glsl: define VKROPE_ID_WORD(index)"
+#endif
+#ifndef VKROPE_SLOT_WORD
+#error "token.glsl: define VKROPE_SLOT_WORD(index)"
+#endif
+#ifndef VKROPE_ANGLES_GLSL
+#error "token.glsl: include interface.h and angles.glsl first"
+#endif
+
+// The offset `which`, a literal.
+#define VKROPE_OFFSET(which) ((VKROPE_PUSH.offsets[(which) / 4] >> (8 * ((which) % 4))) & 0xffu)
+
+bool vkrope_has(uint flag) { return (VKROPE_PUSH.flags & flag) != 0; }
+
+// Where an angle is read: the position, or its magnitude, and the bit that it takes to change the sign of sin.
+struct Angle {
+    uint row, sign;
+};
+
+struct Token {
+    bool covered;     // by the angle table, on every axis
+    Angle angle;      // of the only axis
+    uint page, line;  // where K's row goes
+    bool stored;      // K's row has a place to go to, which this dispatch serves
+    bool slot_outside;
+};
+
+// Of several axes. Not in Token: a structure with an array in it is copied whole. Only literals index it, so that it needs no memory.
+Angle vkrope_axis_angles[most_axes];
+
+Angle vkrope_axis_angle(uint axis) {
+    Angle angle = vkrope_axis_angles[0];
+    if (axis == 1) angle = vkrope_axis_angles[1];
+    if (axes > 2) {
+        if (axis == 2) angle = vkrope_axis_angles[2];
+    }
+    if (axes > 3) {
+        if (axis == 3) angle = vkrope_axis_angles[3];
+    }
+    if (axes > 4) {
+        if (axis == 4) angle = vkrope_axis_angles[4];
+    }
+    if (axes > 5) {
+        if (axis == 5) angle = vkrope_axis_angles[5];
+    }
+    if (axes > 6) {
+        if (axis == 6) angle = vkrope_axis_angles[6];
+    }
+    if (axes > 7) {
+        if (axis == 7) angle = vkrope_axis_angles[7];
+    }
+    return angle;
+}
+
+// The angle of a token on an axis; `covered` becomes false where the table has none for its position.
+Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
+    uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
+    bool is_int32 = true;
+    if (positions == positions_ids) {
+        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.index_z + axis * VKROPE_PUSH.index_axis +
+                        index * VKROPE_PUSH.index_token;
+        low = VKROPE_ID_WORD(at);
+        if (vkrope_has(flag_ids_64)) is_int32 = VKROPE_ID_WORD(at + 1) == 0u - (low >> 31);
+    }
+    Angle angle;
+    angle.row = angles < angles_apart ? vkrope_magnitude(int(low)) : low;
+    angle.sign = ((VKROPE_PUSH.flags & flag_inverse) << 31) ^ (angles < angles_apart ? low & 0x80000000u : 0u);
+    covered = covered && is_int32 && angle.row < VKROPE_PUSH.table_rows;
+    return angle;
+}
+
+// Where K's row goes. Not called where there is no K: its slots may not be there either.
+void vkrope_scatter(uint index, uint z, inout Token token) {
+    const bool wide_slots = vkrope_has(flag_slots_64);
+    const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z + (wide_slots ? 2 * index : index);
+    const uint low = VKROPE_SLOT_WORD(at);
+    const uint high = wide_slots ? VKROPE_SLOT_WORD(at + 1) : 0u - (low >> 31);
+    const uint slot = low - VKROPE_PUSH.slot_first;
+    token.stored = high == 0 && low >= VKROPE_PUSH.slot_first && slot < VKROPE_PUSH.slot_rows;
+    token.slot_outside = (high != 0 || low >= VKROPE_PUSH.slot_first + VKROPE_PUSH.slot_rows) && (high & low) != ~0u;
+    token.page = slot / VKROPE_PUSH.page_size;
+    token.line = slot % VKROPE_PUSH.page_size;
+}
+
+Token vkrope_token(uint index, uint z) {
+    Token token;
+    token.covered = true;
+    if (axes == 0) {
+        token.angle = vkrope_angle_at(index, z, 0, token.covered);
+    } else {
+        vkrope_axis_angles[0] = vkrope_angle_at(index, z, 0, token.covered);
+        vkrope_axis_angles[1] = vkrope_angle_at(index, z, 1, token.covered);
+        if (axes > 2) vkrope_axis_angles[2] = vkrope_angle_at(index, z, 2, token.covered);
+        if (axes > 3) vkrope_axis_angles[3] = vkrope_angle_at(index, z, 3, token.covered);
+        if (axes > 4) vkrope_axis_angles[4] = vkrope_angle_at(index, z, 4, token.covered);
+        if (axes > 5) vkrope_axis_angles[5] = vkrope_angle_at(index, z, 5, token.covered);
+        if (axes > 6) vkrope_axis_angles[6] = vkrope_angle_at(index, z, 6, token.covered);
+        if (axes > 7) vkrope_axis_angles[7] = vkrope_angle_at(index, z, 7, token.covered);
+    }
+    token.page = token.line = 0;
+    token.stored = true;
+    token.slot_outside = false;
+    if (scatter != 0) {
+        if ((VKROPE_PUSH.heads >> 16) != 0) vkrope_scatter(index, z, token);
+    }
+    return token;
+}
+
+// Whether a token is one of those that the call counts.
+bool vkrope_counts(Token token, uint z) {
+    const bool positions_count = vkrope_has(flag_count_positions), slots_count = vkrope_has(flag_count_slots);
+    const bool shared_z = vkrope_has(flag_z_is_group) && z != 0;
+    const bool position_counts = positions_count && !token.covered;
+    return !shared_z && (position_counts || (slots_count && token.slot_outside && (positions_count || token.covered)));
+}
+
+#endif

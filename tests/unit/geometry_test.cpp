@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/geometry/geometry.hpp"
+
+#include <doctest/doctest.h>
+
+namespace vkrope {
+
+namespace {
+
+KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t offset = 0) {
+    const Width width{element, element, head_dim, offset};
+    return {.rotary_dim = rotary_dim, .q = width, .k = width};
+}
+
+}  // namespace
+
+TEST_CASE("a unit is what the widest access holds of the smallest element") {
+    CHECK(unit_elements(info(Element::f32, 128, 128), shader::access_wide) == 4);
+    CHECK(unit_elements(info(Element::f16, 128, 128), shader::access_wide) == 8);
+    CHECK(unit_elements(info(Element::bf16, 128, 128), shader::access_word) == 2);
+    CHECK(unit_elements(info(Element::f32, 128, 128), shader::access_word) == 1);
+    CHECK(unit_elements(info(Element::f16, 128, 128), shader::access_narrow) == 1);
+    KernelInfo mixed = info(Element::f32, 128, 128);
+    mixed.k.out = Element::f16;
+    CHECK(unit_elements(mixed, shader::access_wide) == 8);
+}
+
+TEST_CASE("the windows decide which accesses there are") {
+    CHECK(widths_allow(info(Element::f16, 128, 128), shader::access_wide));
+    CHECK_FALSE(widths_allow(info(Element::f16, 80, 20), shader::access_wide));  // halves of 10
+    CHECK(widths_allow(info(Element::f16, 80, 20), shader::access_word));
+    CHECK_FALSE(widths_allow(info(Element::f16, 7, 6), shader::access_word));  // a row of 7
+    CHECK(widths_allow(info(Element::f16, 7, 6), shader::access_narrow));
+    CHECK_FALSE(widths_allow(info(Element::f32, 80, 64, 2), shader::access_wide));  // starts in the middle of 16 bytes
+    CHECK(widths_allow(info(Element::f32, 80, 64, 4), shader::access_wide));
+}
+
+TEST_CASE("strides and offsets decide per call") {
+    CHECK(strides_allow(2, 8 | 64 | 16, shader::access_wide));
+    CHECK_FALSE(strides_allow(2, 4 | 64 | 16, shader::access_wide));
+    CHECK(strides_allow(4, 4 | 64 | 16, shader::access_wide));
+    CHECK_FALSE(strides_allow(2, 63 | 16, shader::access_word));
+    CHECK(strides_allow(2, 1 | 3 | 63 | 7, shader::access_narrow));
+}
+
+TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
+    const DispatchLimits limits;
+    KernelInfo llama = info(Element::f16, 128, 128);
+    const Geometry open = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
+    CHECK(open.step_lanes == 8);  // 128 channels are 8 steps of 2 x 8
+    CHECK(open.head_lanes == 8);
+    CHECK(open.group_tokens == 1);
+    CHECK(open.q_batch == 4);
+    CHECK(open.k_batch == 1);
+    CHECK(shape_of(open, {.z = 3, .tokens = 100, .q_heads = 32, .k_heads = 8}).groups[0] == 100);
+    CHECK(shape_of(open, {.z = 3, .tokens = 100, .q_heads = 32, .k_heads = 8}).groups[1] == 1);
+    CHECK(shape_of(open, {.z = 3, .tokens = 100, .q_heads = 32, .k_heads = 8}).groups[2] == 3);
+    CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 33, .k_heads = 8}).groups[1] == 2);
+    CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
+    llama.q_heads = llama.k_heads = 32;  // known: K's heads share their angles, too
+    const Geometry known = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
+    CHECK(known.k_batch == 4);
+    CHECK(shape_of(known, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 1);
+    // A few tokens go over as many workgroups as there are.
+    const Geometry few = geometry_for(llama, shader::access_wide, Load::few_tokens, limits);
+    CHECK(few.q_batch == 1);
+    CHECK(shape_of(few, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
+    // Two heads where the registers of a lane hold no more.
+    CHECK(geometry_for(llama, shader::access_wide, Load::many_tokens, {.batch = 2}).q_batch == 2);
+}
+
+TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave lanes idle") {
+    KernelInfo key = info(Element::f16, 576, 64, 512);  // MLA: one head, 4 steps that rotate
+    key.q = {};
+    key.k_heads = 1;
+    const Geometry one_head = geometry_for(key, shader::access_wide, Load::many_tokens, {});
+    CHECK(one_head.step_lanes == 4);
+    CHECK(one_head.head_lanes == 1);
+    CHECK(one_head.group_tokens == 16);
+    CHECK(shape_of(one_head, {.z = 1, .tokens = 33, .k_heads = 1}).groups[0] == 3);
+    KernelInfo many = info(Element::f16, 192, 64, 128);
+    many.q_heads = 128;
+    many.k = {};
+    const Geometry heads = geometry_for(many, shader::access_wide, Load::many_tokens, {});
+    CHECK(heads.head_lanes == 16);
+    CHECK(heads.group_tokens == 1);
+    CHECK(shape_of(heads, {.z = 1, .tokens = 1, .q_heads = 128}).groups[1] == 2);
+    many.q_heads = 3;
+    CHECK(geometry_for(many, shader::access_wide, Load::few_tokens, {}).head_lanes == 4);
+}
+
+TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgroup has lanes") {
+    const Geometry long_rows = geometry_for(info(Element::f16, 65534, 65534), shader::access_narrow, Load::few_tokens, {});
+    CHECK(long_rows.step_lanes == 64);
+    CHECK(long_rows.workgroup_size() == 64);
+    CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {}).step_lanes == 40);
+    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens, {.workgroup_invocations = 16}).step_lanes == 16);
+}
+
+TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its token") {
+    const DispatchLimits limits;
+    const KernelInfo partial = info(Element::f32, 96, 24);
+    // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
+    const Geometry geometry = geometry_for(partial, shader::access_wide, Load::processor, limits);
+    CHECK(geometry.steps_together == 4);
+    CHECK(geometry.step_lanes == 1);
+    CHECK(geometry.group_tokens == 128);
+    CHECK(geometry.q_batch == 0);
+    CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[0] == 2);
+    CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[1] == 1);
+    const KernelInfo half = info(Element::f32, 128, 64);
+    const Geometry two = geometry_for(half, shader::access_wide, Load::processor, limits);
+    CHECK(two.step_lanes == 2);
+    CHECK(two.group_tokens == 64);
+    // 8190 steps that copy are more than 64 for each of those that rotate.
+    const Geometry wide = geometry_for(info(Element::f32, 65532, 8), shader::access_wide, Load::processor, limits);
+    CHECK(wide.step_lanes == 128);
+    CHECK(wide.group_tokens == 1);
+    CHECK(most_heads(info(Element::f32, 65532, 8), wide, limits) == 16384 / (4 + 64));
+    CHECK(most_heads(half, two, limits) == 16384 / (4 + 4));
+    const KernelInfo whole = info(Element::f32, 128, 128);
+    CHECK(most_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits), limits) == 16384 / 4);
+    // A row of 65534 elements, one at a time: 256 steps a lane.
+    const KernelInfo elements = info(Element::f16, 65534, 65534);
+    CHECK(most_heads(elements, geometry_for(elements, shader::access_narrow, Load::processor, limits), limits) == 16384 / 256);
+}
+
+TEST_CASE("on a processor a step of word access has as many words as the windows allow") {
+    const auto unit = [](const KernelInfo& of, Load load) {
+        return geometry_for(of, shader::access_word, load, {}).unit_elements;
+    };
+    CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);    // halves of 12
+    CHECK(unit(info(Element::f16, 128, 128), Load::processor) == 2);  // 16-byte access does it, and few calls are left
+    CHECK(unit(info(Element::f16, 80, 20), Load::processor) == 2);
+    CHECK(unit(info(Element::f32, 96, 24), Load::processor) == 1);
+    CHECK(unit(info(Element::f32, 90, 20, 2), Load::processor) == 2);
+    CHECK(unit(info(Element::f32, 7, 6), Load::processor) == 1);
+    CHECK(unit(info(Element::f16, 128, 128), Load::few_tokens) == 2);  // neighbouring lanes: neighbouring words
+    CHECK(unit(info(Element::f32, 128, 128), Load::few_tokens) == 1);
+}
+
+TEST_CASE("a window of several has units that straddle none of them") {
+    KernelInfo two = info(Element::f16, 64, 48);
+    two.windows[0] = {0, 16};
+    two.windows[1] = {16, 32};
+    CHECK(widths_allow(two, shader::access_wide));
+    two.windows[0] = {0, 8};  // halves of 4
+    two.windows[1] = {8, 40};
+    CHECK_FALSE(widths_allow(two, shader::access_wide));
+    CHECK(widths_allow(two, shader::access_word));
+    two.windows[1] = {9, 40};
+    CHECK_FALSE(widths_allow(two, shader::access_word));
+}
+
+TEST_CASE("a dispatch has no more tokens and heads than the device has workgroups along x and y") {
+    const KernelInfo whole = info(Element::f32, 128, 128);
+    const DispatchLimits limits{.workgroup_count = {7, 7, 7}, .workgroup_invocations = 64};
+    const Geometry gpu = geometry_for(whole, shader::access_wide, Load::few_tokens, limits);
+    CHECK(gpu.workgroup_size() == 64);
+    CHECK(most_tokens(gpu, limits) == 7);
+    CHECK(most_heads(whole, gpu, limits) == 7 * 4);  // 16 steps x 4 heads are a workgroup
+    CHECK(most_heads(whole, gpu, {}) == 65535);      // as many as the shader counts
+    const Geometry processor = geometry_for(whole, shader::access_wide, Load::processor, limits);
+    CHECK(processor.group_tokens == 16);
+    CHECK(most_tokens(processor, limits) == 7 * 16);
+}
+
+TEST_CASE("invocations in a row fold from x into y, and no more are asked for than a shader counts") {
+    const DispatchLimits limits{.workgroup_count = {7, 7, 7}};
+    const auto shape = [&](std::uint64_t invocations) { return shape_in_a_row(invocations, 64, limits); };
+    CHECK(shape(7 * 64).groups[0] == 7);
+    CHECK(shape(7 * 64).groups[1] == 1);
+    CHECK(shape(7 * 64 + 1).groups[1] == 2);
+    CHECK(shape(49 * 64).groups[1] == 7);
+    CHECK(most_in_a_row(64, limits) == 49 * 64);
+    // 2^32 invocations are the most that the shader counts, whatever the device allows.
+    CHECK(most_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1} << 32);
+    CHECK(most_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) == std::uint64_t{65535} * 1024 * 64);
+}
+
+}  // namespace vkrope
