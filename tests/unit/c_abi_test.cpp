@@ -502,6 +502,8 @@ TEST_CASE("C: what a rotation is recorded between is the kernel tier's") {
     CHECK(boundary.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));
     CHECK(boundary.output_access == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(boundary.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+    CHECK(boundary.texture_access == VK_ACCESS_SHADER_READ_BIT);
+    CHECK(boundary.reserved == 0);
 }
 
 TEST_CASE("C: without Vulkan there is no device, and no crash") {
@@ -664,6 +666,39 @@ TEST_CASE("C: errors name the fields that C has") {
     vkrope_rotation* read = nullptr;
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "query.layer_number is 5: the model has 4"));
+    query.layer_type = "full_attention";
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.layer_number is 5 and query.layer_type is given: only one of them"));
+
+    auto calling = four_channels();
+    const OwnedRotation four = rotation_of(calling);
+    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_CALLER_BUFFER, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) ==
+          "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of the caller's own");
+    REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    plan.bytes = 12;
+    float memory[16];
+    CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) == "plan.bytes is 12: must be as vkrope_plan_angles gave it for 4 positions");
+}
+
+TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
+    auto query = sized<vkrope_model_query>();
+    query.layer_number = 3;
+    vkrope_error error;
+    vkrope_rotation* none = nullptr;
+    for (const std::string path :
+         {"rotation.rotates is false: a layer without RoPE has no angle table", "source is 9: must be an AngleSource",
+          "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own", "layer is 2: the model has 4",
+          "positions.int64 ", "device.enabled is 0x1f: bits that are no Enabled"}) {
+        CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) == VKROPE_ERROR_INVALID_DATA);
+        CHECK(std::string(error.what) == path + " does not exist");
+        auto other = sized<vkrope_model_query>();
+        other.tower = path.c_str();
+        const std::string config = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
+        CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, path.substr(0, 20).c_str()));
+    }
 }
 
 TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
