@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +28,18 @@ struct Source {
     std::string code;
     std::vector<std::string> literals;
 };
+
+/// Of a format: each conversion of an integer.
+std::string with_numbers_as_hashes(const std::string& format) {
+    std::string text;
+    for (std::size_t at = 0; at < format.size(); ++at) {
+        const std::size_t conversion = format[at] == '%' ? format.find_first_not_of("hlzjt", at + 1) : format.npos;
+        const bool integer = conversion != format.npos && std::string("dioux").find(format[conversion]) != std::string::npos;
+        text += integer ? '#' : format[at];
+        if (integer) at = conversion;
+    }
+    return text;
+}
 
 Source read(const std::string& text) {
     Source source;
@@ -64,18 +75,28 @@ Source read(const std::string& text) {
             ++at;
         }
     }
-    static const std::regex number("%(?:hh|h|ll|l|z|j|t)?[dioux]");
-    for (std::string& literal : source.literals) literal = std::regex_replace(literal, number, "#");
+    for (std::string& literal : source.literals) literal = with_numbers_as_hashes(literal);
     return source;
 }
 
-Words matches(const std::string& text, const char* pattern, int group) {
-    const std::regex regex(pattern);
-    Words words;
-    for (auto match = std::sregex_iterator(text.begin(), text.end(), regex); match != std::sregex_iterator(); ++match) {
-        words.insert((*match)[std::size_t(group)].str());
+bool in_name(char c) {
+    return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+}
+
+/// The names in `text` that `counts`, which is told where one begins and ends.
+template <class Counts>
+Words names_of(const std::string& text, const Counts& counts) {
+    Words names;
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+        for (end = begin; end < text.size() && in_name(text[end]);) ++end;
+        const bool name = end != begin && !std::isdigit(static_cast<unsigned char>(text[begin]));
+        if (name && counts(begin, end)) names.insert(text.substr(begin, end - begin));
     }
-    return words;
+    return names;
+}
+
+Words names_of(const std::string& text) {
+    return names_of(text, [](std::size_t, std::size_t) { return true; });
 }
 
 const std::filesystem::path host = VKROPE_TEST_SOURCE "/host";
@@ -86,13 +107,16 @@ struct Foreign {
 };
 
 Foreign foreign_to_c() {
-    const Words c = matches(read(content_of(host / "include/vkrope/vkrope.h")).code, R"(\b[A-Za-z_]\w*)", 0);
+    const Words c = names_of(read(content_of(host / "include/vkrope/vkrope.h")).code);
     REQUIRE(c.count("attention_factor") == 1);
     Foreign foreign;
     for (const char* header : {"types", "frequencies", "kernel", "runtime"}) {
         const std::string code = read(content_of(host / "include/vkrope" / (std::string(header) + ".hpp"))).code;
-        foreign.names.merge(matches(code, R"(\b[A-Za-z_]\w*)", 0));
-        foreign.fields.merge(matches(code, R"(\b([a-z]\w*)\s*(?:=[^;,(]*|\{[^;]*\})?[,;])", 1));
+        foreign.names.merge(names_of(code));
+        foreign.fields.merge(names_of(code, [&code](std::size_t, std::size_t end) {  // as in `bool int64 = false;`
+            const std::size_t next = code.find_first_not_of(" \n", end);
+            return next != code.npos && std::string(",;={").find(code[next]) != std::string::npos;
+        }));
     }
     foreign.names.erase("vkrope");  // the namespace; as a word it is the library
     std::erase_if(foreign.names, [&](const std::string& name) { return c.count(name) != 0; });
@@ -105,8 +129,11 @@ Foreign foreign_to_c() {
 bool is_foreign(const std::string& literal, const Foreign& foreign) {
     if (foreign.fields.count(literal) != 0) return true;
     if (literal.find(' ') == literal.npos) return false;
-    const Words words = matches(literal, R"([A-Za-z_]\w*)", 0);
-    const Words fields = matches(literal, R"((?:^(?=\w+ (?:is|has) )|[.>])([a-z]\w*))", 1);
+    const Words words = names_of(literal);
+    const Words fields = names_of(literal, [&literal](std::size_t begin, std::size_t end) {
+        if (begin == 0) return literal.compare(end, 4, " is ") == 0 || literal.compare(end, 5, " has ") == 0;
+        return literal[begin - 1] == '.' || literal[begin - 1] == '>';
+    });
     return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
         const bool no_english = word.find_first_of("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") != word.npos;
         return foreign.names.count(word) != 0 && (no_english || (fields.count(word) != 0 && foreign.fields.count(word) != 0));
