@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <type_traits>
 
 #include "kernel_host.hpp"
 #include "vkrope/vkrope.h"
@@ -28,11 +30,25 @@ struct Destroy {
     }
 };
 
+// A function as C calls it, where an enumeration is a number: as an argument of C++ such a number would be undefined.
+template <class T>
+using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
+template <class Result, class... Parameters>
+auto as_in_c(Result (*function)(Parameters...)) {
+    return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(reinterpret_cast<void (*)()>(function));
+}
+
+template <class Enum>
+std::uint32_t number_in(const Enum& field) {
+    std::uint32_t number;
+    std::memcpy(&number, &field, sizeof number);
+    return number;
+}
+
 /// `call` with each of these numbers in `field`: refused by an error that says "NAME is NUMBER". The field is then what it was.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
-    Enum before;
-    std::memcpy(&before, &field, sizeof before);
+    const std::uint32_t before = number_in(field);
     for (const std::uint32_t number : {7u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
         static_assert(sizeof field == sizeof number);
         std::memcpy(&field, &number, sizeof number);
@@ -138,14 +154,15 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         const auto run_at = [&](vkrope_error* to) { return vkrope_host_rotation_run_at(work.get(), &run, nullptr, to); };
         refuses_numbers("run.direction", run.direction, run_at);
         vkrope_direction direction = VKROPE_DIRECTION_FORWARD;
-        refuses_numbers("run.direction", direction,
-                        [&](vkrope_error* to) { return vkrope_host_rotation_run(work.get(), direction, nullptr, to); });
+        refuses_numbers("run.direction", direction, [&](vkrope_error* to) {
+            return as_in_c(vkrope_host_rotation_run)(work.get(), number_in(direction), nullptr, to);
+        });
         CHECK_MESSAGE(run_at(&error) == VKROPE_SUCCESS, error.what);
 
         vkrope_angle_source source = VKROPE_ANGLES_DIRECT_BUFFER;
         vkrope_angle_table* table = nullptr;
         refuses_numbers("source", source, [&](vkrope_error* to) {
-            return vkrope_angle_table_create(device.get(), rotation.get(), source, 16, &table, to);
+            return as_in_c(vkrope_angle_table_create)(device.get(), rotation.get(), number_in(source), 16, &table, to);
         });
         CHECK(table == nullptr);
 

@@ -552,6 +552,21 @@ void put(Enum& field, std::uint32_t number) {
     std::memcpy(&field, &number, sizeof number);
 }
 
+// A function as C calls it, where an enumeration is a number: as an argument of C++ such a number would be undefined.
+template <class T>
+using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
+template <class Result, class... Parameters>
+auto as_in_c(Result (*function)(Parameters...)) {
+    return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(reinterpret_cast<void (*)()>(function));
+}
+
+template <class Enum>
+std::uint32_t number_in(const Enum& field) {
+    std::uint32_t number;
+    std::memcpy(&number, &field, sizeof number);
+    return number;
+}
+
 // Calls with an enumerator that is none.
 template <class Enum, class Call>
 void refuses_numbers(const char* name, Call&& call) {
@@ -570,19 +585,19 @@ void refuses_numbers(const char* name, Call&& call) {
 
 // Under the undefined-behaviour sanitizer these numbers also show that none is taken for an enumerator on the way.
 TEST_CASE("C: numbers that are no enumerators are refused, and named") {
-    refuses_numbers<vkrope_pairing>("info.pairing", [](vkrope_pairing pairing, vkrope_error* error) {
+    refuses_numbers<vkrope_pairing>("info.pairing", [](const vkrope_pairing& pairing, vkrope_error* error) {
         auto info = four_channels();
         std::memcpy(&info.pairing, &pairing, sizeof pairing);
         vkrope_rotation* rotation = nullptr;
         return vkrope_rotation_create(&info, &rotation, error);
     });
-    refuses_numbers<vkrope_angle_product>("info.product", [](vkrope_angle_product product, vkrope_error* error) {
+    refuses_numbers<vkrope_angle_product>("info.product", [](const vkrope_angle_product& product, vkrope_error* error) {
         auto info = four_channels();
         std::memcpy(&info.product, &product, sizeof product);
         vkrope_rotation* rotation = nullptr;
         return vkrope_rotation_create(&info, &rotation, error);
     });
-    refuses_numbers<vkrope_section_order>("info.sections.order", [](vkrope_section_order order, vkrope_error* error) {
+    refuses_numbers<vkrope_section_order>("info.sections.order", [](const vkrope_section_order& order, vkrope_error* error) {
         auto info = four_channels();
         auto sections = sized<vkrope_sections>();
         sections.axes = 2;
@@ -594,13 +609,13 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     const OwnedRotation rotation = rotation_of(four_channels());
     auto plan = sized<vkrope_angle_plan>();
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
-    refuses_numbers<vkrope_angle_source>("source", [&](vkrope_angle_source source, vkrope_error* error) {
-        return vkrope_plan_angles(rotation.get(), source, 4, 16, &plan, error);
+    refuses_numbers<vkrope_angle_source>("source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+        return as_in_c(vkrope_plan_angles)(rotation.get(), number_in(source), 4, 16, &plan, error);
     });
-    refuses_numbers<vkrope_element>("element", [&](vkrope_element element, vkrope_error* error) {
-        return vkrope_plan_caller_angles(2, 4, 2, element, &plan, error);
+    refuses_numbers<vkrope_element>("element", [&](const vkrope_element& element, vkrope_error* error) {
+        return as_in_c(vkrope_plan_caller_angles)(2, 4, 2, number_in(element), &plan, error);
     });
-    refuses_numbers<vkrope_angle_source>("plan.source", [&](vkrope_angle_source source, vkrope_error* error) {
+    refuses_numbers<vkrope_angle_source>("plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
         vkrope_angle_plan other = plan;
         std::memcpy(&other.source, &source, sizeof source);
         float memory[16];
@@ -621,7 +636,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     const auto field = [&](const char* name, auto& place) {
         using Enum = std::remove_reference_t<decltype(place)>;
         const Enum before = place;
-        refuses_numbers<Enum>(name, [&](Enum value, vkrope_error* error) {
+        refuses_numbers<Enum>(name, [&](const Enum& value, vkrope_error* error) {
             std::memcpy(&place, &value, sizeof value);
             vkrope_kernel* kernel = nullptr;
             return vkrope_kernel_create(&device, &info, &kernel, error);
