@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The command "vkrope-bench": its own options, and all of Google Benchmark's.
 #include <benchmark/benchmark.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "device_text.hpp"
@@ -19,6 +24,7 @@ namespace {
 using tools::ExitCode;
 using tools::Subject;
 using tools::value_of;
+using Context = std::vector<std::pair<std::string, std::string>>;
 
 struct Options {
     std::string device, html, commit;
@@ -72,6 +78,30 @@ bool initialize(const Options& options) {
     return argc <= 1;
 }
 
+/// The file of --benchmark_out: the last flag counts, then the environment, as Google Benchmark has it. Empty: none.
+std::string benchmark_out(const Options& options) {
+    constexpr std::string_view flag = "--benchmark_out=";
+    const char* from_environment = std::getenv("BENCHMARK_OUT");
+    std::string path = from_environment ? from_environment : "";
+    for (const std::string& word : options.benchmark_flags) {
+        if (word.starts_with(flag)) path = word.substr(flag.size());
+    }
+    return path;
+}
+
+/// Google Benchmark would open it once a device is open, and end the program where it cannot. It writes to what is there, also to
+/// a pipe.
+void check_benchmark_out(const std::string& path) {
+    struct stat about = {};
+    if (path.empty()) return;
+    if (::stat(path.c_str(), &about) != 0) {
+        tools::OutputFile("--benchmark_out", path, 1);  // which says what is wrong, or could be made and is gone again
+    } else if (S_ISDIR(about.st_mode) || ::access(path.c_str(), W_OK) != 0) {
+        tools::fail(ExitCode::bad_file, "--benchmark_out: '{}' cannot be written: {}", path,
+                    std::strerror(S_ISDIR(about.st_mode) ? EISDIR : errno));
+    }
+}
+
 /// As Google Benchmark's console, but a line a row; nothing where another format is asked for.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     for (const std::string& flag : options.benchmark_flags) {
@@ -81,12 +111,12 @@ std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     return std::make_unique<Console>(tools::colour_allowed(stdout) ? Console::OO_ColorTabular : Console::OO_Tabular);
 }
 
-std::vector<std::pair<std::string, std::string>> context_of(const Options& options, const DeviceInfo& device) {
-    std::vector<std::pair<std::string, std::string>> context = {{"device", tools::printable(device.name)},
-                                                                {"driver", tools::printable(device.driver)},
-                                                                {"uuid", device.uuid},
-                                                                {"api_version", tools::version_text(device.api_version)},
-                                                                {"vkrope_version", VKROPE_VERSION}};
+Context context_of(const Options& options, const DeviceInfo& device) {
+    Context context = {{"device", tools::printable(device.name)},
+                       {"driver", tools::printable(device.driver)},
+                       {"uuid", device.uuid},
+                       {"api_version", tools::version_text(device.api_version)},
+                       {"vkrope_version", VKROPE_VERSION}};
     if (!options.commit.empty()) context.emplace_back("commit", options.commit);
     return context;
 }
@@ -106,31 +136,41 @@ void write_html(const std::string& path, const std::string& html) {
     tools::OutputFile::publish(files);
 }
 
-ExitCode run(int argc, char** argv) {
-    Options options;
-    if (const auto done = parse(argc, argv, options)) return *done;
-    if (!options.html.empty()) tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
-    if (!initialize(options)) return ExitCode::usage;
+/// Every row that is asked for, on a device that is closed at the end; `context` becomes what was measured on.
+ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
     DeviceOptions device_options;
     device_options.select = options.device;
     device_options.on_message = tools::print_message;
     Bench bench(value_of(Device::open(device_options), Subject::device));
-    auto context = context_of(options, bench.device().info());
+    context = context_of(options, bench.device().info());
     for (const auto& [name, value] : context) benchmark::AddCustomContext(name, value);
     context.insert(context.begin() + 2, {"date", date_text()});  // behind the driver
     bench.register_rows();
     for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
-    Collector collector(console(options));
     benchmark::RunSpecifiedBenchmarks(&collector);
     benchmark::Shutdown();
+    return bench.outcome();
+}
+
+ExitCode run(int argc, char** argv) {
+    Options options;
+    if (const auto done = parse(argc, argv, options)) return *done;
+    if (!options.html.empty()) tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
+    check_benchmark_out(benchmark_out(options));
+    if (!initialize(options)) return ExitCode::usage;
+    Collector collector(console(options));
+    Context context;
+    const ExitCode outcome = run_rows(options, collector, context);
     if (!options.html.empty()) write_html(options.html, html_report(collector.results(), context));
     for (const std::string& failure : collector.failures()) tools::print_error(failure);
-    return bench.outcome();
+    return outcome;
 }
 
 }  // namespace
 }  // namespace vkrope::bench
 
 int main(int argc, char** argv) {
-    return vkrope::tools::run_program([=] { return vkrope::bench::run(argc, argv); });
+    // Google Benchmark writes its file as rows end; the page is written once the device is closed.
+    return vkrope::tools::run_program("no page was written, and the file of --benchmark_out may be incomplete",
+                                      [=] { return vkrope::bench::run(argc, argv); });
 }

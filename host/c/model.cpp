@@ -3,6 +3,8 @@
 #include "vkrope/model.hpp"
 
 #include <climits>
+#include <string>
+#include <string_view>
 
 #include "c/convert.hpp"
 #include "status.hpp"
@@ -16,6 +18,10 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     vkrope_model_query c;
     if (Status s = read_optional(from, "query", c); !s) return s;
     if (c.layer_number > INT_MAX) return error(Code::invalid_argument, "query.layer_number is %u: no model has it", c.layer_number);
+    if (c.layer_number != 0 && c.layer_type && *c.layer_type) {
+        return error(Code::invalid_argument,
+                     "query.layer_number is %u and query.layer_type is given: only one of them can be asked for", c.layer_number);
+    }
     if (c.layer_type) query.layer_type = c.layer_type;
     if (c.tower) query.tower = c.tower;
     query.layer = int(c.layer_number) - 1;
@@ -23,12 +29,15 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     return {};
 }
 
-// Layers count from 1 here, and from 0 in the sentences of the C++ tier.
+// Layers count from 1 here, and from 0 in the sentence of the C++ tier. It is compared whole: one that begins alike may be about
+// a file of such a name.
 Status in_words_of_c(const Status& status, const ModelQuery& query) {
-    const std::string cpp = "layer is " + std::to_string(query.layer) + ":";
+    const std::string start = "layer is " + std::to_string(query.layer) + ": the model has ";
     const std::string_view what = status.what;
-    if (query.layer < 0 || what.substr(0, cpp.size()) != cpp) return status;
-    return error(status.code, "query.layer_number is %d:%s", query.layer + 1, status.what + cpp.size());
+    if (query.layer < 0 || !what.starts_with(start)) return status;
+    const std::string_view layers = what.substr(start.size());
+    if (layers.size() > 20 || layers.find_first_not_of("0123456789") != layers.npos) return status;
+    return error(status.code, "query.layer_number is %d: the model has %s", query.layer + 1, status.what + start.size());
 }
 
 Status hand_out(Result<Rotation>&& imported, const ModelQuery& query, vkrope_rotation** rotation) {

@@ -2,12 +2,12 @@
 // Statuses and exceptions as codes.
 #include "status.hpp"
 
-#include <cstdio>
+#include <array>
 #include <cstring>
 #include <exception>
-#include <iterator>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include "c/guard.hpp"
 
@@ -29,39 +29,86 @@ static_assert(VKROPE_ERROR_VULKAN == -int(Code::vulkan_error));
 
 namespace {
 
-// The sentences of the C++ tiers name fields and values as C++ has them. Here is what has another name in C.
+// The sentences of the C++ tiers name fields and values as C++ has them. Here are those that name something that has another name
+// in C, whole, so that nothing is taken for one of them that has words of the caller's in it: a file may be called anything.
+// A # is a number. tests/unit/c_names_test.cpp finds the sentences that ought to be here.
 struct Renamed {
-    const char *from, *to;
+    const char *cpp, *c;
 };
 constexpr Renamed renamed[] = {
-    {"positions.int64 ", "positions.int64_ids "},
-    {"rotation.rotates is false", "rotation.unrotated is true"},
-    {"product is float32", "product is VKROPE_ANGLE_PRODUCT_FLOAT32"},
-    {"source must be direct_texture or direct_buffer", "source must be VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER"},
-    {"source is caller_buffer", "source is VKROPE_ANGLES_CALLER_BUFFER"},
-    {"plan_caller_angles", "vkrope_plan_caller_angles"},
-    {"must be an AngleProduct", "must be a vkrope_angle_product"},
-    {"must be an AngleSource", "must be a vkrope_angle_source"},
-    {"must be an Element", "must be a vkrope_element"},
-    {"Enabled::float_controls and shader_float16", "VKROPE_ENABLED_FLOAT_CONTROLS and _SHADER_FLOAT16"},
-    {"bits that are no Enabled", "bits that are no vkrope_enabled_bits"},
+    {"rotation.rotates is false: a layer without RoPE has no angle table",
+     "rotation.unrotated is true: a layer without RoPE has no angle table"},
+    {"rotation.rotates is false: a layer without RoPE has no kernel, its Q and K stay as they are",
+     "rotation.unrotated is true: a layer without RoPE has no kernel, its Q and K stay as they are"},
+    {"rotation.product is #: must be an AngleProduct", "rotation.product is #: must be a vkrope_angle_product"},
+    {"rotation.product is float32: source must be direct_texture or direct_buffer, it is #",
+     "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
+    {"source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own",
+     "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of the caller's own"},
+    {"source is #: must be an AngleSource", "source is #: must be a vkrope_angle_source"},
+    {"element is #: must be an Element", "element is #: must be a vkrope_element"},
+    {"plan.source is #: must be as plan_angles gave it", "plan.source is #: must be as vkrope_plan_angles gave it"},
+    {"plan.bytes is #: must be as plan_angles gave it for # positions",
+     "plan.bytes is #: must be as vkrope_plan_angles gave it for # positions"},
+    {"plan.source is # and plan.element #: must be as plan_angles gave them",
+     "plan.source is # and plan.element #: must be as vkrope_plan_angles gave them"},
+    {"angles.plan: # rows do not fit into its # bytes; it must be as plan_angles made it",
+     "angles.plan: # rows do not fit into its # bytes; it must be as vkrope_plan_angles made it"},
+    {"sections.axes is #: with axis_ids it must be 2 to #", "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
+    {"sections.axes is #: without axis_ids it must be 0", "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
+    {"positions.int64 is given: the kernel was created for implicit positions",
+     "positions.int64_ids is given: the kernel was created for implicit positions"},
+    {"device.enabled is 0x#: bits that are no Enabled", "device.enabled is 0x#: bits that are no vkrope_enabled_bits"},
+    {"conversion is native: it needs Enabled::float_controls and shader_float16, and a device with "
+     "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16",
+     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_ENABLED_FLOAT_CONTROLS and _SHADER_FLOAT16, and a device with "
+     "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
+    {"no memory for a Kernel", "no memory for a vkrope_kernel"},
+    {"no memory for a PositionKernel", "no memory for a vkrope_position_kernel"},
+    {"no memory for a DescriptorArena", "no memory for a vkrope_arena"},
 };
 
-// Replaces the first `from`; what does not fit any more is cut off at the end.
-void rename(char (&what)[sizeof(vkrope_error::what)], const Renamed& name) noexcept {
-    char* const found = std::strstr(what, name.from);
-    if (!found) return;
-    char rest[sizeof what];
-    std::strcpy(rest, found + std::strlen(name.from));
-    std::snprintf(found, std::size_t(std::end(what) - found), "%s%s", name.to, rest);
+using Numbers = std::array<std::string_view, 2>;
+
+/// Whether `what` is this sentence, all of it; then `numbers` are what it has at each #.
+bool is_sentence(const char* what, const char* sentence, Numbers& numbers) noexcept {
+    std::size_t found = 0;
+    for (; *sentence; ++sentence) {
+        if (*sentence != '#') {
+            if (*what++ != *sentence) return false;
+            continue;
+        }
+        const std::size_t length = std::strspn(what, "0123456789abcdef");
+        if (length == 0 || found == numbers.size()) return false;
+        numbers[found++] = {what, length};
+        what += length;
+    }
+    return *what == '\0';
+}
+
+/// Writes `sentence` with these numbers to `to`. What does not fit is cut off.
+void write_sentence(const char* sentence, const Numbers& numbers, char (&to)[sizeof(vkrope_error::what)]) noexcept {
+    std::size_t size = 0, used = 0;
+    for (; *sentence; ++sentence) {
+        const std::string_view part = *sentence == '#' ? numbers[used++] : std::string_view(sentence, 1);
+        size += part.copy(to + size, sizeof to - 1 - size);
+    }
+    to[size] = '\0';
+}
+
+void write_in_words_of_c(const char* what, char (&to)[sizeof(vkrope_error::what)]) noexcept {
+    Numbers numbers;
+    for (const Renamed& name : renamed) {
+        if (is_sentence(what, name.cpp, numbers)) return write_sentence(name.c, numbers, to);
+    }
+    std::memcpy(to, what, sizeof to);
 }
 
 vkrope_result report(vkrope_error* out, vkrope_result result, const Status& status) noexcept {
     if (out) {
         out->code = result;
         out->vk_result = status.vk_result;
-        std::memcpy(out->what, status.what, sizeof out->what);
-        for (const Renamed& name : renamed) rename(out->what, name);
+        write_in_words_of_c(status.what, out->what);
     }
     return result;
 }

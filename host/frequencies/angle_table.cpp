@@ -292,16 +292,6 @@ Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, st
     return {{}, plan};
 }
 
-AngleLines angle_lines(const AnglePlan& plan) noexcept {
-    if (plan.source == AngleSource::computed) {
-        return {1, plan.bytes};
-    }
-    if (plan.source == AngleSource::direct_buffer) {
-        return {plan.rows, std::size_t{plan.pairs} * pair_bytes};
-    }
-    return {plan.extent.height, plan.extent.height == 0 ? 0 : plan.bytes / plan.extent.height};
-}
-
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes) {
     return fill_angles(rotation, plan, 0, angle_lines(plan).count, memory, bytes);
 }

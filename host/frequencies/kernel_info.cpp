@@ -32,8 +32,8 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan, 
     KernelInfo info;
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;
-    if (q) info.q = {*q, *q, q_row_channels(rotation), rotation.q_rotary_offset};
-    if (k) info.k = {*k, *k, k_row_channels(rotation), rotation.k_rotary_offset};
+    if (q) info.q = {*q, *q, row_channels(rotation, rotation.q_rotary_offset), rotation.q_rotary_offset};
+    if (k) info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset), rotation.k_rotary_offset};
     info.angles = plan.source;
     if (of_caller) info.table = plan.element;
     if (rotation.sections.axes != 0) info.positions = PositionSource::axis_ids;

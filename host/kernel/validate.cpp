@@ -345,11 +345,12 @@ Status check_stride(const char* field, std::int64_t stride, std::int64_t least) 
 
 Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (positions.int64 || positions.axis_stride != 0 || positions.token_stride != 1) {
+    if (positions.int64) {  // a sentence of its own: in C the field has another name
+        return error(Code::invalid_argument, "positions.int64 is given: the kernel was created for implicit positions");
+    }
+    if (positions.axis_stride != 0 || positions.token_stride != 1) {
         return error(Code::invalid_argument, "positions.%s is given: the kernel was created for implicit positions",
-                     positions.int64              ? "int64"
-                     : positions.axis_stride != 0 ? "axis_stride"
-                                                  : "token_stride");
+                     positions.axis_stride != 0 ? "axis_stride" : "token_stride");
     }
     resolved.position_step = std::uint32_t(positions.batch_stride);
     const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;

@@ -212,8 +212,8 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
                     {}};
         }
         if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
-        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = q_row_channels(rotation);
-        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = k_row_channels(rotation);
+        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
+        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = row_channels(rotation, rotation.k_rotary_offset);
         Status& status = made.status;
         auto table = AngleTable::make(device, impl.rotation, impl.shape.angles, table_length(shape));
         if (status = table.status; !status) return made;

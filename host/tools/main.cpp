@@ -44,5 +44,6 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::tools
 
 int main(int argc, char** argv) {
-    return vkrope::tools::run_program([=] { return vkrope::tools::run(argc, argv); });
+    // Files are published, and JSON printed, once the device is closed.
+    return vkrope::tools::run_program("no output was written", [=] { return vkrope::tools::run(argc, argv); });
 }

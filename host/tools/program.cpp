@@ -17,13 +17,13 @@ ExitCode end(ExitCode code, const char* sentence) {
     return code;
 }
 
-ExitCode run_to_the_end(const std::function<ExitCode()>& run) {
+ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) {
     if (!open_standard_streams()) {
         return end(ExitCode::bad_file, "standard output: is closed");
     }
-    install_signal_handlers();
+    install_signal_handlers(lost);
     const ExitGuard guard(ExitCode::device_failed,
-                          "ended by a library that it uses, most likely the Vulkan driver; no output was written");
+                          fmt::format("ended by a library that it uses, most likely the Vulkan driver; {}", lost));
     try {
         return run();
     } catch (const Failure& failure) {
@@ -48,8 +48,8 @@ bool print_help(const CLI::App& app, const CLI::ParseError& error) {
     return true;
 }
 
-int run_program(const std::function<ExitCode()>& run) {
-    return static_cast<int>(run_to_the_end(run));
+int run_program(const char* lost, const std::function<ExitCode()>& run) {
+    return static_cast<int>(run_to_the_end(lost, run));
 }
 
 }  // namespace vkrope::tools

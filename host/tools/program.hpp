@@ -19,6 +19,8 @@ inline constexpr const char* exit_codes =
 bool print_help(const CLI::App& app, const CLI::ParseError& error);
 
 /// Installs the signal handlers, calls `run`, and says what it throws. Returns what main() returns.
-int run_program(const std::function<ExitCode()>& run);
+///
+/// lost  what is true of the program's outputs where a library ends it or crashes while a device is open, for the error
+int run_program(const char* lost, const std::function<ExitCode()>& run);
 
 }  // namespace vkrope::tools

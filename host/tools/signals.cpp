@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "signals.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "output_file.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 std::atomic<bool> held = false;
 std::atomic<int> waiting = 0;  // the interrupt that arrived while held
+std::atomic<const char*> lost_by_crash = "";
 
 void end_by(int signal) noexcept {
     remove_temporaries();
@@ -30,23 +32,28 @@ extern "C" void on_interrupt(int signal) {
     }
 }
 
-[[noreturn]] void end_at_once(ExitCode code, const char* sentence) noexcept {
+[[noreturn]] void end_at_once(ExitCode code, std::initializer_list<std::string_view> sentence) noexcept {
     remove_temporaries();
-    for (const std::string_view part : {"vkrope: error: ", sentence, "\n"}) {
+    const auto say = [](std::string_view part) {
         [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
+    };
+    say("vkrope: error: ");
+    for (const std::string_view part : sentence) {
+        say(part);
     }
+    say("\n");
     ::_exit(static_cast<int>(code));
 }
 
 extern "C" void on_crash(int) {
-    end_at_once(ExitCode::device_failed, "crashed, most likely in the Vulkan driver; no output was written");
+    end_at_once(ExitCode::device_failed, {"crashed, most likely in the Vulkan driver; ", lost_by_crash.load()});
 }
 
 std::atomic<const ExitGuard*> youngest = nullptr;
 
 extern "C" void on_exit_of_anyone() {
     if (const ExitGuard* guard = youngest; guard != nullptr) {
-        end_at_once(guard->code(), guard->sentence());
+        end_at_once(guard->code(), {guard->sentence()});
     }
 }
 
@@ -74,9 +81,10 @@ void handle_unless_taken(int signal, void (*handler)(int)) noexcept {
 
 }  // namespace
 
-void install_signal_handlers() noexcept {
+void install_signal_handlers(const char* lost) noexcept {
+    lost_by_crash = lost;
     give_handlers_a_stack();
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU}) {
+    for (const int signal : interrupts) {
         handle_unless_taken(signal, on_interrupt);
     }
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP}) {
@@ -85,7 +93,7 @@ void install_signal_handlers() noexcept {
     ::signal(SIGXFSZ, SIG_IGN);
 }
 
-ExitGuard::ExitGuard(ExitCode code, const char* sentence) noexcept : older_(youngest), code_(code), sentence_(sentence) {
+ExitGuard::ExitGuard(ExitCode code, std::string sentence) : older_(youngest), code_(code), sentence_(std::move(sentence)) {
     [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone) + std::at_quick_exit(on_exit_of_anyone);
     youngest = this;
 }

@@ -3,6 +3,10 @@
 // file stays behind, and none of these is a success.
 #pragma once
 
+#include <signal.h>
+
+#include <string>
+
 #include "failure.hpp"
 
 namespace vkrope::tools {
@@ -12,25 +16,31 @@ namespace vkrope::tools {
 /// for the other one may be used up. Only the calling thread gets such a stack: a driver's own
 /// thread that overflows its stack ends the program by SIGSEGV, temporary files and all, because
 /// POSIX lets nobody but that thread give it one. A file-size limit becomes an error of write().
-void install_signal_handlers() noexcept;
+///
+/// lost  of the program's outputs, said after a crash; must last as long as the program
+void install_signal_handlers(const char* lost) noexcept;
+
+/// Those that end a program by default and are no crash: somebody, or a limit, wants it to end.
+inline constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
+                                     SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
 
 /// While one exists, exit() removes the temporary files and ends the program with a sentence and an
 /// exit code, whatever status it was called with: a driver that ends the program has not done its
 /// work. The youngest counts. What calls _exit() is beyond us.
 class ExitGuard {
    public:
-    ExitGuard(ExitCode code, const char* sentence) noexcept;
+    ExitGuard(ExitCode code, std::string sentence);
     ~ExitGuard();
     ExitGuard(const ExitGuard&) = delete;
     ExitGuard& operator=(const ExitGuard&) = delete;
 
     ExitCode code() const noexcept { return code_; }
-    const char* sentence() const noexcept { return sentence_; }
+    const std::string& sentence() const noexcept { return sentence_; }
 
    private:
     const ExitGuard* older_;
     ExitCode code_;
-    const char* sentence_;
+    std::string sentence_;
 };
 
 /// While one exists, interrupts wait, in whichever thread they arrive.

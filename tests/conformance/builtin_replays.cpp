@@ -97,7 +97,7 @@ class Recording {
 
     DeviceUnderTest& device_;
     const DeviceRef ref_;
-    DeviceUnderTest::Owned<DescriptorArena> arena_;
+    Owned<DescriptorArena> arena_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;

@@ -144,7 +144,10 @@ std::string repeating_command(const Check& check, const std::string& select, boo
                        validation ? " --validation" : "", source.empty() ? "" : " ", source, shell_word(check.id()));
 }
 
-DeviceReport run_on(const Options& options, const std::string& select, const std::vector<Group>& groups) {
+/// Of a whole run: a line that could not be printed ends it, and takes nothing of the report.
+using Unprinted = std::optional<tools::Failure>;
+
+DeviceReport run_on(const Options& options, const std::string& select, const std::vector<Group>& groups, Unprinted& unprinted) {
     DeviceUnderTest device({.select = select, .validation = options.validation});
     DeviceReport report = {.device = device.info(),
                            .traits = device.traits(),
@@ -163,7 +166,7 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
     bool lost = false;
     for (const Group& group : groups) {
         for (const std::unique_ptr<Check>& check : group.checks) {
-            if (interrupted_by() != 0) {
+            if (interrupted_by() != 0 || unprinted) {
                 report.interrupted = true;
                 return report;
             }
@@ -181,10 +184,14 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
                 tools::print_note("to repeat it: " + repeating_command(*check, select, options.validation));
             }
             lost = lost || (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed);
-            if (prints_lines) {
-                tools::write_output(line_of(done));
-            }
             report.checks.push_back(std::move(done));
+            if (prints_lines) {
+                try {
+                    tools::write_output(line_of(report.checks.back()));
+                } catch (const tools::Failure& failure) {
+                    unprinted = failure;
+                }
+            }
         }
     }
     return report;
@@ -253,14 +260,23 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
     }
     check_report_file(options.json);
     Report report;
+    Unprinted unprinted;
     note_interrupts();
     for (const std::string& select : selected_devices(options)) {
-        if (interrupted_by() == 0) {
-            report.push_back(run_on(options, select, groups));
+        if (interrupted_by() == 0 && !unprinted) {
+            report.push_back(run_on(options, select, groups, unprinted));
         }
     }
-    write_report(options, report);
+    try {
+        write_report(options, report);
+    } catch (const tools::Failure&) {
+        end_if_interrupted();  // by the reader of a pipe, who has left, say
+        throw;
+    }
     end_if_interrupted();
+    if (unprinted) {
+        throw *unprinted;
+    }
     const ExitCode code = exit_of(report);
     if (code != ExitCode::success) {
         tools::print_error(sentence_of(report));

@@ -92,7 +92,7 @@ const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const Reported
 }
 
 template <class AnyKernel>
-DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches) {
+Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches) {
     if (device_.ref().enabled & push_descriptor) {
         return nullptr;
     }
@@ -103,7 +103,7 @@ DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKern
         value_of(create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
 }
 
-template DeviceUnderTest::Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
+template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
 
 void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena) {
     const Status status = device_.submit(record_commands).status;

@@ -51,13 +51,6 @@ class DeviceUnderTest {
     /// The same for positions.
     void expand(const PositionCall& call);
 
-    template <class T>
-    struct Destroy {
-        void operator()(T* object) const noexcept { destroy(object); }
-    };
-    template <class T>
-    using Owned = std::unique_ptr<T, Destroy<T>>;
-
     /// Compiled when first asked for, and kept until many others were. Throws Refusal.
     const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
     /// Null where the device has push descriptors.

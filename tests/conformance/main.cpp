@@ -3,6 +3,7 @@
 #include "program.hpp"
 
 int main(int argc, char** argv) {
-    return vkrope::tools::run_program(
-        [=] { return vkrope::conformance::run_command(argc, argv, vkrope::conformance::builtin_groups); });
+    using namespace vkrope;
+    return tools::run_program(conformance::lost_report,
+                              [=] { return conformance::run_command(argc, argv, conformance::builtin_groups); });
 }

@@ -143,8 +143,8 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
 
 namespace {
 
-/// A report has some hundred bytes for each check on each device.
-constexpr std::uint64_t most_report_bytes = std::uint64_t{64} << 20;
+/// What the parser takes. A report has some hundred bytes for each check on each device.
+constexpr std::size_t most_report_bytes = max_json_bytes;
 
 std::string content_of(const std::string& file) {
     struct stat about = {};

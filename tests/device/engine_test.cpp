@@ -39,7 +39,7 @@ TEST_CASE("kernel_info: rows of latent attention turn where they should, through
         const Owned<Kernel> first = make_kernel(on, must(kernel_info(plain, table.plan(), Element::f32, {})));
         if (!(on.ref().enabled & push_descriptor)) arena = make_arena(on, first, 3);
         for (const bool key : {false, true}) {
-            const std::uint32_t width = key ? k_row_channels(latent) : q_row_channels(latent);
+            const std::uint32_t width = row_channels(latent, key ? latent.k_rotary_offset : latent.q_rotary_offset);
             CHECK(width == (key ? 128 : 80));
             const HostShape shape{.tokens = tokens,
                                   .q_heads = heads,

@@ -87,6 +87,15 @@ TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a 
     }
 }
 
+TEST_CASE("record: the boundary names what the compute stage does to each kind of memory, and no more") {
+    const Boundary at = boundary();
+    CHECK(at.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(at.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));  // computed angles are uniforms
+    CHECK(at.texture_access == VK_ACCESS_SHADER_READ_BIT);
+    CHECK(at.output_access == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(at.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+}
+
 TEST_CASE("record: lean dispatches have a barrier between them exactly where their bound ranges overlap") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
     // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows apart, ranges not.

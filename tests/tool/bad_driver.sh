@@ -31,16 +31,34 @@ rm out.npy
 
 # A driver that ends the program, in whatever way, has not rotated anything.
 for status in 0 1 3; do
-    refuse 4 'ended by a library that it uses, most likely the Vulkan driver' rotate "exit $status"
+    refuse 4 'ended by a library that it uses, most likely the Vulkan driver; no output was written' rotate "exit $status"
 done
 refuse 4 'ended by a library that it uses' rotate 'quick_exit 0'
 check=elements/k_has_types_of_its_own
-VKROPE_BAD_DRIVER='exit 0' refuse 4 'ended by a library that it uses' "$conformance" --filter $check --json report.json
-[ -z "$bench" ] || refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
+VKROPE_BAD_DRIVER='exit 0' refuse 4 'most likely the Vulkan driver; no report was written' \
+    "$conformance" --filter $check --json report.json
+if [ -n "$bench" ]; then
+    refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
+    for ending in 'exit 0' 'raise SEGV'; do # after the head of the table, so that stdout is not empty
+        code=0
+        VKROPE_BAD_DRIVER=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 --benchmark_min_time=0.001 \
+            --benchmark_out=run.json --html page.html >"$logs/out" 2>"$logs/err" || code=$?
+        holds "a driver that does '$ending' is a failure of the device" [ "$code" = 4 ]
+        holds 'no page, and a file that was begun: both are said' \
+            grep -qE '(ended by|crashed).* Vulkan driver; no page was written, and the file of --benchmark_out may be incomplete$' \
+            "$logs/err"
+        holds 'there is no page' [ ! -e page.html ]
+        holds 'there is a file that was begun' rm run.json
+    done
+fi
 
 # A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
 # that it is no success.
-for name in SEGV BUS FPE ILL ABRT SYS TRAP; do refuse 4 'crashed, most likely in the Vulkan driver' rotate "raise $name"; done
+for name in SEGV BUS FPE ILL ABRT SYS TRAP; do
+    refuse 4 'crashed, most likely in the Vulkan driver; no output was written' rotate "raise $name"
+done
+VKROPE_BAD_DRIVER='raise SEGV' refuse 4 'crashed, most likely in the Vulkan driver; no report was written' \
+    "$conformance" --filter $check --json report.json
 refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
 ulimit -c 0
 rotate thread_overflow >"$logs/out" 2>"$logs/err"

@@ -19,11 +19,14 @@ cd "$logs/work" || exit 1
 checks=0
 failures=0
 
+# What a sanitizer finds ends a program with 1, as a verification that failed does: here with a code that no command of ours has.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}exitcode=99
+export ASAN_OPTIONS
+
 # Leaks count where no driver is loaded. Drivers leak a little, and unload before the sanitizer could name them in a suppression.
 no_driver() { use_driver /nonexistent/no_driver.json; }
 drivers_leak() {
-    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-    export ASAN_OPTIONS
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 }
 
 use_driver() {

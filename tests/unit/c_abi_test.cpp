@@ -502,6 +502,8 @@ TEST_CASE("C: what a rotation is recorded between is the kernel tier's") {
     CHECK(boundary.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));
     CHECK(boundary.output_access == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(boundary.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+    CHECK(boundary.texture_access == VK_ACCESS_SHADER_READ_BIT);
+    CHECK(boundary.reserved == 0);
 }
 
 TEST_CASE("C: without Vulkan there is no device, and no crash") {
@@ -550,6 +552,21 @@ void put(Enum& field, std::uint32_t number) {
     std::memcpy(&field, &number, sizeof number);
 }
 
+// A function as C calls it, where an enumeration is a number: as an argument of C++ such a number would be undefined.
+template <class T>
+using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
+template <class Result, class... Parameters>
+auto as_in_c(Result (*function)(Parameters...)) {
+    return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(reinterpret_cast<void (*)()>(function));
+}
+
+template <class Enum>
+std::uint32_t number_in(const Enum& field) {
+    std::uint32_t number;
+    std::memcpy(&number, &field, sizeof number);
+    return number;
+}
+
 // Calls with an enumerator that is none.
 template <class Enum, class Call>
 void refuses_numbers(const char* name, Call&& call) {
@@ -568,19 +585,19 @@ void refuses_numbers(const char* name, Call&& call) {
 
 // Under the undefined-behaviour sanitizer these numbers also show that none is taken for an enumerator on the way.
 TEST_CASE("C: numbers that are no enumerators are refused, and named") {
-    refuses_numbers<vkrope_pairing>("info.pairing", [](vkrope_pairing pairing, vkrope_error* error) {
+    refuses_numbers<vkrope_pairing>("info.pairing", [](const vkrope_pairing& pairing, vkrope_error* error) {
         auto info = four_channels();
         std::memcpy(&info.pairing, &pairing, sizeof pairing);
         vkrope_rotation* rotation = nullptr;
         return vkrope_rotation_create(&info, &rotation, error);
     });
-    refuses_numbers<vkrope_angle_product>("info.product", [](vkrope_angle_product product, vkrope_error* error) {
+    refuses_numbers<vkrope_angle_product>("info.product", [](const vkrope_angle_product& product, vkrope_error* error) {
         auto info = four_channels();
         std::memcpy(&info.product, &product, sizeof product);
         vkrope_rotation* rotation = nullptr;
         return vkrope_rotation_create(&info, &rotation, error);
     });
-    refuses_numbers<vkrope_section_order>("info.sections.order", [](vkrope_section_order order, vkrope_error* error) {
+    refuses_numbers<vkrope_section_order>("info.sections.order", [](const vkrope_section_order& order, vkrope_error* error) {
         auto info = four_channels();
         auto sections = sized<vkrope_sections>();
         sections.axes = 2;
@@ -592,13 +609,13 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     const OwnedRotation rotation = rotation_of(four_channels());
     auto plan = sized<vkrope_angle_plan>();
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
-    refuses_numbers<vkrope_angle_source>("source", [&](vkrope_angle_source source, vkrope_error* error) {
-        return vkrope_plan_angles(rotation.get(), source, 4, 16, &plan, error);
+    refuses_numbers<vkrope_angle_source>("source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+        return as_in_c(vkrope_plan_angles)(rotation.get(), number_in(source), 4, 16, &plan, error);
     });
-    refuses_numbers<vkrope_element>("element", [&](vkrope_element element, vkrope_error* error) {
-        return vkrope_plan_caller_angles(2, 4, 2, element, &plan, error);
+    refuses_numbers<vkrope_element>("element", [&](const vkrope_element& element, vkrope_error* error) {
+        return as_in_c(vkrope_plan_caller_angles)(2, 4, 2, number_in(element), &plan, error);
     });
-    refuses_numbers<vkrope_angle_source>("plan.source", [&](vkrope_angle_source source, vkrope_error* error) {
+    refuses_numbers<vkrope_angle_source>("plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
         vkrope_angle_plan other = plan;
         std::memcpy(&other.source, &source, sizeof source);
         float memory[16];
@@ -619,7 +636,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     const auto field = [&](const char* name, auto& place) {
         using Enum = std::remove_reference_t<decltype(place)>;
         const Enum before = place;
-        refuses_numbers<Enum>(name, [&](Enum value, vkrope_error* error) {
+        refuses_numbers<Enum>(name, [&](const Enum& value, vkrope_error* error) {
             std::memcpy(&place, &value, sizeof value);
             vkrope_kernel* kernel = nullptr;
             return vkrope_kernel_create(&device, &info, &kernel, error);
@@ -664,6 +681,39 @@ TEST_CASE("C: errors name the fields that C has") {
     vkrope_rotation* read = nullptr;
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "query.layer_number is 5: the model has 4"));
+    query.layer_type = "full_attention";
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.layer_number is 5 and query.layer_type is given: only one of them"));
+
+    auto calling = four_channels();
+    const OwnedRotation four = rotation_of(calling);
+    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_CALLER_BUFFER, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) ==
+          "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of the caller's own");
+    REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    plan.bytes = 12;
+    float memory[16];
+    CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) == "plan.bytes is 12: must be as vkrope_plan_angles gave it for 4 positions");
+}
+
+TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
+    auto query = sized<vkrope_model_query>();
+    query.layer_number = 3;
+    vkrope_error error;
+    vkrope_rotation* none = nullptr;
+    for (const std::string path :
+         {"rotation.rotates is false: a layer without RoPE has no angle table", "source is 9: must be an AngleSource",
+          "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own", "layer is 2: the model has 4",
+          "positions.int64 ", "device.enabled is 0x1f: bits that are no Enabled"}) {
+        CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) == VKROPE_ERROR_INVALID_DATA);
+        CHECK(std::string(error.what) == path + " does not exist");
+        auto other = sized<vkrope_model_query>();
+        other.tower = path.c_str();
+        const std::string config = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
+        CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, path.substr(0, 20).c_str()));
+    }
 }
 
 TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {

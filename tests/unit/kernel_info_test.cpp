@@ -65,11 +65,11 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     const KernelInfo info = info_of(deepseek);
     CHECK(info.q == Width{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
     CHECK(info.k == Width{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
-    CHECK(q_row_channels(deepseek) == 192);
-    CHECK(k_row_channels(deepseek) == 576);
+    CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
+    CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
     Rotation partial{.head_dim = 80, .rotary_dim = 20, .q_rotary_offset = 60, .inv_freq = std::vector<double>(10, 1.0)};
-    CHECK(q_row_channels(partial) == 80);  // a window that ends with the head is no latent row
-    CHECK(k_row_channels(partial) == 80);
+    CHECK(row_channels(partial, partial.q_rotary_offset) == 80);  // a window that ends with the head is no latent row
+    CHECK(row_channels(partial, partial.k_rotary_offset) == 80);
 }
 
 TEST_CASE("kernel_info: sections come along, and record refuses a kernel without them") {

@@ -248,16 +248,12 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
 /// The result's `bytes` is what cos and sin need each, in whole words.
 Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element);
 
-/// Channels of a query row: head_dim; of latent attention, whose window lies beyond head_dim, what ends with the window.
-inline std::uint32_t q_row_channels(const Rotation& rotation) noexcept {
-    const std::uint32_t end = rotation.q_rotary_offset + rotation.rotary_dim;
-    return end > rotation.head_dim ? rotation.q_rotary_offset + rotation.head_dim : rotation.head_dim;
-}
-
-/// Channels of a key row, in the same way; of latent attention, a row of the latent cache.
-inline std::uint32_t k_row_channels(const Rotation& rotation) noexcept {
-    const std::uint32_t end = rotation.k_rotary_offset + rotation.rotary_dim;
-    return end > rotation.head_dim ? rotation.k_rotary_offset + rotation.head_dim : rotation.head_dim;
+/// Channels of a query or key row: head_dim; of latent attention, whose window lies beyond head_dim, what ends with the window: of a
+/// key that is a row of the latent cache.
+///
+/// rotary_offset  the rotation's q_rotary_offset or k_rotary_offset
+inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary_offset) noexcept {
+    return rotary_offset + rotation.rotary_dim > rotation.head_dim ? rotary_offset + rotation.head_dim : rotation.head_dim;
 }
 
 /// What create() (kernel.hpp) needs to know of a model: pairing, channels, offsets, angle source and sections. Change what your
@@ -277,13 +273,6 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan, 
 /// memory  plan.bytes bytes, aligned to 4; mapped device memory will do: it is written once, in order, never read
 /// bytes   size of `memory`, at least plan.bytes
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes);
-
-/// A table in lines: texel lines of a texture, positions of a buffer; the numbers of computed angles are one line.
-struct AngleLines {
-    std::uint32_t count = 0;
-    std::size_t bytes = 0;  ///< of one line
-};
-AngleLines angle_lines(const AnglePlan& plan) noexcept;
 
 /// Writes a part of the table, for staging memory that is smaller than the whole: `lines` lines from `first_line` on.
 ///

@@ -168,7 +168,7 @@ enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
 struct HostShape {
     std::uint32_t batch = 1, tokens = 0;  ///< thd: batch is 1
     std::uint32_t q_heads = 0, k_heads = 0;
-    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: as the rotation has it, see q_row_channels()
+    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: as the rotation has it, see row_channels()
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
     std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit

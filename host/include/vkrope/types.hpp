@@ -154,6 +154,17 @@ struct AnglePlan {
     std::uint32_t row_stride = 0;    ///< elements from one row to the next, of which the first `pairs` count
 };
 
+/// A table in lines: texel lines of a texture, positions of a buffer; the numbers of computed angles are one line.
+struct AngleLines {
+    std::uint32_t count = 0;
+    std::size_t bytes = 0;  ///< of one line
+};
+inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
+    if (plan.source == AngleSource::computed) return {1, plan.bytes};
+    if (plan.source == AngleSource::direct_buffer) return {plan.rows, std::size_t{plan.pairs} * 8};  // cos and sin, a float each
+    return {plan.extent.height, std::size_t{plan.extent.width} * 16};                                // texels of four floats
+}
+
 /// How Q or K is stored. A head_dim of 0 means that the kernel never sees this tensor.
 struct Width {
     Element in = Element::f32, out = Element::f32;

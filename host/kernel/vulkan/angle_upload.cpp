@@ -15,18 +15,6 @@ bool is_texture(const AnglePlan& plan) noexcept {
     return plan.source == AngleSource::factored_texture || plan.source == AngleSource::direct_texture;
 }
 
-// Lines of the table, and the bytes of one.
-struct Lines {
-    std::uint32_t count = 1;
-    std::uint64_t bytes = 0;
-};
-
-Lines lines_of(const AnglePlan& plan) noexcept {
-    if (is_texture(plan)) return {plan.extent.height, std::uint64_t{plan.extent.width} * 16};
-    if (plan.source == AngleSource::direct_buffer) return {plan.rows, std::uint64_t{plan.pairs} * 8};
-    return {1, plan.bytes};
-}
-
 Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     const bool texture = is_texture(plan);
     if (!texture && plan.source != AngleSource::direct_buffer && plan.source != AngleSource::computed) {
@@ -42,7 +30,7 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     if (!texture && !upload.buffer) return error(Code::invalid_argument, "upload.buffer is null: the plan is of a buffer");
     if (upload.buffer_offset % 4 != 0)
         return error(Code::invalid_argument, "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4", upload.buffer_offset);
-    const std::uint32_t count = lines_of(plan).count;
+    const std::uint32_t count = angle_lines(plan).count;
     if (upload.first_line >= count || upload.lines > count - upload.first_line) {
         return error(Code::invalid_argument, "upload.lines is %u from first_line %u: the table has %u", upload.lines,
                      upload.first_line, count);
@@ -108,8 +96,8 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
 
 void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan, const AngleUpload& upload,
                  std::uint32_t lines) noexcept {
-    const Lines all = lines_of(plan);
-    const VkBufferCopy region = {upload.staging_offset, upload.buffer_offset + upload.first_line * all.bytes, lines * all.bytes};
+    const VkDeviceSize line = angle_lines(plan).bytes;
+    const VkBufferCopy region = {upload.staging_offset, upload.buffer_offset + upload.first_line * line, lines * line};
     vk.vkCmdCopyBuffer(commands, upload.staging, upload.buffer, 1, &region);
     const Boundary at = boundary();
     VkBufferMemoryBarrier barrier = {};
@@ -158,7 +146,7 @@ Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, co
     if (Status s = check(plan, upload); !s) return s;
     const Result<CopyFunctions> vk = load(device);
     if (!vk) return vk.status;
-    const std::uint32_t lines = upload.lines == 0 ? lines_of(plan).count - upload.first_line : upload.lines;
+    const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line : upload.lines;
     if (is_texture(plan)) {
         copy_texture(commands, vk.value, plan, upload, lines);
     } else {

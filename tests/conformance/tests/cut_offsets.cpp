@@ -136,5 +136,5 @@ tools::ExitCode run_checks() {
 }  // namespace vkrope::conformance
 
 int main() {
-    return vkrope::tools::run_program(vkrope::conformance::run_checks);
+    return vkrope::tools::run_program("not all checks ran", vkrope::conformance::run_checks);
 }

@@ -43,5 +43,5 @@ std::vector<Group> groups(Level level) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tools::run_program([=] { return run_command(argc, argv, groups); });
+    return tools::run_program(lost_report, [=] { return run_command(argc, argv, groups); });
 }

@@ -88,8 +88,11 @@ mkfifo fifo
 expect 5 "'.' is a directory; it must be a regular file" "$tool" --table .
 expect 5 "'fifo' is no regular file" timeout 60 "$tool" --table fifo
 expect 5 "'/dev/zero' is no regular file" timeout 60 "$tool" --table /dev/zero
-truncate -s 65M endless.json
-expect 5 'has more than 67108864 bytes' "$tool" --table endless.json
+# The limit is the parser's, and has one number: white space up to it is a report, one byte more is none.
+head -c $((16777216 - $(wc -c <report.json))) /dev/zero | tr '\0' ' ' | cat report.json - >endless.json
+works "$tool" --table endless.json
+printf ' ' >>endless.json
+expect 5 'has more than 16777216 bytes, which no report has' "$tool" --table endless.json
 rm endless.json
 
 # A report that could not be written is no reason to run anything.
@@ -97,25 +100,57 @@ expect 5 "--json: 'none/report.json' cannot be written" "$tool" --json none/repo
 ! grep -q 'running on' "$logs/err" || wrong 'checks ran whose report cannot be written'
 [ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left'
 
-# Lines come as checks end, and an interrupt keeps what there is.
-for signal in TERM:143 INT:130; do
+# Lines come as checks end, and an interrupt keeps what there is: each signal that ends programs, and a second one right behind
+# the first. Two of different names, for two of one name may arrive as one.
+ulimit -c 0
+keeps_report() {
+    has interrupted.json '"interrupted": true' '"verdict_reason": "the run was interrupted after ' '"status": "pass"'
+    [ "$(grep -c '"id"' interrupted.json)" -lt "$(grep -c '^a' quick)" ] || wrong 'it ran to the end all the same'
+    works "$tool" --table interrupted.json
+    has "$logs/out" 'not judged: the run was interrupted after'
+    rm -f interrupted.json
+}
+# interrupted SIGNAL...: starts a run, sends these once it has printed two lines, sets `code`.
+interrupted() {
     checks=$((checks + 1))
     : >lines
-    env --default-signal=INT "$tool" --filter 'a*' --json interrupted.json >lines 2>"$logs/err" &
+    env --default-signal "$tool" --filter 'a*' --json interrupted.json >lines 2>"$logs/err" &
     pid=$!
     for _ in $(seq 600); do
         [ "$(wc -l <lines)" -lt 2 ] || break
         sleep 0.1
     done
-    kill -s "${signal%:*}" "$pid" || wrong 'no line came before the run ended'
+    for signal; do kill -s "$signal" "$pid" || wrong "no line came before the run ended, or it ended before SIG$signal"; done
     code=0
     wait "$pid" || code=$?
-    [ "$code" = "${signal#*:}" ] || wrong "exit code $code after SIG${signal%:*}"
-    has interrupted.json '"interrupted": true' '"verdict_reason": "the run was interrupted after ' '"status": "pass"'
+    case " $* " in *" $(kill -l "$code") "*) ;; *) wrong "exit code $code after SIG$*" ;; esac
+}
+for signal in TERM INT HUP QUIT ALRM USR1 USR2 PROF VTALRM XCPU 'INT TERM' 'TERM INT' 'PIPE XCPU HUP'; do
+    # shellcheck disable=SC2086 # one word a signal
+    interrupted $signal
     [ "$(grep -c '"id"' interrupted.json)" = "$(wc -l <lines)" ] || wrong 'report and lines do not tell the same'
-    [ "$(wc -l <lines)" -lt "$(grep -c '^a' quick)" ] || wrong 'it ran to the end all the same'
-    works "$tool" --table interrupted.json
-    has "$logs/out" 'not judged: the run was interrupted after'
-    rm interrupted.json
+    keeps_report
 done
+# A third need not wait. It leaves nothing behind.
+interrupted INT TERM HUP
+[ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left after three signals'
+rm -f interrupted.json
+
+# Nor does a line that cannot be printed take the report with it: who read the pipe has left, with a signal or without, or a disk
+# is full.
+for mode in default ignore; do
+    {
+        env --$mode-signal=PIPE "$tool" --filter 'a*' --json interrupted.json 2>"$logs/err"
+        echo $? >"$logs/code"
+    } | head -n 1 >"$logs/out"
+    read -r code <"$logs/code"
+    case $mode:$code in
+        default:141 | ignore:5) ;;
+        *) wrong "exit code $code where the pipe is closed, SIGPIPE: $mode" ;;
+    esac
+    keeps_report
+done
+expect 5 'standard output: cannot be written: No space left on device' \
+    sh -c 'exec "$@" >/dev/full' sh "$tool" --filter 'a*' --json interrupted.json
+keeps_report
 finish

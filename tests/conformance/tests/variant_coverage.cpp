@@ -384,7 +384,7 @@ std::size_t list_coverage(VkPhysicalDeviceType type) {
 }  // namespace vkrope::conformance
 
 int main() {
-    return vkrope::tools::run_program([] {
+    return vkrope::tools::run_program("not all variants were listed", [] {
         using namespace vkrope;
         const std::size_t wrong = conformance::list_coverage(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU) +
                                   conformance::list_coverage(VK_PHYSICAL_DEVICE_TYPE_CPU);
