@@ -47,43 +47,44 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(6, rare_branches, 0)    /* 1: what is rare has a branch of its own; a software device goes through it anyway */ \
     X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, one after the other */         \
     X(8, k_batch, 0)                                                                                           \
-    X(9, access, 0)          /* access_* */                                                                    \
-    X(10, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                                           \
-    X(11, conversion, 0)      /* conversion_* */                                                               \
-    X(12, q_head_dim, 2)      /* 0: absent, here and below */                                                  \
-    X(13, q_rotary_offset, 0) /* first channel of the first window */                                          \
-    X(14, q_element_in, 0)    /* element_* */                                                                  \
-    X(15, q_element_out, 0)                                                                                    \
-    X(16, k_head_dim, 2)                                                                                       \
-    X(17, k_rotary_offset, 0)                                                                                  \
-    X(18, k_element_in, 0)                                                                                     \
-    X(19, k_element_out, 0)                                                                                    \
-    X(20, scatter, 0)         /* 1: K's rows go where their slots say */                                       \
-    X(21, pairing, 0)         /* pairing_* */                                                                  \
-    X(22, pairing_out, 0)                                                                                      \
-    X(23, rotary_dim, 2)      /* of all windows together */                                                    \
-    X(24, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
-    X(25, window_dim_1, 0)                                                                                     \
-    X(26, window_dim_2, 0)                                                                                     \
-    X(27, window_dim_3, 0)                                                                                     \
-    X(28, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
-    X(29, window_at_1, 0)                                                                                      \
-    X(30, window_at_2, 0)                                                                                      \
-    X(31, window_at_3, 0)                                                                                      \
-    X(32, angles, 0)          /* angles_* */                                                                   \
-    X(33, positions, 0)       /* positions_* */                                                                \
-    X(34, axes, 0)            /* 0: one position a token */                                                    \
-    X(35, section_order, 0)   /* sections_* */                                                                 \
-    X(36, leftover_axis, 0)                                                                                    \
-    X(37, section_0, 1)       /* pairs of a section */                                                         \
-    X(38, section_1, 0)                                                                                        \
-    X(39, section_2, 0)                                                                                        \
-    X(40, section_3, 0)                                                                                        \
-    X(41, section_4, 0)                                                                                        \
-    X(42, section_5, 0)                                                                                        \
-    X(43, section_6, 0)                                                                                        \
-    X(44, section_7, 0)                                                                                        \
-    X(45, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
+    X(9, whole_batches, 0)    /* 1: no lane has fewer, but where a call is cut between heads */                \
+    X(10, access, 0)          /* access_* */                                                                   \
+    X(11, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                                           \
+    X(12, conversion, 0)      /* conversion_* */                                                               \
+    X(13, q_head_dim, 2)      /* 0: absent, here and below */                                                  \
+    X(14, q_rotary_offset, 0) /* first channel of the first window */                                          \
+    X(15, q_element_in, 0)    /* element_* */                                                                  \
+    X(16, q_element_out, 0)                                                                                    \
+    X(17, k_head_dim, 2)                                                                                       \
+    X(18, k_rotary_offset, 0)                                                                                  \
+    X(19, k_element_in, 0)                                                                                     \
+    X(20, k_element_out, 0)                                                                                    \
+    X(21, scatter, 0)         /* 1: K's rows go where their slots say */                                       \
+    X(22, pairing, 0)         /* pairing_* */                                                                  \
+    X(23, pairing_out, 0)                                                                                      \
+    X(24, rotary_dim, 2)      /* of all windows together */                                                    \
+    X(25, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
+    X(26, window_dim_1, 0)                                                                                     \
+    X(27, window_dim_2, 0)                                                                                     \
+    X(28, window_dim_3, 0)                                                                                     \
+    X(29, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
+    X(30, window_at_1, 0)                                                                                      \
+    X(31, window_at_2, 0)                                                                                      \
+    X(32, window_at_3, 0)                                                                                      \
+    X(33, angles, 0)          /* angles_* */                                                                   \
+    X(34, positions, 0)       /* positions_* */                                                                \
+    X(35, axes, 0)            /* 0: one position a token */                                                    \
+    X(36, section_order, 0)   /* sections_* */                                                                 \
+    X(37, leftover_axis, 0)                                                                                    \
+    X(38, section_0, 1)       /* pairs of a section */                                                         \
+    X(39, section_1, 0)                                                                                        \
+    X(40, section_2, 0)                                                                                        \
+    X(41, section_3, 0)                                                                                        \
+    X(42, section_4, 0)                                                                                        \
+    X(43, section_5, 0)                                                                                        \
+    X(44, section_6, 0)                                                                                        \
+    X(45, section_7, 0)                                                                                        \
+    X(46, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
 VKROPE_CONSTANT most_batch = 4;  // heads

@@ -205,11 +205,18 @@ struct T(Batch) {
     Words a[most_batch], b[most_batch];
 };
 
-// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again, which it moves twice.
+// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again, which is loaded but not stored.
 uint T(head)(uint first, uint i) {
     uint head = first;
     if (T(batch) > 1) head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
     return head;
+}
+
+bool T(has_head)(uint first, uint i) {
+    bool has = i == 0;
+    if (whole_batches != 0) has = true;
+    else if (i != 0) has = first + head_lanes * i < VKROPE_TENSOR_HEADS;
+    return has;
 }
 
 T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
@@ -227,18 +234,24 @@ void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
     bool turns = true;
     if (rare_branches != 0) turns = step.rotates;
     if (turns) {
-        for (uint i = 0; i < T(batch_size); ++i) T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+        for (uint i = 0; i < T(batch_size); ++i) {
+            if (T(has_head)(first, i)) T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+        }
     } else {
-        for (uint i = 0; i < T(batch_size); ++i) T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+        for (uint i = 0; i < T(batch_size); ++i) {
+            if (T(has_head)(first, i)) T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+        }
     }
 }
 
 void T(copy_batch)(uvec2 channels, uint from, uint to, uint first) {
     const T(Batch) batch = T(load_batch)(from, first, channels);
     for (uint i = 0; i < T(batch_size); ++i) {
-        const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.T(out).head + channels;
-        T(store)(there.x, T(converted)(batch.a[i]));
-        T(store)(there.y, T(converted)(batch.b[i]));
+        if (T(has_head)(first, i)) {
+            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.T(out).head + channels;
+            T(store)(there.x, T(converted)(batch.a[i]));
+            T(store)(there.y, T(converted)(batch.b[i]));
+        }
     }
 }
 

@@ -46,6 +46,7 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .rare_branches = geometry.units_apart,  // a GPU
             .q_batch = geometry.q_batch,
             .k_batch = geometry.k_batch,
+            .whole_batches = geometry.whole_batches,
             .access = geometry.access,
             .unit_elements = geometry.unit_elements,
             .conversion = kernel.conversion,

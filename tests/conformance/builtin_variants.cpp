@@ -265,6 +265,25 @@ void add_mappings(Checks& checks) {
             run_each_access(device, trial, findings);
         }
     });
+    // Numbers of heads that the kernel knows, and that fill every lane: 16 steps and 4 heads side by side, 4 and 2 heads a lane.
+    checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = two_tensors(Element::f32, 32, 32);
+        trial.info.mapping = Mapping::gpu;
+        trial.info.q_heads = 16;
+        trial.info.k_heads = 8;
+        trial.shape = {.batch = 1, .tokens = 1030, .groups = 8, .q_per_group = 2};
+        trial.in = trial.out = Arrangement::odd_offsets;
+        trial.table_rows = 2048;
+        const Rotated known = run(device, trial, findings);
+        trial.info.q_heads = trial.info.k_heads = 0;
+        const Rotated open = run(device, trial, findings);
+        findings.hold(known.q == open.q && known.k == open.k, "a kernel that knows its heads gives other bits");
+    });
+    checks.add("mapping_cpu_one_step", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = two_tensors(Element::f32, 2);
+        trial.info.mapping = Mapping::cpu;
+        run_each_access(device, trial, findings);
+    });
     struct Access {
         const char* name;
         Element element;
@@ -284,9 +303,15 @@ void add_mappings(Checks& checks) {
     // Interleaved units of a step lie apart, and a row may have more steps than a workgroup has lanes.
     for (const Element element : {Element::f16, Element::f32}) {
         checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
-            Trial trial = two_tensors(element, 32, 32);
-            trial.info = mapped(Mapping::gpu, element);
-            trial.info.pairing = Pairing::interleaved;
+            Trial trial = two_tensors(element, 32, 32, Pairing::interleaved);
+            trial.info.mapping = Mapping::gpu;
+            run_each_access(device, trial, findings);
+        });
+        // And pairs that axes turn one by one.
+        checks.add(fmt::format("mapping_gpu_interleaved_axes_{}", name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = two_tensors(element, 64, 32, Pairing::interleaved);
+            trial.info.mapping = Mapping::gpu;
+            turn_by_axes(trial, Turn::interleaved);
             run_each_access(device, trial, findings);
         });
         checks.add(fmt::format("mapping_gpu_long_rows_{}", name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {

@@ -177,7 +177,14 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
             Tensor out = q;
             out.where = b.whole();
             const Recorded r = check(on, {.rotary_dim = D, .q = f32}, {.tokens = 1u << 28, .q_in = q, .q_out = out});
-            CHECK(r.dispatches == 8 * (((1u << 28) + (1u << 18) - 2) / ((1u << 18) - 1)));
+            CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // a token is a workgroup
+            CHECK(r.barriers == 0);
+        }
+        {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8 steps each
+            const Tensor q{.where = a.whole(), .heads = 1};
+            const Recorded r =
+                check(on, {.rotary_dim = D, .q = f16, .q_heads = 1}, {.tokens = 1u << 31, .q_in = q, .q_out = q});
+            CHECK(r.dispatches == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
             CHECK(r.barriers == 0);
         }
         {  // [2^20, 2^8, 16, 128] f16, of which Q is 12 heads and K 2: their ranges overlap, their rows do not

@@ -145,7 +145,8 @@ bool is_foreign(const std::string& literal, const Foreign& foreign) {
 Words foreign_sentences(const Foreign& foreign) {
     Words sentences;
     for (const char* tier : {"kernel", "frequencies", "runtime"}) {
-        for (const auto& entry : std::filesystem::directory_iterator(host / tier)) {
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(host / tier)) {
+            if (entry.is_directory()) continue;
             if (entry.path().filename().string().starts_with("scaling") || entry.path().filename() == "CMakeLists.txt") continue;
             for (const std::string& literal : read(content_of(entry.path())).literals) {
                 if (is_foreign(literal, foreign)) sentences.insert(literal);

@@ -63,6 +63,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std
                                 .rare_branches = gpu,
                                 .q_batch = v.batch,
                                 .k_batch = v.batch,
+                                .whole_batches = v.batch == 4,
                                 .access = v.access,
                                 .unit_elements = v.unit,
                                 .conversion = conversion};

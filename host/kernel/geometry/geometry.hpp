@@ -29,6 +29,7 @@ struct Geometry {
     std::uint32_t step_lanes = 1, head_lanes = 1, group_tokens = 1;
     std::uint32_t steps_together = 1;        ///< steps side by side that a lane turns
     std::uint32_t q_batch = 0, k_batch = 0;  ///< heads that a lane has of each, head_lanes apart; 0: all
+    bool whole_batches = false;              ///< no lane has fewer heads, but where a call is cut between them
     bool units_apart = false;                ///< neighbouring lanes have neighbouring units
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
@@ -36,7 +37,7 @@ struct Geometry {
 constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
     return a.access == b.access && a.unit_elements == b.unit_elements && a.step_lanes == b.step_lanes &&
            a.head_lanes == b.head_lanes && a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
-           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart;
+           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches && a.units_apart == b.units_apart;
 }
 
 /// What a dispatch has to do. z counts sequences or groups of heads; heads are those of one group then.

@@ -26,7 +26,7 @@ namespace vkrope::conformance {
 namespace {
 
 // A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
-static_assert(shader::constant_count == 46);
+static_assert(shader::constant_count == 47);
 
 using Aspects = std::set<std::string>;
 
@@ -68,6 +68,9 @@ void add_steps(const Use& use, Aspects& aspects) {
     const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
     aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}", steps > geometry.step_lanes ? "several" : "one",
                                all ? "all heads" : "a batch", geometry.group_tokens == 1 ? "one token" : "several tokens"));
+    if (several) {
+        aspects.insert(fmt::format("steps  several heads of a lane: {}", geometry.whole_batches ? "whole batches" : "or fewer"));
+    }
     const auto copies = [&use](const Width& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
     };
@@ -257,6 +260,21 @@ void add_pair_infos(std::vector<Asked>& all) {
     }
 }
 
+/// More steps than a workgroup has lanes, in a batch; one step of a lane that has all heads.
+void add_step_infos(std::vector<Asked>& all) {
+    constexpr std::uint32_t long_row[] = {262, 278, 8}, one_step[] = {2, 2, 0};
+    KernelInfo info = info_of(long_row, Element::f16);
+    info.mapping = Mapping::gpu;
+    all.push_back({.info = info});
+    info = info_of(long_row, Element::f32);
+    info.mapping = Mapping::gpu;
+    info.q_heads = info.k_heads = 16;
+    all.push_back({.info = info});
+    info = info_of(one_step, Element::f32);
+    info.mapping = Mapping::cpu;
+    all.push_back({.info = info});
+}
+
 void add_token_infos(std::vector<Asked>& all) {
     for (const auto& width : widths) {
         for (const Element element : {Element::f32, Element::f16}) {
@@ -282,6 +300,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
     add_element_infos(all);
     add_angle_infos(all);
     add_pair_infos(all);
+    add_step_infos(all);
     add_token_infos(all);
     Aspects aspects;
     for (const Asked& asked : all) {
