@@ -123,12 +123,14 @@ void T(turn)(Step step, uint row, Words A, Words B) {
         }
     }
     vkrope_from_pairs(pairing_out, unit_elements, y0, y1, p, q);
-    Words P = vkrope_encode(T(element_out), p), Q = vkrope_encode(T(element_out), q);
+    Words P = A, Q = B;
+    bool replaces = true;
     if (rare_branches == 0) {
-        if (pairing == pairing_out && T(element_in) == T(element_out)) {
-            P = vkrope_either(step.rotates, P, A);
-            Q = vkrope_either(step.rotates, Q, B);
-        }
+        if (pairing == pairing_out && T(element_in) == T(element_out)) replaces = step.rotates;
+    }
+    if (replaces) {
+        P = vkrope_encode(T(element_out), p);
+        Q = vkrope_encode(T(element_out), q);
     }
     T(store)(row + T(rotary_offset) + step.to.x, P);
     T(store)(row + T(rotary_offset) + step.to.y, Q);

@@ -62,6 +62,13 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
     if (rounds && (program.device.enabled & shader_float16)) program.float16_modes = round | denorm | keep;
 }
 
+// Heads whose words a lane's registers hold: four of them spill, or halve the lanes that run at once, on Intel, Mali, VideoCore and
+// PowerVR. These are PCI vendor ids.
+std::uint32_t batch_of(std::uint32_t vendor) {
+    constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
+    return vendor == intel || vendor == arm || vendor == broadcom || vendor == imagination ? 2 : shader::most_batch;
+}
+
 }  // namespace
 
 Status validate(const DeviceRef& device) noexcept {
@@ -88,6 +95,7 @@ Status borrow(Program& program, const DeviceRef& device) {
     std::memcpy(program.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
     program.dispatch_limits.workgroup_invocations =
         std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    program.dispatch_limits.batch = batch_of(properties.vendorID);
     program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange,
                               limits.minUniformBufferOffsetAlignment, limits.maxUniformBufferRange};
     program.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
