@@ -107,8 +107,8 @@ uvec4 vkrope_convert_unit(Unit u) {
 }
 
 // Whether a component lies strictly between 0 and `end`.
-bool vkrope_any_between(uvec4 first, uvec4 second, uint end) {
-    const uvec4 below = min(first - 1u, second - 1u);
+bool vkrope_any_between(uvec4 a, uvec4 b, uint end) {
+    const uvec4 below = min(a - 1u, b - 1u);
     return min(min(below.x, below.y), min(below.z, below.w)) < end - 1u;
 }
 #endif

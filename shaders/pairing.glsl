@@ -11,7 +11,7 @@ uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
     return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2) : uvec2(2 * pair, 2 * pair + n);
 }
 
-// A and B to the first and the second members of the pairs.
+// A and B to what pairs have as x0 and as x1.
 void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit x1) {
     if (pairing == pairing_half_split) {
         x0 = A;

@@ -168,15 +168,15 @@ uint T(around_windows)(uint channel) {
 
 // Where the two units of a step start; at the end of an odd number of units, the last one twice.
 uvec2 T(copied_channels)(uint index) {
-    uint first = 2 * index, second = 2 * index + 1;
+    uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
-        first = index;
-        second = index + T(copying);
+        a = index;
+        b = index + T(copying);
     }
     if (T(copied_units) % 2 != 0) {
-        if (second >= T(copied_units)) second = first;
+        if (b >= T(copied_units)) b = a;
     }
-    return uvec2(T(around_windows)(first * unit_elements), T(around_windows)(second * unit_elements));
+    return uvec2(T(around_windows)(a * unit_elements), T(around_windows)(b * unit_elements));
 }
 
 // ---- All heads of a row's share, one after the other ----
