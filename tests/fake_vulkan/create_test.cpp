@@ -183,6 +183,15 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
         };
         CHECK(rotate(factored, AngleSource::factored_texture));
         CHECK(rotate(direct, AngleSource::direct_texture));
+        // Of the same source, with ids and without K.
+        KernelInfo alone = kernel_info(AngleSource::factored_texture);
+        alone.positions = PositionSource::ids;
+        alone.k = {};
+        const Owned<Kernel> with_ids(create(host.ref, alone).value);
+        Call by_ids = kernel_call(host);
+        by_ids.k_in = by_ids.k_out = {};
+        by_ids.positions.ids = {host.words, 0, 28};
+        CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
         const std::string what = other.what;

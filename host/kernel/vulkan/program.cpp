@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "status.hpp"
 
@@ -104,13 +105,29 @@ Status borrow(Program& program, const DeviceRef& device) {
     return {};
 }
 
-BindingList every_binding() noexcept {
+namespace {
+
+BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept {
     BindingList list;
-    for (const std::uint32_t number :
-         {shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out, shader::binding_ids,
-          shader::binding_slots, shader::binding_table, shader::binding_table_sin, shader::binding_status}) {
+    for (const std::uint32_t number : numbers) list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+    return list;
+}
+
+// Without those of angles: of Q and K, and of one tensor.
+BindingList bindings_of_two() noexcept {
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out, shader::binding_ids,
+                         shader::binding_slots, shader::binding_status});
+}
+BindingList bindings_of_one() noexcept {
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
+}
+
+}  // namespace
+
+BindingList every_binding() noexcept {
+    BindingList list = bindings_of_two();
+    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
-    }
     list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
     list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});
     return list;
@@ -148,8 +165,15 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    const BindingList every = every_binding();
-    program.layout_binds = !pushed && every.storage_buffers() <= program.max_storage_buffers ? every : program.binds;
+    // An arena serves the more kernels the more their layouts have: all, or those with the same source of angles.
+    program.layout_binds = program.binds;
+    for (const BindingList& shared : {every_binding(), bindings_of_two(), bindings_of_one()}) {
+        BindingList list = shared;
+        for (const Binding& binding : program.binds) list.add(binding);
+        if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;
+        program.layout_binds = list;
+        break;
+    }
     if (Status s = create_set_layout(program, program.set_layout); !s) return s;
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
     VkPipelineLayoutCreateInfo info = {};
