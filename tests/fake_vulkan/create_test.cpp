@@ -188,7 +188,7 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
         alone.positions = PositionSource::ids;
         alone.k = {};
         const Owned<Kernel> with_ids(create(host.ref, alone).value);
-        Call by_ids = kernel_call(host);
+        Call by_ids = kernel_call(host, 7, AngleSource::factored_texture);
         by_ids.k_in = by_ids.k_out = {};
         by_ids.positions.ids = {host.words, 0, 28};
         CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
