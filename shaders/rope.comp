@@ -60,7 +60,7 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // Two units of a row, the same in every head.
 struct Step {
     uvec2 from, to;  // channels where they start, before and after, from rotary_offset on
-    bool rotates;    // otherwise they are copied, bit for bit unless the element type changes
+    bool rotates;    // otherwise they are copied, bit for bit unless the element type or the pairing changes
     Unit c, s;
 };
 
