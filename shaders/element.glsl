@@ -22,9 +22,6 @@ struct Unit {
 };
 
 // One or the other, without a branch.
-Words vkrope_either(bool first, Words a, Words b) {
-    return Words(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
-}
 Unit vkrope_either(bool first, Unit a, Unit b) {
     return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
 }

@@ -215,10 +215,7 @@ uint T(head)(uint first, uint i) {
 }
 
 bool T(has_head)(uint first, uint i) {
-    bool has = i == 0;
-    if (whole_batches != 0) has = true;
-    else if (i != 0) has = first + head_lanes * i < VKROPE_TENSOR_HEADS;
-    return has;
+    return whole_batches != 0 || i == 0 || first + head_lanes * i < VKROPE_TENSOR_HEADS;
 }
 
 T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {

@@ -102,7 +102,7 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
 
-// Q and K in one part, or each in its own; K's part is Q's where their widths are the same.
+// Q and K in one part, or each in its own; K's part is Q's where their widths and heads are the same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
     kernel.q = kernel.k = {kernel.info};
@@ -113,7 +113,7 @@ void make_parts(Kernel& kernel, bool processor) {
     kernel.k.info.k = {};
     if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
     if (kernel.info.k.head_dim == 0) return;
-    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k) {
+    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k && kernel.info.q_heads == kernel.info.k_heads) {
         kernel.k = kernel.q;
     } else {
         choose_geometries(kernel, kernel.k, processor);
@@ -172,22 +172,20 @@ Status build(Kernel& kernel) {
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
-    std::uint32_t wanted = 0;
     // Where the device binds too few storage buffers, Q and K are dispatched apart, and then nothing is counted.
     for (const auto& [lean, counts] : {std::pair{false, true}, {true, true}, {true, false}}) {
         if (lean && kernel.info.scatter_k) continue;
         kernel.lean = lean;
         make_parts(kernel, processor);
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
-        if (!lean) wanted = kernel.binds.storage_buffers();
+        if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
         return error(Code::limit_exceeded,
                      "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.scatter_k ? "scatter_k" : "angles", wanted, kernel.max_storage_buffers);
+                     kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(), kernel.max_storage_buffers);
     }
-    kernel.storage_buffers_wanted = wanted;
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         Pipeline& pipeline = kernel.pipelines[i];

@@ -26,7 +26,7 @@ struct Kernel : Program {
     bool lean = false;             ///< Q and K are parts of their own
     std::uint32_t conversion = 0;  ///< shader::conversion_*
     Part q, k;                     ///< not lean: q serves both
-    std::uint32_t storage_buffers_wanted = 0;  ///< by one dispatch of Q and K that counts
+    std::uint32_t storage_buffers_to_count = 0;  ///< what a dispatch would bind that counts
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;
 };

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "status.hpp"
 
@@ -23,23 +22,18 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
-// The one tensor of a lean dispatch is the shader's Q.
-Work as_shader_sees(const Kernel& kernel, Work work) noexcept {
-    if (kernel.lean && work.k_heads != 0) std::swap(work.q_heads, work.k_heads);
-    return work;
-}
-
 bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
 }
 
+// As the shader sees it: the one tensor of a lean dispatch is its Q.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
-    const Work work = {.z = call.batch,
-                       .tokens = call.tokens,
-                       .q_heads = job.q ? call.q.heads : 0,
-                       .k_heads = job.k ? call.k.heads : 0};
-    return as_shader_sees(kernel, work);
+    const std::uint32_t k_heads = job.k ? call.k.heads : 0;
+    return {.z = call.batch,
+            .tokens = call.tokens,
+            .q_heads = job.q ? call.q.heads : kernel.lean ? k_heads : 0,
+            .k_heads = kernel.lean ? 0 : k_heads};
 }
 
 // 16-byte access takes angles of a buffer in 16 bytes, too.
@@ -94,10 +88,13 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
     const Result<Tiling> k = tile_tensor(kernel, call, job, true, call.k.heads / groups);
     if (!q || !k) return false;
     const auto undivided = [](const Tiling& tiling) {
-        return tiling.box.heads == tiling.whole.heads && tiling.box.tokens == tiling.whole.tokens &&
-               tiling.box.pages == tiling.whole.pages && tiling.box.rows == tiling.whole.rows;
+        return tiling.box.heads == tiling.whole.heads && tiling.box.pages == tiling.whole.pages &&
+               tiling.box.rows == tiling.whole.rows;
     };
-    if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups) return false;
+    if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups ||
+        q->box.tokens != k->box.tokens) {
+        return false;
+    }
     job.tiling = q.value;
     job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
     job.tiling.whole.rows = job.tiling.box.rows = k->box.rows;
@@ -113,7 +110,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         result.status =
             error(Code::limit_exceeded,
                   "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                  kernel.storage_buffers_wanted, kernel.max_storage_buffers);
+                  kernel.storage_buffers_to_count, kernel.max_storage_buffers);
         return result;
     }
     const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;
@@ -182,35 +179,31 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const bool z_is_group = job.tiling.box.groups > 1;
     Work work = {.z = z_is_group ? box.count.groups : box.count.batch, .tokens = box.count.tokens};
     Offsets offsets;
+    std::uint32_t in_place = 0;
+    // What the shader sees at `sides` and `first_offset`.
     struct Sides {
-        shader::Side in, out;
+        shader::Side &in, &out;
     };
     const auto tensor = [&](const ResolvedTensor& of, std::uint32_t& heads, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out,
-                            std::uint32_t first_offset) {
+                            const Sides& sides, std::uint32_t first_offset, std::uint32_t in_place_flag) {
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
         if (job.q && job.k) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
         heads = own.count.heads;
-        Sides sides = {};
         in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, sides.in, offsets.of[first_offset]);
         out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, sides.out, offsets.of[first_offset + 1]);
-        return sides;
+        if (of.in_place) in_place |= in_place_flag;
     };
     static_assert(shader::offset_q_out == shader::offset_q_in + 1 && shader::offset_k_out == shader::offset_k_in + 1);
-    const std::uint32_t k_offset = kernel.lean ? shader::offset_q_in : shader::offset_k_in;
-    Sides q = {}, k = {};
-    if (job.q) q = tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, shader::offset_q_in);
-    if (job.k) k = tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, k_offset);
-    bool q_in_place = job.q && resolved.q.in_place, k_in_place = job.k && resolved.k.in_place;
-    if (kernel.lean && job.k) {
-        q = k;
-        std::swap(q_in_place, k_in_place);
+    const Sides q_sides = {push.q_in, push.q_out}, k_sides = {push.k_in, push.k_out};
+    if (job.q) {
+        tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, q_sides, shader::offset_q_in, shader::flag_q_in_place);
     }
-    push.q_in = q.in;
-    push.q_out = q.out;
-    push.k_in = k.in;
-    push.k_out = k.out;
-    work = as_shader_sees(kernel, work);
+    if (job.k && kernel.lean) {
+        tensor(resolved.k, work.q_heads, bindings.k_in, bindings.k_out, q_sides, shader::offset_q_in, shader::flag_q_in_place);
+    } else if (job.k) {
+        tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, k_sides, shader::offset_k_in, shader::flag_k_in_place);
+    }
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
@@ -219,12 +212,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                         box.first.rows + box.count.rows == whole.rows;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
-                 (q_in_place ? shader::flag_q_in_place : 0) | (k_in_place ? shader::flag_k_in_place : 0) |
+    push.flags = in_place | (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) |
-                 (call.positions.int64 ? shader::flag_ids_64 : 0);
+                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (call.positions.int64 ? shader::flag_ids_64 : 0);
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens + box.first.batch * resolved.position_step;
     shader::Side ids = {}, slots = {};

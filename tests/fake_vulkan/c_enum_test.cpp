@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernel_host.hpp"
+#include "unit/c_numbers.hpp"
 #include "vkrope/vkrope.h"
 
 namespace vkrope::test {
@@ -30,34 +31,18 @@ struct Destroy {
     }
 };
 
-// A function as C calls it, where an enumeration is a number: as an argument of C++ such a number would be undefined.
-template <class T>
-using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
-template <class Result, class... Parameters>
-auto as_in_c(Result (*function)(Parameters...)) {
-    return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(reinterpret_cast<void (*)()>(function));
-}
-
-template <class Enum>
-std::uint32_t number_in(const Enum& field) {
-    std::uint32_t number;
-    std::memcpy(&number, &field, sizeof number);
-    return number;
-}
-
 /// `call` with each of these numbers in `field`: refused by an error that says "NAME is NUMBER". The field is then what it was.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
     const std::uint32_t before = number_in(field);
-    for (const std::uint32_t number : {7u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
-        static_assert(sizeof field == sizeof number);
-        std::memcpy(&field, &number, sizeof number);
+    for (const std::uint32_t number : no_enumerators) {
+        put(field, number);
         vkrope_error error;
         CHECK(call(&error) == VKROPE_ERROR_INVALID_ARGUMENT);
         const std::string words = std::string(name) + " is " + std::to_string(number) + ":";
         CHECK_MESSAGE(std::string(error.what).find(words) != std::string::npos, error.what, " lacks ", words);
     }
-    std::memcpy(&field, &before, sizeof before);
+    put(field, before);
 }
 
 std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>> make_rotation() {

@@ -35,7 +35,7 @@ for compiler in $compilers; do
     # Headers are all that the libraries need: find_package(Vulkan) is given a loader that nobody links.
     "$CMAKE" -S "$SOURCE" -B "$target" -DCMAKE_SYSTEM_NAME=$system -DCMAKE_SYSTEM_PROCESSOR=$processor -DCMAKE_CXX_COMPILER="$compiler" \
         -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON -DVulkan_INCLUDE_DIR="$SCRATCH/include" \
-        -DVulkan_LIBRARY=not-linked -DVKROPE_WERROR=ON -DCMAKE_BUILD_TYPE=Release \
+        -DVulkan_LIBRARY=not-linked -DVKROPE_SPIRV_HEADER="$(sed -n 's/^VKROPE_SPIRV_HEADER:[A-Z]*=//p' "$BUILD/CMakeCache.txt")" -DVKROPE_WERROR=ON -DCMAKE_BUILD_TYPE=Release \
         -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >"$target.log" 2>&1 ||
         { cat "$target.log"; exit 1; }
     "$CMAKE" --build "$target" -j 2 >"$target.log" 2>&1 || { cat "$target.log"; exit 1; }

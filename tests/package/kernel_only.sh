@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With runtime, model, tools, tests and bench off, Vulkan headers and glslang are all that the project needs.
+# With runtime, model, tools, tests and bench off, the headers of Vulkan and SPIR-V, and glslang are all that the project needs.
 set -eu
 rm -rf "$SCRATCH"
 # Packages that must not be looked for are made impossible to find.

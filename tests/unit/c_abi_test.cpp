@@ -10,9 +10,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "c_numbers.hpp"
 #include "gguf_builder.hpp"
 #include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
+
+using namespace vkrope::test;
 
 namespace {
 
@@ -545,32 +548,10 @@ TEST_CASE("C: an exception of the standard library comes out as a code") {
 
 namespace {
 
-// What C may put into an enumeration, and C++ may not.
-template <class Enum>
-void put(Enum& field, std::uint32_t number) {
-    static_assert(sizeof field == sizeof number);
-    std::memcpy(&field, &number, sizeof number);
-}
-
-// A function as C calls it, where an enumeration is a number: as an argument of C++ such a number would be undefined.
-template <class T>
-using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
-template <class Result, class... Parameters>
-auto as_in_c(Result (*function)(Parameters...)) {
-    return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(reinterpret_cast<void (*)()>(function));
-}
-
-template <class Enum>
-std::uint32_t number_in(const Enum& field) {
-    std::uint32_t number;
-    std::memcpy(&number, &field, sizeof number);
-    return number;
-}
-
 // Calls with an enumerator that is none.
 template <class Enum, class Call>
 void refuses_numbers(const char* name, Call&& call) {
-    for (const std::uint32_t number : {7u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+    for (const std::uint32_t number : no_enumerators) {
         Enum value = {};
         put(value, number);
         vkrope_error error;

@@ -95,6 +95,8 @@ TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgr
     const Geometry long_rows = geometry_for(info(Element::f16, 65534, 65534), shader::access_narrow, Load::few_tokens, {});
     CHECK(long_rows.step_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
+    // One pair turns, and 32 766 steps of 65 534 channels are copied: no lane has all of them.
+    CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {}).step_lanes == 64);
     CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {}).step_lanes == 40);
     CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens, {.workgroup_invocations = 16}).step_lanes == 16);
 }

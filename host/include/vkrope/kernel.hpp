@@ -169,9 +169,9 @@ struct Call {
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Dispatches that record() makes of a call: one, or as many as there are parts. Q and K go apart where the device binds too few
-/// storage buffers for both, and where a tensor exceeds what it binds or dispatches at once; a cache of K may span several such ranges;
-/// heads in groups may meet a batch or slots. The sets of an arena that it takes. Fails as record() would, for all but the arena.
+/// Dispatches that record() makes of a call: one, or as many as there are parts. Tokens beyond the workgroups of a dispatch go into
+/// further ones. Q and K go apart where the device binds too few storage buffers for both, and where a tensor exceeds what it binds at
+/// once; a cache of K may span several such ranges; heads in groups may meet a batch or slots. The sets of an arena that it takes. Fails as record() would, for all but the arena.
 /// Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 

@@ -722,9 +722,10 @@ typedef struct vkrope_call {
 } vkrope_call;
 
 /**
- * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts: where a
- * tensor exceeds what the device binds or dispatches at once (then Q and K go apart), a cache of K spans several such ranges, or
- * heads in groups meet a batch or slots. Any thread.
+ * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts. Tokens beyond
+ * the workgroups of a dispatch go into further ones. Q and K go apart where the device binds too few storage buffers for both, and where
+ * a tensor exceeds what it binds at once; a cache of K may span several such ranges; heads in groups may meet a batch or slots. Any
+ * thread.
  *
  * @param kernel      which kernel
  * @param call        as for vkrope_record

@@ -71,6 +71,13 @@ std::uint32_t copying_steps(const KernelInfo& info, const Width& width, std::uin
     return width.head_dim == 0 ? 0 : std::uint32_t(divide_up(width.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
 }
 
+// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which llvmpipe counts the iterations.
+std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
+    constexpr std::uint32_t most_copies = 64;
+    const std::uint64_t copying = std::max(copying_steps(info, info.q, unit), copying_steps(info, info.k, unit));
+    return std::max(divide_up(rotating_steps(info, unit), together), divide_up(copying, most_copies));
+}
+
 std::uint32_t power_of_two_up_to(std::uint32_t value) {
     std::uint32_t power = 1;
     while (power <= value / 2) power *= 2;
@@ -80,7 +87,6 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
 // Units of 64 bytes side by side: a software device runs a lane on one core, and a core fetches whole lines. It runs 4 or 8
 // neighbouring lanes in step, so all of them rotate at one time and copy at another, and each has the same share.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    constexpr std::uint32_t most_copies = 64;  // of a lane, where one that rotates its steps would have more
     // What a step costs beside its accesses is the same for several words as for one, but it takes longer to compile: for windows
     // that rule out wide access, not for the odd call whose strides do.
     std::uint32_t& unit = geometry.unit_elements;
@@ -90,9 +96,7 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     const std::uint32_t unit_bytes = unit * (all_f32(info.q) && all_f32(info.k) ? 4 : 2);
     geometry.steps_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 128u);
-    const std::uint64_t copying = std::max(copying_steps(info, info.q, unit), copying_steps(info, info.k, unit));
-    const std::uint64_t wanted =
-        std::max(divide_up(rotating_steps(info, unit), geometry.steps_together), divide_up(copying, most_copies));
+    const std::uint64_t wanted = lanes_wanted(info, unit, geometry.steps_together);
     geometry.step_lanes = std::uint32_t(std::min<std::uint64_t>(wanted, lanes));
     geometry.group_tokens = lanes / geometry.step_lanes;
     return geometry;
@@ -106,11 +110,11 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
 // A token a workgroup, its steps and heads side by side, as far as they fill it: 64 lanes are one or two subgroups of every GPU.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens, const DispatchLimits& limits) {
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 64u);
-    const std::uint32_t steps = rotating_steps(info, geometry.unit_elements);
+    const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
     const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) && (info.k.head_dim == 0 || info.k_heads != 0);
     const std::uint32_t heads = std::min(std::max(info.q_heads, info.k_heads), lanes);
     geometry.units_apart = true;
-    geometry.step_lanes = std::uint32_t(divide_up(steps, divide_up(steps, lanes)));
+    geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
     geometry.head_lanes = power_of_two_up_to(std::min(lanes / geometry.step_lanes, all_known ? 2 * heads - 1 : 8));
     const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);

@@ -2,19 +2,11 @@
 #include <memory>
 #include <new>
 
+#include "kernel/spirv/instruction.hpp"
 #include "kernel/spirv/spirv.hpp"
 #include "status.hpp"
 
 namespace vkrope {
-
-namespace {
-
-// SPIR-V 1.3, sections 3.7 (storage classes), 3.20 (decorations) and 3.32 (instructions).
-constexpr std::uint32_t op_variable = 59, op_decorate = 71, decoration_binding = 33;
-constexpr std::uint32_t uniform_constant = 0, uniform = 2;
-constexpr std::size_t header_words = 5;
-
-}  // namespace
 
 bool BindingList::add(const Binding& binding) noexcept {
     if (has(binding.number)) return true;
@@ -50,14 +42,14 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
     const std::uint32_t* words = module.words.get();
     const std::unique_ptr<std::uint32_t[]> binding_of(new (std::nothrow) std::uint32_t[words[3]]());  // 1 more; 0: none
     if (!binding_of) return error(Code::out_of_host_memory, "no memory for the ids of a SPIR-V module of %zu words", module.count);
-    for (std::size_t at = header_words; at < module.count; at += words[at] >> 16) {
+    for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
-        const std::uint32_t op = i[0] & 0xffff;
-        if (op == op_decorate && i[2] == decoration_binding) binding_of[i[1]] = i[3] + 1;
-        if (op != op_variable || binding_of[i[2]] == 0) continue;
+        if (op_of(i) == spv::Op::OpDecorate && spv::Decoration(i[2]) == spv::Decoration::Binding) binding_of[i[1]] = i[3] + 1;
+        if (op_of(i) != spv::Op::OpVariable || binding_of[i[2]] == 0) continue;
+        const auto storage = spv::StorageClass(i[3]);
         VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-        if (i[3] == uniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
-        if (i[3] == uniform_constant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
+        if (storage == spv::StorageClass::Uniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+        if (storage == spv::StorageClass::UniformConstant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
         if (!list.add({binding_of[i[2]] - 1, type}))
             return error(Code::limit_exceeded, "a SPIR-V module binds more than %u descriptors", BindingList::most);
     }

@@ -2,65 +2,35 @@
 #include <cstring>
 #include <new>
 
-#include "kernel/spirv/spirv.hpp"
 #include "kernel/spirv/evaluate.hpp"
+#include "kernel/spirv/instruction.hpp"
+#include "kernel/spirv/spirv.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 namespace {
 
-enum Op : std::uint32_t {
-    op_name = 5,
-    op_line = 8,
-    op_entry_point = 15,
-    op_capability = 17,
-    op_type_float = 22,
-    op_type_vector = 23,
-    op_constant_true = 41,
-    op_constant_false = 42,
-    op_constant = 43,
-    op_function = 54,
-    op_function_end = 56,
-    op_function_call = 57,
-    op_variable = 59,
-    op_image_texel_pointer = 60,
-    op_load = 61,
-    op_store = 62,
-    op_copy_memory = 63,
-    op_access_chain = 65,
-    op_in_bounds_access_chain = 66,
-    op_array_length = 68,
-    op_decorate = 71,
-    op_image_write = 99,
-    op_control_barrier = 224,
-    op_memory_barrier = 225,
-    op_atomic_store = 228,
-    op_phi = 245,
-    op_loop_merge = 246,
-    op_selection_merge = 247,
-    op_label = 248,
-    op_branch = 249,
-    op_branch_conditional = 250,
-    op_switch = 251,
-    op_unreachable = 255,
-    op_no_line = 317,
-};
-constexpr std::size_t header_words = 5;
-constexpr std::uint32_t capability_float16 = 9;
-constexpr std::uint32_t storage_input = 1, storage_output = 3;
+using enum spv::Op;
 
-bool has_result(std::uint32_t op) noexcept {
+// What an entry point lists, which stays whether named or not.
+bool is_interface(std::uint32_t storage) noexcept {
+    return spv::StorageClass(storage) == spv::StorageClass::Input || spv::StorageClass(storage) == spv::StorageClass::Output;
+}
+
+// Of an instruction in a function. (HasResultAndType() of SPIR-V's header knows all of them, and is 18 KB of code.)
+bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
-        case op_line:
-        case op_no_line:
-        case op_store:
-        case op_copy_memory:
-        case op_image_write:
-        case op_control_barrier:
-        case op_memory_barrier:
-        case op_atomic_store: return false;
-        default: return op < op_loop_merge || op > op_unreachable;
+        case OpLine:
+        case OpNoLine:
+        case OpFunctionEnd:
+        case OpStore:
+        case OpCopyMemory:
+        case OpImageWrite:
+        case OpControlBarrier:
+        case OpMemoryBarrier:
+        case OpAtomicStore: return false;
+        default: return op < OpLoopMerge || op > OpUnreachable;  // those end a block
     }
 }
 
@@ -80,7 +50,8 @@ struct Known {
 
 struct Instruction {
     const std::uint32_t* words;
-    std::uint32_t length, op;
+    std::uint32_t length;
+    spv::Op op;
 };
 
 // In a reached function, in program order: a value is computed before its uses, but for those that come around a loop.
@@ -106,19 +77,19 @@ class Pruner {
     void walk(std::size_t start, Visit visit) noexcept {
         in_function_ = false;
         block_ = blocks_ = 0;
-        for (std::size_t at = start; at < count_; at += words_[at] >> 16) {
-            const Instruction i = {words_ + at, words_[at] >> 16, words_[at] & 0xffff};
-            if (i.op == op_function) {
+        for (std::size_t at = start; at < count_; at += length_of(words_ + at)) {
+            const Instruction i = {words_ + at, length_of(words_ + at), op_of(words_ + at)};
+            if (i.op == OpFunction) {
                 in_function_ = true;
                 function_ = i.words[2];
                 first_block_ = true;
-            } else if (i.op == op_label) {
+            } else if (i.op == OpLabel) {
                 block_ = i.words[1];
                 if (first_block_ && of_id_[function_].reached) of_id_[block_].reached = true;
                 first_block_ = false;
             }
             (this->*visit)(i);
-            if (i.op == op_function_end) {
+            if (i.op == OpFunctionEnd) {
                 if (start != header_words) return;
                 in_function_ = false;
                 block_ = 0;
@@ -154,41 +125,40 @@ class Pruner {
     // Of the module's own instructions.
     void learn(const Instruction& i) noexcept {
         switch (i.op) {
-            case op_entry_point: mark_function(i.words[2]); return;
-            case op_function: of_id_[i.words[2]].at = std::size_t(i.words - words_); return;
-            case op_constant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
-            case op_constant_true: of_id_[i.words[2]].scalar = {true, 1}; return;
-            case op_constant_false: of_id_[i.words[2]].scalar = {true, 0}; return;
-            // An entry point lists its inputs and outputs; what else is in memory goes unless it is named.
-            case op_variable:
-                if (!in_function_) of_id_[i.words[2]].removed = i.words[3] != storage_input && i.words[3] != storage_output;
+            case OpEntryPoint: mark_function(i.words[2]); return;
+            case OpFunction: of_id_[i.words[2]].at = std::size_t(i.words - words_); return;
+            case OpConstant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
+            case OpConstantTrue: of_id_[i.words[2]].scalar = {true, 1}; return;
+            case OpConstantFalse: of_id_[i.words[2]].scalar = {true, 0}; return;
+            case OpVariable:
+                if (!in_function_) of_id_[i.words[2]].removed = !is_interface(i.words[3]);
                 return;
-            case op_type_float: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
-            case op_type_vector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
+            case OpTypeFloat: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
+            case OpTypeVector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
             default: return;
         }
     }
 
     // Of those of a reached function, and of the blocks in it that are.
     void reach(const Instruction& i) noexcept {
-        if (i.op == op_label) of_id_[i.words[1]].order = ++blocks_;
+        if (i.op == OpLabel) of_id_[i.words[1]].order = ++blocks_;
         if (block_ == 0 || !is_reached()) return;
         switch (i.op) {
-            case op_function_call: mark_function(i.words[3]); return;
-            case op_selection_merge: selects_ = true; return;
-            case op_branch: mark(i.words[1]); break;
-            case op_branch_conditional: {
+            case OpFunctionCall: mark_function(i.words[3]); return;
+            case OpSelectionMerge: selects_ = true; return;
+            case OpBranch: mark(i.words[1]); break;
+            case OpBranchConditional: {
                 const std::uint32_t target = selects_ ? target_of(i) : 0;  // a loop keeps its condition
                 of_id_[block_].only_target = target;
                 if (target != i.words[3]) mark(i.words[2]);
                 if (target != i.words[2]) mark(i.words[3]);
                 break;
             }
-            case op_switch:
+            case OpSwitch:
                 mark(i.words[2]);
                 for (std::uint32_t w = 4; w < i.length; w += 2) mark(i.words[w]);
                 break;
-            case op_phi: of_id_[i.words[2]].scalar = value_of_phi(i); return;
+            case OpPhi: of_id_[i.words[2]].scalar = value_of_phi(i); return;
             default:
                 if (operands_of(i.op) != 0 && operands_of(i.op) == i.length - 3) {
                     Scalar operands[3];
@@ -218,33 +188,32 @@ class Pruner {
     void survey(const Instruction& i) noexcept {
         if (!in_function_) return;
         if (!is_reached()) {
-            if (i.op == op_label)
-                of_id_[i.words[1]].removed = true;
-            else if (has_result(i.op) && i.op != op_function_end)
-                of_id_[i.words[2]].removed = true;
+            if (i.op == OpLabel) of_id_[i.words[1]].removed = true;
+            if (has_typed_result(i.op)) of_id_[i.words[2]].removed = true;
             return;
         }
-        if (i.length > 2 && has_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
+        if (has_typed_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
         name_variables(i);
-        if (i.op == op_selection_merge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
-        if (i.op == op_loop_merge) {
+        if (i.op == OpSelectionMerge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
+        if (i.op == OpLoopMerge) {
             of_id_[i.words[1]].is_merge = true;
             of_id_[i.words[2]].loop_header = block_;
         }
     }
 
-    // The variables of the module that a reached instruction works on.
+    // The variables of the module that a reached instruction works on: with logical addressing only these take a pointer that is not
+    // computed, and vkrope's shaders neither select between pointers nor do atomics on a whole variable.
     void name_variables(const Instruction& i) noexcept {
         std::uint32_t first = 0, end = 0;
         switch (i.op) {
-            case op_store: first = 1, end = 2; break;
-            case op_copy_memory: first = 1, end = 3; break;
-            case op_load:
-            case op_access_chain:
-            case op_in_bounds_access_chain:
-            case op_array_length:
-            case op_image_texel_pointer: first = 3, end = 4; break;
-            case op_function_call: first = 4, end = i.length; break;
+            case OpStore: first = 1, end = 2; break;
+            case OpCopyMemory: first = 1, end = 3; break;
+            case OpLoad:
+            case OpAccessChain:
+            case OpInBoundsAccessChain:
+            case OpArrayLength:
+            case OpImageTexelPointer: first = 3, end = 4; break;
+            case OpFunctionCall: first = 4, end = i.length; break;
             default: break;
         }
         for (std::uint32_t w = first; w < end; ++w) of_id_[i.words[w]].removed = false;
@@ -268,28 +237,28 @@ class Pruner {
         }
         const std::uint32_t target = block_ == 0 ? 0 : of_id_[block_].only_target;
         switch (i.op) {
-            case op_name:
-            case op_decorate:
+            case OpName:
+            case OpDecorate:
                 if (!of_id_[i.words[1]].removed) copy(i);
                 return;
-            case op_selection_merge:
+            case OpSelectionMerge:
                 if (target == 0) copy(i);
                 return;
-            case op_branch_conditional:
+            case OpBranchConditional:
                 if (target == 0)
                     copy(i);
                 else
-                    put({2u << 16 | op_branch, target});
+                    put({first_word(OpBranch, 2), target});
                 return;
-            case op_phi: return write_phi(i);
-            case op_variable:
+            case OpPhi: return write_phi(i);
+            case OpVariable:
                 if (!of_id_[i.words[2]].removed) copy(i);
                 return;
-            case op_capability:
-                if (i.words[1] != capability_float16 || uses_float16_) copy(i);
+            case OpCapability:
+                if (i.words[1] != std::uint32_t(spv::Capability::Float16) || uses_float16_) copy(i);
                 return;
-            case op_type_float:
-            case op_type_vector:
+            case OpTypeFloat:
+            case OpTypeVector:
                 if (!of_id_[i.words[1]].is_float16 || uses_float16_) copy(i);
                 return;
             default: copy(i);
@@ -297,13 +266,13 @@ class Pruner {
     }
 
     void write_unreached(const Instruction& i) noexcept {
-        if (i.op == op_function_end) return copy(i);
-        if (i.op != op_label) return;
+        if (i.op == OpFunctionEnd) return copy(i);
+        if (i.op != OpLabel) return;
         const Known& block = of_id_[i.words[1]];
         if (block.loop_header != 0)
-            put({2u << 16 | op_label, i.words[1], 2u << 16 | op_branch, block.loop_header});
+            put({first_word(OpLabel, 2), i.words[1], first_word(OpBranch, 2), block.loop_header});
         else if (block.is_merge)
-            put({2u << 16 | op_label, i.words[1], 1u << 16 | op_unreachable});
+            put({first_word(OpLabel, 2), i.words[1], first_word(OpUnreachable, 1)});
     }
 
     void write_phi(const Instruction& i) noexcept {
@@ -314,7 +283,7 @@ class Pruner {
             const bool stays = !of_id_[from].reached && of_id_[from].loop_header == block_;  // see write_unreached()
             if (leads(from, block_) || stays) put({i.words[w], from});
         }
-        out_[start] = std::uint32_t(written_ - start) << 16 | op_phi;
+        out_[start] = first_word(OpPhi, std::uint32_t(written_ - start));
     }
 
     const std::uint32_t* words_;

@@ -7,32 +7,15 @@
 #include <new>
 
 #include "kernel/spirv/evaluate.hpp"
+#include "kernel/spirv/instruction.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 namespace {
 
-// SPIR-V 1.3, sections 3.20 (decorations) and 3.32 (instructions).
-enum Op : std::uint32_t {
-    op_extension = 10,
-    op_entry_point = 15,
-    op_execution_mode = 16,
-    op_capability = 17,
-    op_type_bool = 20,
-    op_constant_true = 41,
-    op_constant_false = 42,
-    op_constant = 43,
-    op_constant_composite = 44,
-    op_spec_constant_true = 48,
-    op_spec_constant_false = 49,
-    op_spec_constant = 50,
-    op_spec_constant_composite = 51,
-    op_spec_constant_op = 52,
-    op_decorate = 71,
-};
-constexpr std::uint32_t decoration_spec_id = 1;
-constexpr std::size_t header_words = 5;
+using enum spv::Op;
+
 
 // One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
 class Specializer {
@@ -42,21 +25,21 @@ class Specializer {
         : of_id_(of_id), spec_id_(spec_id), values_(values), value_count_(value_count), out_(out) {}
 
     void instruction(const std::uint32_t* words, std::uint32_t length) noexcept {
-        const std::uint32_t op = words[0] & 0xffff;
+        const spv::Op op = op_of(words);
         switch (op) {
-            case op_type_bool: bool_type_ = words[1]; break;
-            case op_decorate:
-                if (words[2] != decoration_spec_id) break;
+            case OpTypeBool: bool_type_ = words[1]; break;
+            case OpDecorate:
+                if (words[2] != std::uint32_t(spv::Decoration::SpecId)) break;
                 spec_id_[words[1]] = words[3] + 1;
                 return;  // a plain constant has no SpecId
-            case op_constant: of_id_[words[2]] = {true, words[3]}; break;
-            case op_constant_true: of_id_[words[2]] = {true, 1}; break;
-            case op_constant_false: of_id_[words[2]] = {true, 0}; break;
-            case op_spec_constant: return constant(words[1], words[2], given(words[2], words[3]));
-            case op_spec_constant_true: return constant(words[1], words[2], given(words[2], 1));
-            case op_spec_constant_false: return constant(words[1], words[2], given(words[2], 0));
-            case op_spec_constant_composite: return copy(words, length, op_constant_composite);
-            case op_spec_constant_op: {
+            case OpConstant: of_id_[words[2]] = {true, words[3]}; break;
+            case OpConstantTrue: of_id_[words[2]] = {true, 1}; break;
+            case OpConstantFalse: of_id_[words[2]] = {true, 0}; break;
+            case OpSpecConstant: return constant(words[1], words[2], given(words[2], words[3]));
+            case OpSpecConstantTrue: return constant(words[1], words[2], given(words[2], 1));
+            case OpSpecConstantFalse: return constant(words[1], words[2], given(words[2], 0));
+            case OpSpecConstantComposite: return copy(words, length, OpConstantComposite);
+            case OpSpecConstantOp: {
                 const Scalar result = operation(words, length);
                 if (result.known) return constant(words[1], words[2], result.value);
                 break;
@@ -76,21 +59,21 @@ class Specializer {
 
     Scalar operation(const std::uint32_t* words, std::uint32_t length) const noexcept {
         Scalar operands[3];
-        if (operands_of(words[3]) == 0 || operands_of(words[3]) != length - 4) return {};
+        if (operands_of(spv::Op(words[3])) == 0 || operands_of(spv::Op(words[3])) != length - 4) return {};
         for (std::uint32_t i = 4; i < length; ++i) operands[i - 4] = of_id_[words[i]];
-        return evaluate(words[3], operands);
+        return evaluate(spv::Op(words[3]), operands);
     }
 
     void constant(std::uint32_t type, std::uint32_t id, std::uint32_t value) noexcept {
         of_id_[id] = {true, value};
         const std::uint32_t scalar[] = {0, type, id, value};
-        if (type == bool_type_) return copy(scalar, 3, value ? op_constant_true : op_constant_false);
-        copy(scalar, 4, op_constant);
+        if (type == bool_type_) return copy(scalar, 3, value ? OpConstantTrue : OpConstantFalse);
+        copy(scalar, 4, OpConstant);
     }
 
-    void copy(const std::uint32_t* words, std::uint32_t length, std::uint32_t op) noexcept {
+    void copy(const std::uint32_t* words, std::uint32_t length, spv::Op op) noexcept {
         std::memcpy(out_ + count_, words, length * sizeof *words);
-        out_[count_] = length << 16 | op;
+        out_[count_] = first_word(op, length);
         count_ += length;
     }
 
@@ -133,7 +116,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     while (bytes != end) {
         const std::uint32_t first = firsts[number()];
         append(first);
-        for (std::uint32_t i = 1; i < first >> 16 && bytes != end; ++i) append(number());
+        for (std::uint32_t i = 1; i < length_of(&first) && bytes != end; ++i) append(number());
     }
     return result;
 }
@@ -151,7 +134,7 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);
     Specializer specializer(of_id.get(), spec_id.get(), values, value_count, result->words.get() + header_words);
-    for (std::size_t at = header_words; at < count; at += words[at] >> 16) specializer.instruction(words + at, words[at] >> 16);
+    for (std::size_t at = header_words; at < count; at += length_of(words + at)) specializer.instruction(words + at, length_of(words + at));
     result->count = header_words + specializer.written();
     return result;
 }
@@ -159,12 +142,18 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
 namespace {
 
 struct FloatControl {
-    std::uint32_t mode, capability, execution_mode, bits;
+    std::uint32_t mode;
+    spv::Capability capability;
+    spv::ExecutionMode execution_mode;
+    std::uint32_t bits;
 };
-// SPV_KHR_float_controls.
-constexpr FloatControl float_controls[] = {{round_to_even_16, 4467, 4462, 16},     {round_to_even_32, 4467, 4462, 32},
-                                           {denorm_preserve_16, 4464, 4459, 16},   {denorm_preserve_32, 4464, 4459, 32},
-                                           {keep_zero_inf_nan_16, 4466, 4461, 16}, {keep_zero_inf_nan_32, 4466, 4461, 32}};
+constexpr FloatControl float_controls[] = {
+    {round_to_even_16, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 16},
+    {round_to_even_32, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 32},
+    {denorm_preserve_16, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 16},
+    {denorm_preserve_32, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 32},
+    {keep_zero_inf_nan_16, spv::Capability::SignedZeroInfNanPreserve, spv::ExecutionMode::SignedZeroInfNanPreserve, 16},
+    {keep_zero_inf_nan_32, spv::Capability::SignedZeroInfNanPreserve, spv::ExecutionMode::SignedZeroInfNanPreserve, 32}};
 
 constexpr char extension_name[24] = "SPV_KHR_float_controls";
 
@@ -187,22 +176,22 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     const auto put = [&](std::initializer_list<std::uint32_t> words) { copy(words.begin(), words.size()); };
     copy(module.words.get(), header_words);
     bool capabilities = modes != 0;  // that are still to come
-    for (std::size_t at = header_words; at < module.count; at += module.words[at] >> 16) {
+    for (std::size_t at = header_words; at < module.count; at += length_of(module.words.get() + at)) {
         const std::uint32_t* words = module.words.get() + at;
-        const std::uint32_t op = words[0] & 0xffff;
-        if (capabilities && op != op_capability) {
+        const spv::Op op = op_of(words);
+        if (capabilities && op != OpCapability) {
             capabilities = false;
             for (const FloatControl& control : float_controls) {
-                if (modes & control.mode) put({2u << 16 | op_capability, control.capability});
+                if (modes & control.mode) put({first_word(OpCapability, 2), std::uint32_t(control.capability)});
             }
-            put({std::uint32_t(extension_words) << 16 | op_extension});
+            put({first_word(OpExtension, std::uint32_t(extension_words))});
             std::memcpy(out, extension_name, sizeof extension_name);
             out += sizeof extension_name / 4;
         }
-        copy(words, words[0] >> 16);
-        if (op != op_entry_point) continue;
+        copy(words, length_of(words));
+        if (op != OpEntryPoint) continue;
         for (const FloatControl& control : float_controls) {
-            if (modes & control.mode) put({4u << 16 | op_execution_mode, words[2], control.execution_mode, control.bits});
+            if (modes & control.mode) put({first_word(OpExecutionMode, 4), words[2], std::uint32_t(control.execution_mode), control.bits});
         }
     }
     result->count = std::size_t(out - result->words.get());

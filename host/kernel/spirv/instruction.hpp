@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// How SPIR-V lays out its words: a header, then instructions, each of which says in its first word what it is and how long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <spirv/unified1/spirv.hpp11>
+
+namespace vkrope {
+
+constexpr std::size_t header_words = 5;
+
+inline spv::Op op_of(const std::uint32_t* instruction) noexcept { return spv::Op(instruction[0] & spv::OpCodeMask); }
+
+inline std::uint32_t length_of(const std::uint32_t* instruction) noexcept { return instruction[0] >> spv::WordCountShift; }
+
+/// The first word of an instruction of `length` words.
+constexpr std::uint32_t first_word(spv::Op op, std::uint32_t length) noexcept {
+    return length << spv::WordCountShift | std::uint32_t(op);
+}
+
+}  // namespace vkrope
