@@ -25,9 +25,9 @@ VKROPE_CONSTANT binding_table_sin = 7;   // sin of a table in two parts
 VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is outside
 VKROPE_CONSTANT binding_turns = 9;       // uniforms: numbers of a model, of which angles are computed
 VKROPE_CONSTANT binding_texture = 10;    // angle rows
-VKROPE_CONSTANT binding_v_in = 11;       // reserved, as the next two
+VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
-VKROPE_CONSTANT binding_parameters = 13;
+VKROPE_CONSTANT binding_parameters = 13;  // reserved
 VKROPE_CONSTANT binding_count = 14;
 
 // Of positions.comp.
@@ -59,32 +59,35 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(18, k_rotary_offset, 0)                                                                                  \
     X(19, k_element_in, 0)                                                                                     \
     X(20, k_element_out, 0)                                                                                    \
-    X(21, scatter, 0)         /* 1: K's rows go where their slots say */                                       \
-    X(22, pairing, 0)         /* pairing_* */                                                                  \
-    X(23, pairing_out, 0)                                                                                      \
-    X(24, rotary_dim, 2)      /* of all windows together */                                                    \
-    X(25, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
-    X(26, window_dim_1, 0)                                                                                     \
-    X(27, window_dim_2, 0)                                                                                     \
-    X(28, window_dim_3, 0)                                                                                     \
-    X(29, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
-    X(30, window_at_1, 0)                                                                                      \
-    X(31, window_at_2, 0)                                                                                      \
-    X(32, window_at_3, 0)                                                                                      \
-    X(33, angles, 0)          /* angles_* */                                                                   \
-    X(34, positions, 0)       /* positions_* */                                                                \
-    X(35, axes, 0)            /* 0: one position a token */                                                    \
-    X(36, section_order, 0)   /* sections_* */                                                                 \
-    X(37, leftover_axis, 0)                                                                                    \
-    X(38, section_0, 1)       /* pairs of a section */                                                         \
-    X(39, section_1, 0)                                                                                        \
-    X(40, section_2, 0)                                                                                        \
-    X(41, section_3, 0)                                                                                        \
-    X(42, section_4, 0)                                                                                        \
-    X(43, section_5, 0)                                                                                        \
-    X(44, section_6, 0)                                                                                        \
-    X(45, section_7, 0)                                                                                        \
-    X(46, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
+    X(21, v_head_dim, 0)      /* V beside K, whose strides, heads and batch it has */                          \
+    X(22, v_element_in, 0)                                                                                     \
+    X(23, v_element_out, 0)                                                                                    \
+    X(24, scatter, 0)         /* 1: rows of K, and of V, go where their slots say */                           \
+    X(25, pairing, 0)         /* pairing_* */                                                                  \
+    X(26, pairing_out, 0)                                                                                      \
+    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing turns */                                  \
+    X(28, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
+    X(29, window_dim_1, 0)                                                                                     \
+    X(30, window_dim_2, 0)                                                                                     \
+    X(31, window_dim_3, 0)                                                                                     \
+    X(32, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
+    X(33, window_at_1, 0)                                                                                      \
+    X(34, window_at_2, 0)                                                                                      \
+    X(35, window_at_3, 0)                                                                                      \
+    X(36, angles, 0)          /* angles_* */                                                                   \
+    X(37, positions, 0)       /* positions_* */                                                                \
+    X(38, axes, 0)            /* 0: one position a token */                                                    \
+    X(39, section_order, 0)   /* sections_* */                                                                 \
+    X(40, leftover_axis, 0)                                                                                    \
+    X(41, section_0, 1)       /* pairs of a section */                                                         \
+    X(42, section_1, 0)                                                                                        \
+    X(43, section_2, 0)                                                                                        \
+    X(44, section_3, 0)                                                                                        \
+    X(45, section_4, 0)                                                                                        \
+    X(46, section_5, 0)                                                                                        \
+    X(47, section_6, 0)                                                                                        \
+    X(48, section_7, 0)                                                                                        \
+    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
 VKROPE_CONSTANT most_batch = 4;  // heads
@@ -134,6 +137,7 @@ VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache; where positions
 VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequences: ids, slots and the counter are shared
 VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
+VKROPE_CONSTANT flag_v = 256;              // V goes with K, and not in place
 
 // Bytes of Push::offsets: where things start in their bindings, in elements or words. Those without a reader yet are reserved.
 VKROPE_CONSTANT offset_q_in = 0;
@@ -162,7 +166,7 @@ struct Push {
     Side q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                //  64  a byte for each offset_*
     uint tokens;                    //  68
-    uint heads;                     //  72  Q's | K's << 16
+    uint heads;                     //  72  Q's | K's << 16, which V has too
     uint flags;                     //  76
     uint first_position;            //  80  implicit: int32 bits
     uint index_z;                   //  84  ids: words from z to z; implicit: positions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K: index -> load -> rotate -> store. One module; what it is specialised to, it is pruned to as well (host/kernel),
+// Rotates Q and K, and moves V: index -> load -> rotate -> store. One module; what it is specialised to, it is pruned to as well (host/kernel),
 // so that a branch on a constant decides what is bound. Such a branch stands alone: a condition of its own for each constant.
 //
 // A workgroup owns a token, or several; its lanes are steps times heads. A lane reads the angles of its step once, for all of its heads,
@@ -28,6 +28,10 @@ layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWide { uvec4 
 layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWord { uint k_in_word[]; };
 layout(set = 0, binding = binding_k_out, std430) buffer KOutWide { uvec4 k_out_wide[]; };
 layout(set = 0, binding = binding_k_out, std430) buffer KOutWord { uint k_out_word[]; };
+layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWide { uvec4 v_in_wide[]; };
+layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWord { uint v_in_word[]; };
+layout(set = 0, binding = binding_v_out, std430) buffer VOutWide { uvec4 v_out_wide[]; };
+layout(set = 0, binding = binding_v_out, std430) buffer VOutWord { uint v_out_word[]; };
 layout(set = 0, binding = binding_ids, std430) readonly buffer Ids { uint ids[]; };
 layout(set = 0, binding = binding_slots, std430) readonly buffer Slots { uint slots[]; };
 layout(set = 0, binding = binding_table, std430) readonly buffer TableWide { uvec4 table_wide[]; };
@@ -65,6 +69,8 @@ struct Step {
 };
 
 #define VKROPE_TENSOR(name) q_##name
+#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_SIDE(side) q_##side
 #define VKROPE_TENSOR_AT(side) offset_q_##side
 #define VKROPE_TENSOR_HEADS (push.heads & 0xffffu)
 #define VKROPE_TENSOR_IN_PLACE flag_q_in_place
@@ -72,9 +78,21 @@ struct Step {
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) k_##name
+#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_SIDE(side) k_##side
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
+#define VKROPE_TENSOR_SCATTERS (scatter != 0)
+#include "tensor.glsl"
+
+const uint v_rotary_offset = 0, v_batch = k_batch;
+#define VKROPE_TENSOR(name) v_##name
+#define VKROPE_TENSOR_TURNS 0
+#define VKROPE_TENSOR_SIDE(side) k_##side
+#define VKROPE_TENSOR_AT(side) offset_v_##side
+#define VKROPE_TENSOR_HEADS (push.heads >> 16)
+#define VKROPE_TENSOR_IN_PLACE 0
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
@@ -185,16 +203,18 @@ const bool in_batches = q_batch + k_batch != 0;
 const bool one_step = lane_steps == 1 && rotating % step_lanes == 0;
 
 struct Lane {
-    uint step, q_head, k_head;  // the first head of Q and of K
-    bool has_q, has_k;
-    uint q_from, k_from;        // where their rows start
+    uint step, q_head, k_head;    // the first head of Q, and of K and V
+    bool has_q, has_k, has_v;
+    uint q_from, k_from, v_from;  // where their rows start
 };
 
 // The loads of a step come before everything else that waits for memory. Those of K wait for Q's stores where a lane has several
 // heads of Q, whose words fill its registers.
 const bool k_later = q_head_dim != 0 && q_batch > 1;
+// 0: a lane copies one step of V, which is loaded and stored with its step of K. (glslang takes no && within && for a constant.)
+const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) | (v_head_dim ^ (2 * unit_elements * step_lanes));
 
-void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k) {
+void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k, out v_Batch v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
     if (q_head_dim != 0) {
         if (lane.has_q) q = q_load_batch(lane.q_from, lane.q_head, from + q_rotary_offset);
@@ -202,18 +222,29 @@ void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k) {
     if (k_head_dim != 0 && !k_later) {
         if (lane.has_k) k = k_load_batch(lane.k_from, lane.k_head, from + k_rotary_offset);
     }
+    if (v_misfit == 0 && !k_later) {
+        if (lane.has_v) v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+    }
 }
 
-void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, q_Batch q, k_Batch k) {
+void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_to, q_Batch q, k_Batch k, v_Batch v) {
     const Step step = rotating_step(token, pairs_of(n));
     if (q_head_dim != 0) {
         if (lane.has_q) q_turn_batch(q, step, q_to, lane.q_head);
     }
     if (k_head_dim != 0) {
         if (lane.has_k && token.stored) {
-            if (k_later) k = k_load_batch(lane.k_from, lane.k_head, step.from + k_rotary_offset);
+            if (k_later) {
+                k = k_load_batch(lane.k_from, lane.k_head, step.from + k_rotary_offset);
+                if (v_misfit == 0) {
+                    if (lane.has_v) v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+                }
+            }
             k_turn_batch(k, step, k_to, lane.k_head);
         }
+    }
+    if (v_misfit == 0) {
+        if (lane.has_v && token.stored) v_store_batch(v, v_copied_channels(lane.step), v_to, lane.k_head);
     }
 }
 
@@ -221,17 +252,18 @@ Token turn_in_batches(Lane lane, uint index, uint z) {
     Token token;
     q_Batch q;
     k_Batch k;
+    v_Batch v;
     if (one_step) {
-        load_batches(lane, lane.step, q, k);
+        load_batches(lane, lane.step, q, k, v);
         token = vkrope_token(index, z);
-        turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token), q, k);
+        turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token), v_to(index, z, token), q, k, v);
     } else {
         token = vkrope_token(index, z);
         for (uint n = 0; n < lane_steps; ++n) {
             const uint step = step_of(lane.step, n);
             if (step < rotating) {
-                load_batches(lane, step, q, k);
-                turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), q, k);
+                load_batches(lane, step, q, k, v);
+                turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), 0, q, k, v);
             }
         }
     }
@@ -260,16 +292,24 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     lane.k_head = gl_WorkGroupID.y * k_heads_group + head_lane;
     lane.has_q = lane.q_head < (push.heads & 0xffffu);
     lane.has_k = lane.k_head < (push.heads >> 16);
+    lane.has_v = lane.has_k && vkrope_has(flag_v);
     lane.q_from = q_from(index, z);
     lane.k_from = k_from(index, z);
+    lane.v_from = v_from(index, z);
     Token token;
-    if (in_batches) token = turn_in_batches(lane, index, z);
+    if (rotary_dim == 0) token = vkrope_token(index, z);
+    else if (in_batches) token = turn_in_batches(lane, index, z);
     else token = turn_all_heads(lane, index, z);
     if (q_copying != 0) {
         if (lane.has_q && !q_in_place()) q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
     }
     if (k_copying != 0) {
         if (lane.has_k && token.stored && !k_in_place()) k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
+    }
+    if (v_head_dim != 0) {
+        bool copies = lane.has_v && token.stored;
+        if (v_misfit == 0) copies = false;
+        if (copies) v_copy(step_lane, lane.v_from, v_to(index, z, token), lane.k_head);
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && vkrope_counts(token, z))

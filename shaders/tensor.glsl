@@ -3,14 +3,23 @@
 // Needs interface.h, element.glsl, pairing.glsl and token.glsl, and the constants of VKROPE_CONSTANTS. Declares no binding, push
 // constant or workgroup size; it asks for macros, which it undefines, and for names that begin as a tensor's do:
 //
-//   VKROPE_TENSOR(name)      q_##name, or k_##name: the constants head_dim, rotary_offset, element_in, element_out and batch; the buffers
-//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint, of which a pipeline uses one view
-//   VKROPE_TENSOR_AT(side)   offset_q_##side, or offset_k_##side
+//   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, rotary_offset, element_in, element_out and batch;
+//                            the buffers in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint, of which a pipeline uses
+//                            one view
+//   VKROPE_TENSOR_TURNS      1; 0: all of its channels are copied
+//   VKROPE_TENSOR_AT(side)   offset_q_##side, offset_k_##side or offset_v_##side
+//   VKROPE_TENSOR_SIDE(side) q_##side, or k_##side: which strides of the Push it has
 //   VKROPE_TENSOR_HEADS      how many heads it has
 //   VKROPE_TENSOR_IN_PLACE   the flag for that
 //   VKROPE_TENSOR_SCATTERS   whether its rows go where slots say: a constant
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
+#endif
+#ifndef VKROPE_TENSOR_TURNS
+#error "tensor.glsl: define VKROPE_TENSOR_TURNS as 0 or 1"
+#endif
+#ifndef VKROPE_TENSOR_SIDE
+#error "tensor.glsl: define VKROPE_TENSOR_SIDE(side)"
 #endif
 #ifndef VKROPE_TENSOR_AT
 #error "tensor.glsl: define VKROPE_TENSOR_AT(side)"
@@ -34,12 +43,12 @@ bool T(in_place)() { return vkrope_has(VKROPE_TENSOR_IN_PLACE); }
 
 // Where the rows of a token start.
 uint T(from)(uint index, uint z) {
-    const Side rows = VKROPE_PUSH.T(in);
+    const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
     return VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
 }
 
 uint T(to)(uint index, uint z, Token token) {
-    const Side rows = VKROPE_PUSH.T(out);
+    const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
     uint start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
     if (VKROPE_TENSOR_SCATTERS) start += token.page * rows.z + token.line * rows.token;
     else start += z * rows.z + index * rows.token;
@@ -110,6 +119,7 @@ Words T(converted)(Words w) {
     return to;
 }
 
+#if VKROPE_TENSOR_TURNS
 // What is not turned keeps its bits where element and place are the same. Where that has a branch of its own, every step is turned here.
 void T(turn)(Step step, uint row, Words A, Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
@@ -148,21 +158,24 @@ void T(pass)(Step step, uint row, Words A, Words B) {
     T(store)(row + T(rotary_offset) + step.to.x, P);
     T(store)(row + T(rotary_offset) + step.to.y, Q);
 }
+#endif
 
 // ---- The channels around the windows, which a tensor that changes places has to move ----
 
-const uint T(copied_units) = (T(head_dim) - rotary_dim) / unit_elements;
+const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_TURNS * rotary_dim) / unit_elements;
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;  // steps of a row, two units each
 const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
 
 // A channel outside the windows, counted without them, to its place in the row.
 uint T(around_windows)(uint channel) {
-    const uint start = T(rotary_offset);
     uint at = channel;
-    if (at >= start + window_at_0) at += window_dim_0;
+#if VKROPE_TENSOR_TURNS
+    const uint start = T(rotary_offset);
+    if (window_dim_0 != 0 && at >= start + window_at_0) at += window_dim_0;
     if (window_dim_1 != 0 && at >= start + window_at_1) at += window_dim_1;
     if (window_dim_2 != 0 && at >= start + window_at_2) at += window_dim_2;
     if (window_dim_3 != 0 && at >= start + window_at_3) at += window_dim_3;
+#endif
     return at;
 }
 
@@ -181,17 +194,19 @@ uvec2 T(copied_channels)(uint index) {
 
 // ---- All heads of a row's share, one after the other ----
 
+#if VKROPE_TENSOR_TURNS
 void T(turn_heads)(Step step, uint from, uint to, uint heads) {
-    const uint from_head = VKROPE_PUSH.T(in).head, to_head = VKROPE_PUSH.T(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head, to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + T(rotary_offset) + step.from;
         const Words A = T(load)(at.x), B = T(load)(at.y);
         T(turn)(step, to + head * to_head, A, B);
     }
 }
+#endif
 
 void T(copy_heads)(uvec2 channels, uint from, uint to, uint heads) {
-    const uint from_head = VKROPE_PUSH.T(in).head, to_head = VKROPE_PUSH.T(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head, to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + channels, there = to + head * to_head + channels;
         const Words A = T(load)(at.x), B = T(load)(at.y);
@@ -221,15 +236,16 @@ bool T(has_head)(uint first, uint i) {
 T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
     T(Batch) batch;
     for (uint i = 0; i < T(batch_size); ++i) {
-        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.T(in).head + channels;
+        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head + channels;
         batch.a[i] = T(load)(at.x);
         batch.b[i] = T(load)(at.y);
     }
     return batch;
 }
 
+#if VKROPE_TENSOR_TURNS
 void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
-    const uint to_head = VKROPE_PUSH.T(out).head;
+    const uint to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     bool turns = true;
     if (rare_branches != 0) turns = step.rotates;
     if (turns) {
@@ -242,12 +258,12 @@ void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
         }
     }
 }
+#endif
 
-void T(copy_batch)(uvec2 channels, uint from, uint to, uint first) {
-    const T(Batch) batch = T(load_batch)(from, first, channels);
+void T(store_batch)(T(Batch) batch, uvec2 channels, uint to, uint first) {
     for (uint i = 0; i < T(batch_size); ++i) {
         if (T(has_head)(first, i)) {
-            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.T(out).head + channels;
+            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head + channels;
             T(store)(there.x, T(converted)(batch.a[i]));
             T(store)(there.y, T(converted)(batch.b[i]));
         }
@@ -261,13 +277,15 @@ void T(copy)(uint lane, uint from, uint to, uint first) {
         if (units_apart != 0) index = lane + n * step_lanes;
         if (T(copying) % step_lanes == 0 || index < T(copying)) {
             if (T(batch) == 0) T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
-            else T(copy_batch)(T(copied_channels)(index), from, to, first);
+            else T(store_batch)(T(load_batch)(from, first, T(copied_channels)(index)), T(copied_channels)(index), to, first);
         }
     }
 }
 
 #undef T
 #undef VKROPE_TENSOR
+#undef VKROPE_TENSOR_TURNS
+#undef VKROPE_TENSOR_SIDE
 #undef VKROPE_TENSOR_AT
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A token: at which angles it is turned, where K's row goes, and whether it counts as outside. Needs interface.h, angles.glsl, and the
-// constants axes, angles, positions and scatter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it asks for
+// A token: at which angles it is turned, where K's row and V's go, and whether it counts as outside. Needs interface.h, angles.glsl, and the
+// constants rotary_dim, axes, angles, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it asks for
 // three macros:
 //
 //   VKROPE_PUSH                the name of a Push
@@ -35,8 +35,8 @@ struct Angle {
 struct Token {
     bool covered;     // by the angle table, on every axis
     Angle angle;      // of the only axis
-    uint page, line;  // where K's row goes
-    bool stored;      // K's row has a place to go to, which this dispatch serves
+    uint page, line;  // where K's row goes, and V's
+    bool stored;      // it has a place to go to, which this dispatch serves
     bool slot_outside;
 };
 
@@ -84,7 +84,7 @@ Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
     return angle;
 }
 
-// Where K's row goes. Not called where there is no K: its slots may not be there either.
+// Where K's row goes, and V's. Not called where there is neither: their slots may not be there either.
 void vkrope_scatter(uint index, uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slots_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z + (wide_slots ? 2 * index : index);
@@ -97,9 +97,8 @@ void vkrope_scatter(uint index, uint z, inout Token token) {
     token.line = slot % VKROPE_PUSH.page_size;
 }
 
-Token vkrope_token(uint index, uint z) {
-    Token token;
-    token.covered = true;
+// At which angles a token is turned.
+void vkrope_locate(uint index, uint z, inout Token token) {
     if (axes == 0) {
         token.angle = vkrope_angle_at(index, z, 0, token.covered);
     } else {
@@ -112,6 +111,12 @@ Token vkrope_token(uint index, uint z) {
         if (axes > 6) vkrope_axis_angles[6] = vkrope_angle_at(index, z, 6, token.covered);
         if (axes > 7) vkrope_axis_angles[7] = vkrope_angle_at(index, z, 7, token.covered);
     }
+}
+
+Token vkrope_token(uint index, uint z) {
+    Token token;
+    token.covered = true;
+    if (rotary_dim != 0 || counter != 0) vkrope_locate(index, z, token);
     token.page = token.line = 0;
     token.stored = true;
     token.slot_outside = false;

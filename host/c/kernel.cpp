@@ -72,6 +72,7 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (Status s = read(from, "info", c); !s) return s;
     if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
     if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
+    if (Status s = read_width(c.v, "info.v", info.v); !s) return s;
     if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
     info.pairing = enum_from<Pairing>(c.pairing);
     info.rotary_dim = c.rotary_dim;
@@ -79,6 +80,7 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.conversion = enum_from<Conversion>(c.conversion);
     info.q_heads = c.q_heads;
     info.k_heads = c.k_heads;
+    info.v_heads = c.v_heads;
     info.positions = enum_from<PositionSource>(c.positions);
     info.mapping = enum_from<Mapping>(c.mapping);
     const auto pairing_out = std::uint32_t(enum_from<Pairing>(c.pairing_out));
@@ -151,6 +153,8 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     if (Status s = read_tensor(c.q_out, "call.q_out", call.q_out); !s) return s;
     if (Status s = read_tensor(c.k_in, "call.k_in", call.k_in); !s) return s;
     if (Status s = read_tensor(c.k_out, "call.k_out", call.k_out); !s) return s;
+    if (Status s = read_tensor(c.v_in, "call.v_in", call.v_in); !s) return s;
+    if (Status s = read_tensor(c.v_out, "call.v_out", call.v_out); !s) return s;
     if (Status s = read_positions(c.positions, call.positions); !s) return s;
     if (Status s = read_angles(c.angles, plan, call.angles); !s) return s;
     if (Status s = read_rows(c.k_rows, call.k_rows); !s) return s;

@@ -58,6 +58,9 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .k_rotary_offset = info.k.rotary_offset,
             .k_element_in = std::uint32_t(info.k.in),
             .k_element_out = std::uint32_t(info.k.out),
+            .v_head_dim = info.v.head_dim,
+            .v_element_in = std::uint32_t(info.v.in),
+            .v_element_out = std::uint32_t(info.v.out),
             .scatter = info.scatter_k,
             .pairing = std::uint32_t(info.pairing),
             .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
@@ -86,8 +89,8 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .counter = counts};
 }
 
-// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. A lean part
-// is for few tokens: Q's and K's pipelines share the room.
+// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. A part of
+// one tensor is for few tokens: there are no angles that heads could share with another one, and little room.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
@@ -96,16 +99,36 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         const auto geometry = [&](Load load) { return geometry_for(part.info, access, load, kernel.dispatch_limits); };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && !kernel.lean && !(many == last)) kernel.pipelines[kernel.pipeline_count++].geometry = many;
-        kernel.pipelines[kernel.pipeline_count++].geometry = last;
+        if (!processor && &part == &kernel.q && !kernel.lean && !(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
+        kernel.pipelines[kernel.pipeline_count++] = {&part.info, last};
     }
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
 
-// Q and K in one part, or each in its own; K's part is Q's where their widths and heads are the same.
+// Whether there are calls in which V lies as K does.
+bool v_may_join(const KernelInfo& info) {
+    const bool heads_differ = info.k_heads != 0 && info.v_heads != 0 && info.k_heads != info.v_heads;
+    return info.v.head_dim != 0 && info.v.head_dim == info.k.head_dim && !heads_differ;
+}
+
+// V alone is a K that nothing turns; where K is a Q, so is V.
+void make_part_of_v(Kernel& kernel, bool processor) {
+    KernelInfo& info = kernel.v.info;
+    info.q = info.k = info.v = {};
+    info.q_heads = info.k_heads = info.v_heads = 0;
+    (kernel.lean ? info.q : info.k) = kernel.info.v;
+    (kernel.lean ? info.q_heads : info.k_heads) = kernel.info.v_heads;
+    info.rotary_dim = 0;
+    for (Window& window : info.windows) window = {};
+    choose_geometries(kernel, kernel.v, processor);
+}
+
+// Q, K and V in one part, or each in its own; K's part is Q's where their widths and heads are the same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
-    kernel.q = kernel.k = {kernel.info};
+    kernel.q = kernel.k = kernel.v = {kernel.info};
+    if (!kernel.v_joins) kernel.q.info.v = kernel.k.info.v = {};
+    if (kernel.info.v.head_dim != 0) make_part_of_v(kernel, processor);
     if (!kernel.lean) return choose_geometries(kernel, kernel.q, processor);
     kernel.q.info.k = {};
     kernel.k.info.q = kernel.info.k;
@@ -124,9 +147,8 @@ void make_parts(Kernel& kernel, bool processor) {
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
-        const bool of_k = kernel.lean && i >= kernel.k.first_pipeline && kernel.k.pipeline_count != 0;
-        const shader::Constants constants =
-            constants_of(kernel, of_k ? kernel.k.info : kernel.q.info, kernel.pipelines[i].geometry, counts);
+        const Pipeline& pipeline = kernel.pipelines[i];
+        const shader::Constants constants = constants_of(kernel, *pipeline.info, pipeline.geometry, counts);
         const std::uint32_t modes = kernel.conversion == shader::conversion_integer ? kernel.modes : kernel.float16_modes;
         Result<Spirv> made = specialised(kernel, module, &constants.workgroup_size, shader::constant_count, modes);
         if (!made) return made.status;
@@ -147,7 +169,7 @@ Status choose_conversion(Kernel& kernel) {
                      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
     const bool by_itself = kernel.info.conversion == Conversion::by_device && possible && !kernel.cpu_device;
-    if ((kernel.info.conversion != Conversion::native && !by_itself) || !(has_f16(kernel.info.q) || has_f16(kernel.info.k)))
+    if ((kernel.info.conversion != Conversion::native && !by_itself) || !(has_f16(kernel.info.q) || has_f16(kernel.info.k) || has_f16(kernel.info.v)))
         return {};
     kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native : shader::conversion_normals;
     return {};
@@ -172,9 +194,13 @@ Status build(Kernel& kernel) {
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
-    // Where the device binds too few storage buffers, Q and K are dispatched apart, and then nothing is counted.
-    for (const auto& [lean, counts] : {std::pair{false, true}, {true, true}, {true, false}}) {
-        if (lean && kernel.info.scatter_k) continue;
+    // Where the device binds too few storage buffers, V is dispatched apart, then Q and K are too, and then nothing is counted.
+    struct Attempt {
+        bool v_joins, lean, counts;
+    };
+    for (const auto& [v_joins, lean, counts] : {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
+        if ((lean && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
+        kernel.v_joins = v_joins;
         kernel.lean = lean;
         make_parts(kernel, processor);
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;

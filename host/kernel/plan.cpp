@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
-constexpr BindingOf read_bindings[] = {&Bindings::q_in,  &Bindings::k_in,  &Bindings::ids,
+constexpr BindingOf read_bindings[] = {&Bindings::q_in,  &Bindings::k_in,  &Bindings::v_in,     &Bindings::ids,
                                        &Bindings::slots, &Bindings::table, &Bindings::table_sin};
-constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::status};
+constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out, &Bindings::status};
 
 std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
@@ -27,9 +27,9 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
 }
 
-// As the shader sees it: the one tensor of a lean dispatch is its Q.
+// As the shader sees it: the one tensor of a lean dispatch is its Q, and V has K's heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
-    const std::uint32_t k_heads = job.k ? call.k.heads : 0;
+    const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
     return {.z = call.batch,
             .tokens = call.tokens,
             .q_heads = job.q ? call.q.heads : kernel.lean ? k_heads : 0,
@@ -48,6 +48,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, 
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
         if ((job.q && !tensor_allows(call.q, geometry.access)) || (job.k && !tensor_allows(call.k, geometry.access)) ||
+            (job.v && !tensor_allows(call.v, geometry.access)) ||
             !angles_allow(kernel, call, geometry.access)) {
             continue;
         }
@@ -60,14 +61,24 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, 
     return pipelines[job.part->pipeline_count - 1];
 }
 
-Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, bool key,
+// A tensor of a call, and what errors call it.
+struct Named {
+    const ResolvedTensor& tensor;
+    const char *in, *out;
+    bool scattered;
+};
+Named named_q(const ResolvedCall& call) noexcept { return {call.q, "q_in", "q_out", false}; }
+Named named_k(const ResolvedCall& call) noexcept { return {call.k, "k_in", "k_out", true}; }
+Named named_v(const ResolvedCall& call) noexcept { return {call.v, "v_in", "v_out", true}; }
+
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, const Named& named,
                            std::uint32_t group_heads) noexcept {
-    const ResolvedTensor& tensor = key ? call.k : call.q;
+    const ResolvedTensor& tensor = named.tensor;
     Bound bound;
-    bound.add(key ? "k_in" : "q_in", tensor.in);
-    bound.add(key ? "k_out" : "q_out", tensor.out);
+    bound.add(named.in, tensor.in);
+    bound.add(named.out, tensor.out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
-    if (key && call.slots.buffer) bound.add("k_rows.slots", call.slots);
+    if (named.scattered && call.slots.buffer) bound.add("k_rows.slots", call.slots);
     const Counts whole = {.batch = call.batch,
                           .groups = tensor.heads / group_heads,
                           .heads = group_heads,
@@ -77,27 +88,45 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     return tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound, kernel.storage_limits, kernel.dispatch_limits);
 }
 
-// Q and K in one dispatch for each sequence, or each group of heads, or in one for all: where both fit, and go along z in the same
-// way.
+bool same_rows(const View& a, const View& b) noexcept {
+    return a.head == b.head && a.group == b.group && a.heads_per_group == b.heads_per_group && a.token == b.token &&
+           a.batch == b.batch && a.page_size == b.page_size;
+}
+
+// V has K's strides, and what else a dispatch knows once for both.
+bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
+    return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) && same_rows(v.out, k.out);
+}
+
+// The tensors of a job in one dispatch for each sequence, or each group of heads, or in one for all: where all fit, and go along z in
+// the same way.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
-    const std::uint32_t q_groups = call.q.heads / call.q.group_heads, k_groups = call.k.heads / call.k.group_heads;
-    const std::uint32_t groups = q_groups > k_groups ? q_groups : k_groups;
-    if (call.q.heads % groups != 0 || call.k.heads % groups != 0) return false;
-    if ((q_groups != groups && q_groups != 1) || (k_groups != groups && k_groups != 1)) return false;
-    const Result<Tiling> q = tile_tensor(kernel, call, job, false, call.q.heads / groups);
-    const Result<Tiling> k = tile_tensor(kernel, call, job, true, call.k.heads / groups);
-    if (!q || !k) return false;
-    const auto undivided = [](const Tiling& tiling) {
-        return tiling.box.heads == tiling.whole.heads && tiling.box.pages == tiling.whole.pages &&
-               tiling.box.rows == tiling.whole.rows;
-    };
-    if (!undivided(q.value) || !undivided(k.value) || q->box.batch != k->box.batch || q->box.groups != k->box.groups ||
-        q->box.tokens != k->box.tokens) {
-        return false;
+    const struct {
+        bool present;
+        Named named;
+    } tensors[] = {{job.q, named_q(call)}, {job.k, named_k(call)}, {job.v, named_v(call)}};
+    std::uint32_t groups = 1;
+    for (const auto& [present, named] : tensors) {
+        if (present) groups = std::max(groups, named.tensor.heads / named.tensor.group_heads);
     }
-    job.tiling = q.value;
-    job.tiling.whole.pages = job.tiling.box.pages = k->box.pages;
-    job.tiling.whole.rows = job.tiling.box.rows = k->box.rows;
+    bool first = true;
+    for (const auto& [present, named] : tensors) {
+        if (!present) continue;
+        const std::uint32_t heads = named.tensor.heads, own_groups = heads / named.tensor.group_heads;
+        if (heads % groups != 0 || (own_groups != groups && own_groups != 1)) return false;
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named, heads / groups);
+        if (!tiling) return false;
+        const Counts &box = tiling->box, &whole = tiling->whole;
+        if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows) return false;
+        Counts& shared = job.tiling.box;
+        if (first) job.tiling = tiling.value;
+        if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens) return false;
+        if (named.scattered) {
+            job.tiling.whole.pages = shared.pages = box.pages;
+            job.tiling.whole.rows = shared.rows = box.rows;
+        }
+        first = false;
+    }
     return true;
 }
 
@@ -113,27 +142,39 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
                   kernel.storage_buffers_to_count, kernel.max_storage_buffers);
         return result;
     }
-    const bool q = call.q.heads != 0, k = call.k.heads != 0, counts = call.status.buffer != VK_NULL_HANDLE;
-    if (q && k && !kernel.lean) {
-        Job both = {.part = &kernel.q, .q = true, .k = true, .counts_positions = counts, .tiling = {}};
-        both.counts_slots = counts && call.slots.buffer;
-        both.pipeline = &choose_pipeline(kernel, call, both);
-        if (tile_together(kernel, call, both)) {
-            jobs.of[jobs.count++] = both;
-            return result;
+    const bool counts = call.status.buffer != VK_NULL_HANDLE;
+    bool q = call.q.heads != 0, k = call.k.heads != 0;
+    bool v = call.v.heads != 0 && !call.v.in_place;  // in place it is where it goes
+    const bool slots_of_k = k;                       // the first one that has slots counts those outside
+    const auto add = [&](Job job) {
+        job.counts_positions = counts && jobs.count == 0;  // a token counts once
+        job.counts_slots = counts && call.slots.buffer && (slots_of_k ? job.k : job.v);
+        jobs.of[jobs.count++] = job;
+    };
+    Job together = {.part = &kernel.q, .q = q, .k = k, .v = v && k && kernel.v_joins && lies_as_k(call.v, call.k), .tiling = {}};
+    if (!kernel.lean && together.q + together.k + together.v > 1) {
+        together.pipeline = &choose_pipeline(kernel, call, together);
+        if (tile_together(kernel, call, together)) {
+            add(together);
+            q = k = false;
+            v = v && !together.v;
         }
     }
-    for (const bool key : {false, true}) {
-        if (!(key ? k : q)) continue;
-        Job& job = jobs.of[jobs.count];
-        job = {.part = key && kernel.lean ? &kernel.k : &kernel.q, .q = !key, .k = key, .tiling = {}};
-        job.counts_positions = counts && jobs.count == 0;  // a token counts once
-        job.counts_slots = counts && key && call.slots.buffer;
+    const struct {
+        bool present;
+        Job job;
+        Named named;
+    } alone[] = {{q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(call)},
+                 {k, {.part = kernel.lean ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
+                 {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(call)}};
+    for (const auto& [present, of, named] : alone) {
+        if (!present) continue;
+        Job job = of;
         job.pipeline = &choose_pipeline(kernel, call, job);
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, key, key ? call.k.group_heads : call.q.group_heads);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named, named.tensor.group_heads);
         if (result.status = tiling.status; !result.status) return result;
         job.tiling = tiling.value;
-        ++jobs.count;
+        add(job);
     }
     return result;
 }
@@ -180,30 +221,30 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     Work work = {.z = z_is_group ? box.count.groups : box.count.batch, .tokens = box.count.tokens};
     Offsets offsets;
     std::uint32_t in_place = 0;
-    // What the shader sees at `sides` and `first_offset`.
-    struct Sides {
+    // What the shader sees as Q, as K, or as the V beside a K, whose sides V has.
+    struct Seen {
+        std::uint32_t& heads;
         shader::Side &in, &out;
+        std::uint32_t first_offset, in_place_flag;
     };
-    const auto tensor = [&](const ResolvedTensor& of, std::uint32_t& heads, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out,
-                            const Sides& sides, std::uint32_t first_offset, std::uint32_t in_place_flag) {
+    static_assert(shader::offset_q_out == shader::offset_q_in + 1 && shader::offset_k_out == shader::offset_k_in + 1 &&
+                  shader::offset_v_out == shader::offset_v_in + 1);
+    const Seen as_q = {work.q_heads, push.q_in, push.q_out, shader::offset_q_in, shader::flag_q_in_place};
+    const Seen as_k = {work.k_heads, push.k_in, push.k_out, shader::offset_k_in, shader::flag_k_in_place};
+    const Seen as_v = {work.k_heads, push.k_in, push.k_out, shader::offset_v_in, 0};
+    const bool together = job.q + job.k + job.v > 1;
+    const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out) {
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
-        if (job.q && job.k) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
-        heads = own.count.heads;
-        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, sides.in, offsets.of[first_offset]);
-        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, sides.out, offsets.of[first_offset + 1]);
-        if (of.in_place) in_place |= in_place_flag;
+        if (together) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
+        seen.heads = own.count.heads;
+        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, seen.in, offsets.of[seen.first_offset]);
+        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out, offsets.of[seen.first_offset + 1]);
+        if (of.in_place) in_place |= seen.in_place_flag;
     };
-    static_assert(shader::offset_q_out == shader::offset_q_in + 1 && shader::offset_k_out == shader::offset_k_in + 1);
-    const Sides q_sides = {push.q_in, push.q_out}, k_sides = {push.k_in, push.k_out};
-    if (job.q) {
-        tensor(resolved.q, work.q_heads, bindings.q_in, bindings.q_out, q_sides, shader::offset_q_in, shader::flag_q_in_place);
-    }
-    if (job.k && kernel.lean) {
-        tensor(resolved.k, work.q_heads, bindings.k_in, bindings.k_out, q_sides, shader::offset_q_in, shader::flag_q_in_place);
-    } else if (job.k) {
-        tensor(resolved.k, work.k_heads, bindings.k_in, bindings.k_out, k_sides, shader::offset_k_in, shader::flag_k_in_place);
-    }
+    if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
+    if (job.k) tensor(resolved.k, kernel.lean ? as_q : as_k, bindings.k_in, bindings.k_out);
+    if (job.v) tensor(resolved.v, job.k ? as_v : kernel.lean ? as_q : as_k, bindings.v_in, bindings.v_out);
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
@@ -212,7 +253,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                         box.first.rows + box.count.rows == whole.rows;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = in_place | (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
+    push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) | (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
                  (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (call.positions.int64 ? shader::flag_ids_64 : 0);
@@ -222,7 +263,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     if (resolved.ids.buffer) {
         bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids, offsets.of[shader::offset_ids]);
     }
-    if (job.k && resolved.slots.buffer) {
+    if ((job.k || job.v) && resolved.slots.buffer) {
         bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots, offsets.of[shader::offset_slots]);
     }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
@@ -292,14 +333,14 @@ void extend(Bindings& hull, const Bindings& bindings) noexcept {
 }  // namespace
 
 Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
-    const std::uint64_t first = jobs_.of[0].tiling.count();
-    const Job& job = jobs_.of[index < first ? 0 : 1];
-    return dispatch_of(kernel_, call_, resolved_, job, job.tiling.at(index < first ? index : index - first));
+    const Job* job = jobs_.of;
+    for (; index >= job->tiling.count(); ++job) index -= job->tiling.count();
+    return dispatch_of(kernel_, call_, resolved_, *job, job->tiling.at(index));
 }
 
 bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
     bool barrier = false;
-    if (conflict(since_barrier_, next)) {
+    if (index_ != first_since_barrier_ && conflict(since_barrier_, next)) {
         for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i) barrier = conflict(at(i).bindings, next);
     }
     if (barrier) {

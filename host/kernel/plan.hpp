@@ -8,17 +8,17 @@
 
 namespace vkrope {
 
-/// What one tiling of a call serves: Q and K, or one of them.
+/// What one tiling of a call serves: Q, K and V, or some of them.
 struct Job {
     const Part* part = nullptr;
     const Pipeline* pipeline = nullptr;
-    bool q = false, k = false;
+    bool q = false, k = false, v = false;
     bool counts_positions = false, counts_slots = false;
     Tiling tiling;
 };
 
 struct Jobs {
-    Job of[2];
+    Job of[3];
     std::uint32_t count = 0;
 
     std::uint64_t dispatches() const noexcept {
@@ -33,8 +33,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 /// What a dispatch binds; unused members have no buffer.
 struct Bindings {
-    VkDescriptorBufferInfo q_in = {}, k_in = {}, ids = {}, slots = {}, table = {}, table_sin = {};  ///< read
-    VkDescriptorBufferInfo q_out = {}, k_out = {}, status = {};                                     ///< written
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slots = {}, table = {}, table_sin = {};  ///< read
+    VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};                                    ///< written
 };
 
 /// One box of a job.

@@ -10,17 +10,19 @@ namespace {
 // A binding that the call leaves unused gets a buffer that the call uses the same way: read where it is read, written where it is
 // written, so that nobody has to synchronise more than what the call really touches.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t binding) noexcept {
-    const VkDescriptorBufferInfo& in = of.q_in.buffer ? of.q_in : of.k_in;
-    const VkDescriptorBufferInfo& out = of.q_out.buffer ? of.q_out : of.k_out;
     const auto or_else = [](const VkDescriptorBufferInfo& used,
                             const VkDescriptorBufferInfo& other) -> const VkDescriptorBufferInfo& {
         return used.buffer ? used : other;
     };
+    const VkDescriptorBufferInfo& in = or_else(of.q_in, or_else(of.k_in, of.v_in));
+    const VkDescriptorBufferInfo& out = or_else(of.q_out, or_else(of.k_out, of.v_out));
     switch (binding) {
         case shader::binding_q_in: return in;
         case shader::binding_q_out: return out;
         case shader::binding_k_in: return or_else(of.k_in, in);
         case shader::binding_k_out: return or_else(of.k_out, out);
+        case shader::binding_v_in: return or_else(of.v_in, in);
+        case shader::binding_v_out: return or_else(of.v_out, out);
         case shader::binding_ids: return or_else(of.ids, in);
         case shader::binding_slots: return or_else(of.slots, in);
         case shader::binding_table:

@@ -18,8 +18,12 @@ namespace {
 
 // ---- KernelInfo ----
 
-Status check_width(const char* name, const Width& width, const KernelInfo& info) noexcept {
+Status check_width(const char* name, const Width& width, const KernelInfo& info, bool rotates) noexcept {
     if (width.head_dim == 0) return {};
+    if (!rotates && width.rotary_offset != 0) {
+        return error(Code::invalid_argument, "%s.rotary_offset is %u: no channel of it is rotated, so it must be 0", name,
+                     width.rotary_offset);
+    }
     if (width.head_dim < 2 || width.head_dim > 65534) {
         return error(Code::invalid_argument, "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      width.head_dim);
@@ -28,7 +32,7 @@ Status check_width(const char* name, const Width& width, const KernelInfo& info)
     for (const Window& window : info.windows) {
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
     }
-    if (width.rotary_offset + end > width.head_dim) {
+    if (rotates && width.rotary_offset + end > width.head_dim) {
         return error(Code::invalid_argument, "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u", name,
                      width.rotary_offset, info.rotary_dim, width.head_dim);
     }
@@ -184,13 +188,13 @@ Status check_single_rows(const Rows& cache, std::uint64_t packed_row) noexcept {
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance);
 }
 
-// k_out as a cache: as many pages as its range holds.
+// An output as a cache: as many pages as its range holds.
 Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
     if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
         return error(Code::invalid_argument,
-                     "k_out.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
+                     "%s.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count", rows.name,
                      tensor.token_stride != 0 ? "token_stride" : "batch_stride",
                      tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
@@ -277,13 +281,14 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                  out.name);
 }
 
-Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out) noexcept {
+Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out,
+                            bool rotates) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
     const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head && a.group == b.group &&
                       a.heads_per_group == b.heads_per_group && a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) return {overlap_of_others(in, out), {}};
-    if (info.pairing_out && *info.pairing_out != info.pairing) {
+    if (rotates && info.pairing_out && *info.pairing_out != info.pairing) {
         return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing",
                       in.name, out.name),
                 {}};
@@ -396,7 +401,7 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
         if (given) return error(Code::invalid_argument, "k_rows: the kernel was created without scatter_k");
         return {};
     }
-    if (call.k_in.heads == 0) return {};
+    if (call.k_in.heads == 0 && call.v_in.heads == 0) return {};
     if (Status checked = check_stride("k_rows.batch_stride", rows.batch_stride, 0); !checked) return checked;
     resolved.page_size = rows.page_size;
     const std::uint32_t words = rows.int64 ? 2 : 1;
@@ -505,7 +510,7 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where, const VkDe
 
 // Ids, slots and table lie outside what the call writes, and the counter outside all else that it touches. `tensors`: outputs, then
 // inputs.
-Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 4>& tensors) noexcept {
+Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 6>& tensors) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
@@ -519,7 +524,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved, const s
         const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(), rows.end_byte()};
         if (counter.overlaps(tensor)) return overlap(rows.name, counter.name);
         for (const Words& words : read) {
-            if (i < 2 && words.overlaps(tensor)) return overlap(rows.name, words.name);
+            if (i < tensors.size() / 2 && words.overlaps(tensor)) return overlap(rows.name, words.name);
         }
     }
     for (const Words& words : read) {
@@ -528,7 +533,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved, const s
     return {};
 }
 
-// Q or K: both of its sides, or neither.
+// A tensor has both of its sides, or neither.
 Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
@@ -567,8 +572,9 @@ Status validate(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check_windows(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (info.table > Element::bf16) return error(Code::invalid_argument, "table is %u: no such element type", unsigned(info.table));
-    if (Status s = check_width("q", info.q, info); !s) return s;
-    return check_width("k", info.k, info);
+    if (Status s = check_width("q", info.q, info, true); !s) return s;
+    if (Status s = check_width("k", info.k, info, true); !s) return s;
+    return check_width("v", info.v, info, false);
 }
 
 Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept {
@@ -579,7 +585,9 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
         return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
     if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status) return result;
     if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status) return result;
-    if (call.tokens == 0 || call.batch == 0 || (call.q_in.heads == 0 && call.k_in.heads == 0)) return result;
+    if (status = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !status) return result;
+    const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
+    if (call.tokens == 0 || call.batch == 0 || empty) return result;
     resolved.batch = call.batch;
     resolved.tokens = call.tokens;
 
@@ -592,16 +600,18 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     TensorRows q_out = rows_of("q_out", call.q_out, info.q.out, info.q, resolved.q.out);
     TensorRows k_in = rows_of("k_in", call.k_in, info.k.in, info.k, resolved.k.in);
     TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
+    TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
+    TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
     if (status = resolve_slots(info, call, resolved); !status) return result;
     const auto resolve_pair = [&](const Width& width, TensorRows& in, TensorRows& out, ResolvedTensor& pair) {
         if (in.tensor.heads == 0) return true;
         if (status = resolve_strides(in, true); !status) return false;
         if (status = place(in); !status) return false;
-        status = resolved.slots.buffer && &out == &k_out ? resolve_cache(call.k_rows, out) : resolve_strides(out, false);
+        status = resolved.slots.buffer && &out != &q_out ? resolve_cache(call.k_rows, out) : resolve_strides(out, false);
         if (!status) return false;
         if (status = place(out); !status) return false;
         if (status = check_no_self_overlap(out); !status) return false;
-        const Result<bool> same = check_in_place(info, width, in, out);
+        const Result<bool> same = check_in_place(info, width, in, out, &out != &v_out);
         status = same.status;
         pair.in_place = same.value;
         pair.heads = in.tensor.heads;
@@ -611,11 +621,11 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     };
     if (!resolve_pair(info.q, q_in, q_out, resolved.q)) return result;
     if (!resolve_pair(info.k, k_in, k_out, resolved.k)) return result;
-    if (call.q_in.heads != 0 && call.k_in.heads != 0) {
-        for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}}) {
-            if (!disjoint(*a, *b))
-                return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
-        }
+    if (!resolve_pair(info.v, v_in, v_out, resolved.v)) return result;
+    for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}, {&q_out, &v_out}, {&q_in, &v_out},
+                               {&q_out, &v_in}, {&k_out, &v_out}, {&k_in, &v_out}, {&k_out, &v_in}}) {
+        if (a->tensor.heads != 0 && b->tensor.heads != 0 && !disjoint(*a, *b))
+            return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
     }
     if (status = resolve_positions(info, call, resolved); !status) return result;
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
@@ -624,7 +634,7 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
         status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
         if (!status) return result;
     }
-    status = check_words_apart(call, resolved, {&q_out, &k_out, &q_in, &k_in});
+    status = check_words_apart(call, resolved, {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});
     return result;
 }
 

@@ -7,7 +7,7 @@
 
 namespace vkrope {
 
-/// Q or K of a call.
+/// Q, K or V of a call.
 struct ResolvedTensor {
     View in, out;
     bool in_place = false;
@@ -20,7 +20,7 @@ struct ResolvedTensor {
 /// A call that breaks no rule.
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
-    ResolvedTensor q, k;
+    ResolvedTensor q, k, v;
     View ids, slots;                                                          ///< unused ones have no buffer
     VkDescriptorBufferInfo table = {}, table_sin = {}, status = {};           ///< as bound; unused ones are null
     std::uint32_t table_offset = 0, table_sin_offset = 0, status_offset = 0;  ///< words from the start of the binding

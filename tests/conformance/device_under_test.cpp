@@ -29,10 +29,10 @@ auto fields(const Sections& sections) {
 /// A field that is added to KernelInfo does not compile here until it is compared, too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
-        const auto& [pairing, rotary_dim, q, k, angles, positions, mapping, pairing_out, scatter_k, windows, sections, table,
-                     conversion, q_heads, k_heads] = info;
-        return std::tuple(pairing, rotary_dim, fields(q), fields(k), angles, positions, mapping, pairing_out, scatter_k,
-                          fields(sections), table, conversion, q_heads, k_heads);
+        const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out, scatter_k, windows, sections, table,
+                     conversion, q_heads, k_heads, v_heads] = info;
+        return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions, mapping, pairing_out, scatter_k,
+                          fields(sections), table, conversion, q_heads, k_heads, v_heads);
     };
     return fields_of(a) == fields_of(b) && std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
                                                       [](const Window& x, const Window& y) { return fields(x) == fields(y); });

@@ -70,7 +70,7 @@ Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
     return {made.status, Owned<Object>(made.value)};
 }
 
-/// Compiles every pipeline that record() may choose, at most six. The caller destroys it; own() makes sure. Thread-safe, as far as
+/// Compiles every pipeline that record() may choose, at most nine. The caller destroys it; own() makes sure. Thread-safe, as far as
 /// the caller's pipeline cache and allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
@@ -82,7 +82,7 @@ inline constexpr std::uint32_t most_calls = 65536;
 
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
 /// dispatches counts as so many, see dispatches(). It serves every kernel of the same DeviceRef::device, PositionKernels too; on a
-/// device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel`
+/// device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel`
 /// binds: of its angle source (both kinds of texture are one), and no PositionKernel. Thread-safe.
 ///
 /// kernel  says which device; need not outlive the arena
@@ -113,11 +113,11 @@ struct Tensor {
     VkDeviceSize buffer_size = 0;
 };
 
-/// Destination rows of k_out, one a token, in a cache of pages, as many as k_out.where.range holds:
+/// Destination rows of k_out, and of v_out, one a token, in a cache of pages each, as many as its where.range holds:
 ///
 ///     [slots, heads, head_dim]                  page_size 1
 ///     [pages, page_size, heads, head_dim]       packed, the default
-///     [pages, heads, page_size, head_dim]       row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads
+///     [pages, heads, page_size, head_dim]       row_stride head_dim, head_stride page_size * head_dim, page_stride heads
 ///     times that
 ///
 /// Rows that no token names keep their bits. Where two tokens name one row, its content is undefined.
@@ -129,7 +129,8 @@ struct Rows {
     /// Rows of a page; 1 to 2^31. With 1, another page_stride than the packed one is an error, for
     /// page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length.
     std::uint32_t page_size = 1;
-    std::int64_t page_stride = 0, row_stride = 0;  ///< elements; 0: packed. k_out.token_stride and batch_stride are 0 then.
+    /// Elements, of each of the caches; 0: packed. token_stride and batch_stride of k_out and v_out are 0 then.
+    std::int64_t page_stride = 0, row_stride = 0;
     std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
 };
 
@@ -155,32 +156,35 @@ struct Angles {
     VkDescriptorBufferInfo sin = {};  ///< caller_buffer
 };
 
-/// One rotation of Q, K or both. Input and output of a tensor are the same bytes (in place) or disjoint.
+/// One rotation of Q, K or both, which may take V along. Input and output of a tensor are the same bytes (in place) or disjoint.
 struct Call {
     std::uint32_t batch = 1, tokens = 0;  ///< 0 tokens is legal and records nothing
     Tensor q_in = {}, q_out = {}, k_in = {}, k_out = {};
+    /// Moved to where it is stored, and to another element type if the kernel says so; in place nothing is left to do. With K's heads
+    /// and K's strides, in elements, it takes K's dispatch; otherwise it has one of its own.
+    Tensor v_in = {}, v_out = {};
     Positions positions = {};
     Angles angles = {};
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
     Rows k_rows = {};
     /// Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose
-    /// slot the cache does not have, which leaves its K nowhere. Never cleared here.
+    /// slot the cache does not have, which leaves its K and its V nowhere. Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Dispatches that record() makes of a call: one, or as many as there are parts. Tokens beyond the workgroups of a dispatch go into
-/// further ones. Q and K go apart where the device binds too few storage buffers for both, and where a tensor exceeds what it binds at
-/// once; a cache of K may span several such ranges; heads in groups may meet a batch or slots. The sets of an arena that it takes. Fails as record() would, for all but the arena.
-/// Thread-safe.
+/// Dispatches that record() makes of a call, and sets of an arena that it takes: one, or as many as there are parts. Tokens beyond the
+/// workgroups of a dispatch go into further ones. Q, K and V go apart where the device binds too few storage buffers for all, and where
+/// a tensor exceeds what it binds at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in groups
+/// may meet a batch or slots. Fails as record() would, for all but the arena. Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
 /// How what record() records is ordered against other commands.
 struct Boundary {
     VkPipelineStageFlags stage = 0;     ///< first and last stage
-    VkAccessFlags input_access = 0;     ///< of q_in, k_in, ids and an angle table in a buffer
+    VkAccessFlags input_access = 0;     ///< of q_in, k_in, v_in, ids and an angle table in a buffer
     VkAccessFlags texture_access = 0;   ///< of an angle table in a texture
-    VkAccessFlags output_access = 0;    ///< of q_out, k_out and out_of_range
+    VkAccessFlags output_access = 0;    ///< of q_out, k_out, v_out and out_of_range
     VkAccessFlags in_place_access = 0;  ///< of a tensor that is both
 };
 /// The same for every kernel. Thread-safe.

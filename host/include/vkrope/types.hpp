@@ -165,7 +165,7 @@ inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
     return {plan.extent.height, std::size_t{plan.extent.width} * 16};                                // texels of four floats
 }
 
-/// How Q or K is stored. A head_dim of 0 means that the kernel never sees this tensor.
+/// How Q, K or V is stored. A head_dim of 0 means that the kernel never sees this tensor.
 struct Width {
     Element in = Element::f32, out = Element::f32;
     std::uint32_t head_dim = 0;       ///< channels: 2 to 65534
@@ -205,19 +205,21 @@ struct KernelInfo {
     Pairing pairing = Pairing::half_split;
     std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
     Width q = {}, k = {};
+    /// V, whose rows are moved with K's, and stored as `out`: never rotated. Its rotary_offset is 0.
+    Width v = {};
     AngleSource angles = AngleSource::factored_texture;  ///< AnglePlan::source; by_default is factored_texture
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
     std::optional<Pairing> pairing_out = {};  ///< how rotated pairs are written; another than `pairing` is for calls out of place
-    bool scatter_k = false;                   ///< k_out's rows go where Call::k_rows says
+    bool scatter_k = false;                   ///< k_out's rows, and v_out's, go where Call::k_rows says
     /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the
     /// angle table are numbered window after window. All zero: one window.
     Window windows[max_windows] = {};
     Sections sections = {};        ///< with PositionSource::axis_ids
     Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
     Conversion conversion = Conversion::by_device;
-    /// Heads of Q and of K in every call that has them; 0: any number. On a GPU, lanes are shared out by them.
-    std::uint32_t q_heads = 0, k_heads = 0;
+    /// Heads of Q, of K and of V in every call that has them; 0: any number. On a GPU, lanes are shared out by them.
+    std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
 };
 
 }  // namespace vkrope

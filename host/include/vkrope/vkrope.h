@@ -565,7 +565,7 @@ typedef struct vkrope_kernel_info {
     vkrope_position_source positions; /**< where positions come from */
     vkrope_mapping mapping;           /**< how the work is laid out */
     vkrope_pairing_out pairing_out;   /**< of the output; another than `pairing` is for calls out of place */
-    VkBool32 scatter_k;               /**< k_out's rows go where vkrope_call::k_rows says */
+    VkBool32 scatter_k;               /**< k_out's rows, and v_out's, go where vkrope_call::k_rows says */
     const vkrope_width* q;            /**< null: the kernel never sees a Q */
     const vkrope_width* k;            /**< null: the kernel never sees a K */
     /** Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D vision RoPE. The pairs of the angle
@@ -574,8 +574,12 @@ typedef struct vkrope_kernel_info {
     const vkrope_sections* sections; /**< with VKROPE_POSITIONS_AXIS_IDS; else null */
     vkrope_element table;            /**< VKROPE_ANGLES_CALLER_BUFFER: what cos and sin are stored as */
     vkrope_conversion conversion;    /**< how f16 is converted */
-    /** Heads of Q and of K in every call that has them; 0: any number. On a GPU, lanes are shared out by them. */
+    /** Heads of Q and of K, and below of V, in every call that has them; 0: any number. On a GPU, lanes are shared out by them. */
     uint32_t q_heads, k_heads;
+    /** V, whose rows are moved with K's, and stored as `out`: never rotated, rotary_offset is 0. Null: the kernel never sees a V. */
+    const vkrope_width* v;
+    uint32_t v_heads;
+    uint32_t reserved; /**< 0 */
 } vkrope_kernel_info;
 
 /**
@@ -621,7 +625,7 @@ typedef struct vkrope_arena vkrope_arena;
 
 /**
  * Makes the descriptor sets for `calls` calls of vkrope_record. They serve every kernel of the same device, position kernels too; on a
- * device that binds fewer than 9 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel` binds:
+ * device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel` binds:
  * of its angle source (both kinds of texture are one), and no position kernel.
  *
  * @param kernel  says which device; need not outlive the arena
@@ -658,15 +662,14 @@ typedef struct vkrope_tensor {
 } vkrope_tensor;
 
 /**
- * Destination rows of k_out, one a token, in a cache of pages, as many as k_out.where.range holds:
+ * Destination rows of k_out, and of v_out, one a token, in a cache of pages each, as many as its where.range holds:
  *
  *     [slots, heads, head_dim]              page_size 1
  *     [pages, page_size, heads, head_dim]   packed, the default
- *     [pages, heads, page_size, head_dim]   row_stride head_dim, k_out.head_stride page_size * head_dim, page_stride heads times
- *     that
+ *     [pages, heads, page_size, head_dim]   row_stride head_dim, head_stride page_size * head_dim, page_stride heads times that
  *
- * Rows that no token names keep their bits. Where two tokens name one row, its content is undefined. k_out.token_stride
- * and k_out.batch_stride are 0.
+ * Rows that no token names keep their bits. Where two tokens name one row, its content is undefined. token_stride and
+ * batch_stride of k_out and v_out are 0.
  */
 typedef struct vkrope_rows {
     size_t struct_size;           /**< sizeof this struct */
@@ -676,8 +679,8 @@ typedef struct vkrope_rows {
      *  page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length. */
     uint32_t page_size;
     VkBool32 int64_slots;         /**< slots of 64 bits */
-    int64_t page_stride;          /**< elements; 0: packed */
-    int64_t row_stride;           /**< elements; 0: packed */
+    int64_t page_stride;          /**< elements, of each of the caches; 0: packed */
+    int64_t row_stride;           /**< elements, of each of the caches; 0: packed */
     int64_t batch_stride;         /**< slots from one sequence's to the next's; 0: packed */
 } vkrope_rows;
 
@@ -702,7 +705,7 @@ typedef struct vkrope_angles {
     VkDescriptorBufferInfo sin;    /**< the caller's sin, likewise */
 } vkrope_angles;
 
-/** One rotation of Q, K or both. Input and output of a tensor are the same bytes (in place) or disjoint. */
+/** One rotation of Q, K or both, which may take V along. Input and output of a tensor are the same bytes (in place) or disjoint. */
 typedef struct vkrope_call {
     size_t struct_size;                /**< sizeof this struct */
     uint32_t batch;                    /**< sequences; 0: 1 */
@@ -717,15 +720,19 @@ typedef struct vkrope_call {
     vkrope_gain gain;                  /**< what happens to the attention factor */
     const vkrope_rows* k_rows;         /**< with scatter_k: destination rows; else null */
     /** Optional uint32: plus one for each token whose position the table does not cover, which leaves its rows unrotated, or whose
-     *  slot the cache does not have, which leaves its K nowhere. Never cleared here. */
+     *  slot the cache does not have, which leaves its K and its V nowhere. Never cleared here. */
     VkDescriptorBufferInfo out_of_range;
+    /** Null: absent. Moved to where it is stored, and to another element type if the kernel says so; in place nothing is left to do. With
+     *  K's heads and K's strides, in elements, it takes K's dispatch; otherwise it has one of its own. */
+    const vkrope_tensor* v_in;
+    const vkrope_tensor* v_out; /**< may be the pointer that v_in is */
 } vkrope_call;
 
 /**
  * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts. Tokens beyond
- * the workgroups of a dispatch go into further ones. Q and K go apart where the device binds too few storage buffers for both, and where
- * a tensor exceeds what it binds at once; a cache of K may span several such ranges; heads in groups may meet a batch or slots. Any
- * thread.
+ * the workgroups of a dispatch go into further ones. Q, K and V go apart where the device binds too few storage buffers for all, and
+ * where a tensor exceeds what it binds at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in
+ * groups may meet a batch or slots. Any thread.
  *
  * @param kernel      which kernel
  * @param call        as for vkrope_record
@@ -740,8 +747,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_ker
 typedef struct vkrope_boundary {
     size_t struct_size;            /**< sizeof this struct */
     VkPipelineStageFlags stage;    /**< first and last stage */
-    VkAccessFlags input_access;    /**< of q_in, k_in, ids and an angle table in a buffer */
-    VkAccessFlags output_access;   /**< of q_out, k_out and out_of_range */
+    VkAccessFlags input_access;    /**< of q_in, k_in, v_in, ids and an angle table in a buffer */
+    VkAccessFlags output_access;   /**< of q_out, k_out, v_out and out_of_range */
     VkAccessFlags in_place_access; /**< of a tensor that is both */
     VkAccessFlags texture_access;  /**< of an angle table in a texture */
     uint32_t reserved;             /**< 0 */

@@ -15,6 +15,10 @@ bool all_f32(const Width& width) {
     return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
 }
 
+bool all_f32(const KernelInfo& info) {
+    return all_f32(info.q) && all_f32(info.k) && all_f32(info.v);
+}
+
 // A unit must not straddle a window's borders, nor the middle of its pairs.
 bool width_allows(const Windows& windows, const Width& width, std::uint32_t unit) {
     if (width.head_dim == 0) return true;
@@ -29,7 +33,7 @@ bool width_allows(const Windows& windows, const Width& width, std::uint32_t unit
 
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept {
     if (access == shader::access_narrow) return 1;
-    return (access == shader::access_wide ? 4u : 1u) * (all_f32(info.q) && all_f32(info.k) ? 1u : 2u);
+    return (access == shader::access_wide ? 4u : 1u) * (all_f32(info) ? 1u : 2u);
 }
 
 Windows windows_of(const KernelInfo& info) noexcept {
@@ -46,7 +50,7 @@ namespace {
 
 bool widths_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
-    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit);
+    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit) && info.v.head_dim % unit == 0;
 }
 
 }  // namespace
@@ -66,16 +70,21 @@ std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
     return info.rotary_dim / (2 * unit);
 }
 
-// Of one row that changes places.
-std::uint32_t copying_steps(const KernelInfo& info, const Width& width, std::uint32_t unit) {
-    return width.head_dim == 0 ? 0 : std::uint32_t(divide_up(width.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
+// Of the longest row that changes places.
+std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
+    std::uint32_t channels = info.v.head_dim;
+    for (const Width& width : {info.q, info.k}) {
+        if (width.head_dim != 0) channels = std::max(channels, width.head_dim - info.rotary_dim);
+    }
+    return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which llvmpipe counts the iterations.
+// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which llvmpipe counts the iterations. Where
+// nothing turns, copies are shared out instead.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t most_copies = 64;
-    const std::uint64_t copying = std::max(copying_steps(info, info.q, unit), copying_steps(info, info.k, unit));
-    return std::max(divide_up(rotating_steps(info, unit), together), divide_up(copying, most_copies));
+    const std::uint64_t rotating = rotating_steps(info, unit);
+    return std::max(divide_up(rotating, together), divide_up(copying_steps(info, unit), rotating == 0 ? together : most_copies));
 }
 
 std::uint32_t power_of_two_up_to(std::uint32_t value) {
@@ -93,7 +102,7 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
         while (widths_allow_unit(info, 2 * unit)) unit *= 2;
     }
-    const std::uint32_t unit_bytes = unit * (all_f32(info.q) && all_f32(info.k) ? 4 : 2);
+    const std::uint32_t unit_bytes = unit * (all_f32(info) ? 4 : 2);
     geometry.steps_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 128u);
     const std::uint64_t wanted = lanes_wanted(info, unit, geometry.steps_together);
@@ -143,11 +152,10 @@ std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry, const
         const std::uint64_t group = std::uint64_t{geometry.head_lanes} * std::min(geometry.q_batch, geometry.k_batch);
         return std::uint32_t(std::min<std::uint64_t>(65535, group * limits.workgroup_count[1]));
     }
-    constexpr std::uint64_t iterations = 16384;  // of Q, and as many of K
+    constexpr std::uint64_t iterations = 16384;  // of Q, and as many of K and of V
     const std::uint32_t unit = geometry.unit_elements;
     const std::uint64_t steps = divide_up(rotating_steps(info, unit), geometry.step_lanes * geometry.steps_together);
-    const std::uint64_t copies =
-        divide_up(std::max(copying_steps(info, info.q, unit), copying_steps(info, info.k, unit)), geometry.step_lanes);
+    const std::uint64_t copies = divide_up(copying_steps(info, unit), geometry.step_lanes);
     return std::uint32_t(std::max<std::uint64_t>(1, iterations / (steps * geometry.steps_together + copies)));
 }
 

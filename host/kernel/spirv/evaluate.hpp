@@ -35,6 +35,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
         case OpULessThan:
         case OpULessThanEqual:
         case OpBitwiseOr:
+        case OpBitwiseXor:
         case OpBitwiseAnd: return 2;
         default: return 0;
     }
@@ -63,6 +64,7 @@ inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
         case OpBitwiseOr: return {true, a | b};
         case OpLogicalAnd:
         case OpBitwiseAnd: return {true, a & b};
+        case OpBitwiseXor: return {true, a ^ b};
         case OpLogicalNot: return {true, !a};
         case OpSelect: return {true, a ? b : c};
         case OpUGreaterThan: return {true, a > b};

@@ -126,7 +126,7 @@ BindingList bindings_of_one() noexcept {
 
 BindingList every_binding() noexcept {
     BindingList list = bindings_of_two();
-    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
+    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin, shader::binding_v_in, shader::binding_v_out})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
     list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});

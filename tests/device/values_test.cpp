@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// V beside Q and K: its rows arrive bit for bit, or converted, where the caller says, and Q and K become what they become without it.
+#include "recording.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr std::uint32_t tokens = 21, pages = 5, page_size = 6;  // 30 slots for 21 tokens
+
+/// How the rows of K and V lie.
+enum class Place { apart, packed, packed_in_place, heads_first, paged };
+
+struct Shape {
+    std::uint32_t head_dim = 64, rotary_dim = 64, v_dim = 64, q_heads = 4, k_heads = 2, v_heads = 2;
+    bool heads_known = false;
+};
+
+/// Three tensors in host memory, in the order [tokens, heads, head_dim].
+struct Rows {
+    Bytes q, k, v;
+};
+
+Bytes narrowed(Element to, Element from, const Bytes& rows) {
+    if (to == from) return rows;
+    const std::size_t count = rows.size() / element_bytes(from);
+    Bytes out(count * element_bytes(to));
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t bits = reference::narrow(type_of(to), value(from, rows, i));
+        std::memcpy(out.data() + i * element_bytes(to), &bits, element_bytes(to));
+    }
+    return out;
+}
+
+/// `count` bytes each from `from + n * from_step` to `to + n * to_step`.
+void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, std::size_t bytes) {
+    REQUIRE(from_at + bytes <= from.size());
+    REQUIRE(to_at + bytes <= to.size());
+    std::memcpy(to.data() + to_at, from.data() + from_at, bytes);
+}
+
+/// A tensor on the device whose rows lie anywhere, and where they are for the host.
+struct Field {
+    Tensor tensor;
+    std::size_t row_bytes = 0, first = 0, token_step = 0, head_step = 0;  // bytes
+};
+
+Field field(const Buffer& buffer, Element element, std::uint32_t head_dim, std::uint32_t heads, std::size_t first_element,
+            std::size_t token_step, std::size_t head_step, std::size_t end_element) {
+    const std::size_t size = element_bytes(element);
+    Field of;
+    of.tensor = {.where = part(buffer, first_element * size, (end_element - first_element) * size),
+                 .heads = heads,
+                 .token_stride = std::int64_t(token_step),
+                 .head_stride = std::int64_t(head_step),
+                 .buffer_size = buffer.whole().range};
+    of.row_bytes = head_dim * size;
+    of.first = first_element * size;
+    of.token_step = token_step * size;
+    of.head_step = head_step * size;
+    return of;
+}
+
+/// [tokens, heads, head_dim] from and to such rows; slots: which row a token has.
+Bytes gathered(const Field& of, std::uint32_t heads, const Bytes& memory, const std::vector<std::size_t>& rows_at) {
+    Bytes out(rows_at.size() * heads * of.row_bytes);
+    for (std::size_t t = 0; t < rows_at.size(); ++t) {
+        for (std::uint32_t h = 0; h < heads; ++h)
+            move(out, (t * heads + h) * of.row_bytes, memory, rows_at[t] + h * of.head_step, of.row_bytes);
+    }
+    return out;
+}
+void scattered(const Field& of, std::uint32_t heads, Bytes& memory, const Bytes& rows) {
+    for (std::size_t t = 0; t < tokens; ++t) {
+        for (std::uint32_t h = 0; h < heads; ++h)
+            move(memory, of.first + t * of.token_step + h * of.head_step, rows, (t * heads + h) * of.row_bytes, of.row_bytes);
+    }
+}
+
+struct Outcome {
+    Rows rows;
+    std::uint64_t dispatches = 0;
+    std::uint32_t outside = 0;
+};
+
+struct Trial {
+    Shape shape;
+    Element in = Element::f32, v_in = Element::f32, out = Element::f32, v_out = Element::f32;
+    Place place = Place::apart;
+    Mapping mapping = Mapping::by_device;
+    ReportedLimits limits;
+    bool with_v = true;
+};
+
+/// Where the rows of the tokens start, in bytes.
+std::vector<std::size_t> packed_rows(const Field& of) {
+    std::vector<std::size_t> at(tokens);
+    for (std::size_t t = 0; t < tokens; ++t) at[t] = of.first + t * of.token_step;
+    return at;
+}
+
+std::int32_t slot_of(std::uint32_t token) {
+    return std::int32_t(token * 7 % (pages * page_size));
+}
+
+Outcome tried(Device& on, const Trial& trial, const AngleTable& table, const Rows& given) {
+    const Shape& shape = trial.shape;
+    const bool paged = trial.place == Place::paged;
+    const KernelInfo info{.rotary_dim = shape.rotary_dim,
+                          .q = {trial.in, trial.out, shape.head_dim, 0},
+                          .k = {trial.in, trial.out, shape.head_dim, 0},
+                          .v = trial.with_v ? Width{trial.v_in, trial.v_out, shape.v_dim, 0} : Width{},
+                          .mapping = trial.mapping,
+                          .scatter_k = paged,
+                          .q_heads = shape.heads_known ? shape.q_heads : 0,
+                          .k_heads = shape.heads_known ? shape.k_heads : 0,
+                          .v_heads = shape.heads_known && trial.with_v ? shape.v_heads : 0};
+    const Owned<Kernel> kernel(must(create(reporting(on, trial.limits), info)));
+    const std::uint32_t D = shape.head_dim, V = shape.v_dim, Q = shape.q_heads, K = shape.k_heads, H = shape.v_heads;
+    const bool packed = trial.place == Place::packed || trial.place == Place::packed_in_place;
+
+    // Inputs: one buffer of [tokens, Q + K + V heads, head_dim], or three.
+    Field q_in, k_in, v_in;
+    std::vector<Buffer> buffers;
+    buffers.reserve(8);
+    const auto make = [&](const Bytes& content) -> Buffer& {
+        buffers.push_back(upload(on, content));
+        return buffers.back();
+    };
+    const auto separate = [&](Element element, std::uint32_t head_dim, std::uint32_t heads, const Bytes& rows, std::size_t& index) {
+        const std::size_t row = std::size_t{heads} * head_dim;
+        index = buffers.size();
+        Bytes words = rows;
+        words.resize((words.size() + 3) / 4 * 4);
+        Buffer& buffer = make(words);
+        return field(buffer, element, head_dim, heads, 0, row, head_dim, tokens * row);
+    };
+    std::size_t q_at = 0, k_at = 0, v_at = 0;
+    if (packed) {
+        const std::size_t row = std::size_t{Q + K} * D + std::size_t{H} * V, size = element_bytes(trial.in);
+        Bytes all((tokens * row * size + 3) / 4 * 4);
+        Buffer& buffer = make(all);
+        q_in = field(buffer, trial.in, D, Q, 0, row, D, tokens * row);
+        k_in = field(buffer, trial.in, D, K, std::size_t{Q} * D, row, D, tokens * row);
+        v_in = field(buffer, trial.in, V, H, std::size_t{Q + K} * D, row, V, tokens * row);
+        scattered(q_in, Q, all, given.q);
+        scattered(k_in, K, all, given.k);
+        scattered(v_in, H, all, given.v);
+        must(buffer.upload(all.data(), all.size()));
+    } else {
+        q_in = separate(trial.in, D, Q, given.q, q_at);
+        k_in = separate(trial.in, D, K, given.k, k_at);
+        v_in = separate(trial.v_in, V, H, given.v, v_at);
+    }
+
+    // Outputs.
+    Field q_out = q_in, k_out = k_in, v_out = v_in;
+    const auto empty = [&](Element element, std::size_t elements) -> Buffer& {
+        return make(Bytes((elements * element_bytes(element) + 3) / 4 * 4, std::byte{0x5a}));
+    };
+    if (trial.place != Place::packed_in_place) {
+        q_at = buffers.size();
+        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0, std::size_t{Q} * D, D, std::size_t{tokens} * Q * D);
+        k_at = buffers.size();
+        const std::size_t held = paged ? pages * page_size : tokens;
+        const bool heads_first = trial.place == Place::heads_first;
+        const auto cache = [&](Element element, std::uint32_t head_dim, std::uint32_t heads, bool by_head) {
+            const std::size_t end = held * heads * head_dim;
+            return field(empty(element, end), element, head_dim, heads, 0, by_head ? head_dim : std::size_t{heads} * head_dim,
+                         by_head ? held * head_dim : head_dim, end);
+        };
+        k_out = cache(trial.out, D, K, heads_first);
+        v_at = buffers.size();
+        v_out = cache(trial.v_out, V, H, heads_first);
+    }
+    std::vector<std::size_t> k_rows = packed_rows(k_out), v_rows = packed_rows(v_out);
+    Call call{.tokens = tokens,
+              .q_in = q_in.tensor,
+              .q_out = q_out.tensor,
+              .k_in = k_in.tensor,
+              .k_out = k_out.tensor,
+              .angles = table.angles()};
+    if (trial.with_v) {
+        call.v_in = v_in.tensor;
+        call.v_out = v_out.tensor;
+    }
+    Buffer counter = upload(on, Bytes(4));
+    call.out_of_range = counter.whole();
+    Buffer slots = upload(on, Bytes(tokens * 4));
+    if (paged) {
+        std::vector<std::int32_t> numbers(tokens);
+        for (std::uint32_t t = 0; t < tokens; ++t) {
+            numbers[t] = slot_of(t);
+            const auto at = std::size_t(numbers[t]);
+            k_rows[t] = at * k_out.token_step;
+            v_rows[t] = at * v_out.token_step;
+        }
+        must(slots.upload(numbers.data(), tokens * 4));
+        call.k_rows = {.slots = slots.whole(), .page_size = page_size};
+        call.k_out.token_stride = call.v_out.token_stride = 0;
+    }
+    Outcome outcome;
+    outcome.dispatches = must(dispatches(kernel.get(), call));
+    test::run(on, kernel, call);
+    const auto content = [&](std::size_t at) { return download(buffers[at], buffers[at].whole().range); };
+    outcome.rows.q = gathered(q_out, Q, content(q_at), packed_rows(q_out));
+    outcome.rows.k = gathered(k_out, K, content(k_at), k_rows);
+    outcome.rows.v = gathered(v_out, H, content(v_at), v_rows);
+    must(counter.download(&outcome.outside, 4));
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without it") {
+    const Shape shapes[] = {{}, {.rotary_dim = 32}, {.head_dim = 80, .rotary_dim = 80, .v_dim = 80, .heads_known = true},
+                            {.head_dim = 96, .rotary_dim = 48, .v_dim = 32}, {.k_heads = 4, .v_heads = 1},
+                            {.head_dim = 20, .rotary_dim = 10, .v_dim = 20, .q_heads = 12, .k_heads = 12, .v_heads = 12, .heads_known = true},
+                            {.head_dim = 9, .rotary_dim = 8, .v_dim = 9, .q_heads = 3, .k_heads = 1, .v_heads = 1}};
+    const struct {
+        Element in, v_in, out, v_out;
+    } elements[] = {{Element::f32, Element::f32, Element::f32, Element::f32},
+                    {Element::f16, Element::f16, Element::f16, Element::f16},
+                    {Element::f32, Element::f32, Element::f16, Element::bf16},
+                    {Element::bf16, Element::f32, Element::bf16, Element::f16},
+                    {Element::f16, Element::bf16, Element::f32, Element::bf16}};
+    std::uint64_t joined = 0, alone = 0;
+    std::uint32_t combinations = 0;
+    for (const bool push : {true, false}) {
+        Device& on = device(push);
+        for (const Shape& shape : shapes) {
+            const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim), AngleSource::factored_texture, tokens - 1));
+            for (const auto& [in, v_in, out, v_out] : elements) {
+                const Rows given = {random_elements(in, std::size_t{tokens} * shape.q_heads * shape.head_dim, 1),
+                                    random_elements(in, std::size_t{tokens} * shape.k_heads * shape.head_dim, 2),
+                                    random_elements(v_in, std::size_t{tokens} * shape.v_heads * shape.v_dim, 3)};
+                for (const Place place : {Place::apart, Place::packed, Place::packed_in_place, Place::heads_first, Place::paged}) {
+                    const bool one_type = in == out && v_in == v_out && in == v_in;
+                    if ((place == Place::packed && in != v_in) || (place == Place::packed_in_place && !one_type)) continue;
+                    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+                        for (const std::uint32_t buffers : {0u, 8u, 5u}) {
+                            if (buffers == 5 && place == Place::paged) continue;  // slots take the one dispatch of Q and K
+                            if (!push && (buffers != 0 || place == Place::apart)) continue;
+                            if (gpu_assisted() && (push || shape.head_dim != 64 || mapping == Mapping::cpu)) continue;
+                            // Each pipeline takes a device a while: a part that meets every pair of the lists above.
+                            if (++combinations % 19 != 0) continue;
+                            CAPTURE(push);
+                            CAPTURE(shape.head_dim);
+                            CAPTURE(shape.rotary_dim);
+                            CAPTURE(shape.v_dim);
+                            CAPTURE(int(in));
+                            CAPTURE(int(v_out));
+                            CAPTURE(int(place));
+                            CAPTURE(int(mapping));
+                            CAPTURE(buffers);
+                            Trial trial{.shape = shape, .in = in, .v_in = v_in, .out = out, .v_out = v_out, .place = place,
+                                        .mapping = mapping, .limits = {.storage_buffers = buffers}};
+                            const Outcome with = tried(on, trial, table, given);
+                            trial.with_v = false;
+                            const Outcome without = tried(on, trial, table, given);
+                            CHECK(with.rows.q == without.rows.q);
+                            CHECK(with.rows.k == without.rows.k);
+                            CHECK(with.rows.v == narrowed(v_out, v_in, given.v));
+                            CHECK(with.outside == 1);  // the last token's position, once
+                            CHECK(without.outside == 1);
+                            CHECK(without.rows.q != narrowed(out, in, given.q));
+                            const bool like_k = shape.v_dim == shape.head_dim && shape.v_heads == shape.k_heads;
+                            if (place == Place::packed_in_place || (like_k && buffers == 0)) {
+                                CHECK(with.dispatches == without.dispatches);
+                                ++joined;
+                            } else {
+                                CHECK(with.dispatches >= without.dispatches);
+                                alone += with.dispatches > without.dispatches;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    MESSAGE(joined << " calls with V beside K, " << alone << " with V in a dispatch of its own");
+    CHECK(joined > 0);
+    if (!gpu_assisted()) CHECK(alone > 5);
+}
+
+}  // namespace vkrope::test
