@@ -622,6 +622,8 @@ Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limit
     if (!resolve_pair(info.q, q_in, q_out, resolved.q)) return result;
     if (!resolve_pair(info.k, k_in, k_out, resolved.k)) return result;
     if (!resolve_pair(info.v, v_in, v_out, resolved.v)) return result;
+    if (call.k_in.heads != 0 && call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
+        resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
     for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}, {&q_out, &v_out}, {&q_in, &v_out},
                                {&q_out, &v_in}, {&k_out, &v_out}, {&k_in, &v_out}, {&k_out, &v_in}}) {
         if (a->tensor.heads != 0 && b->tensor.heads != 0 && !disjoint(*a, *b))

@@ -20,14 +20,14 @@ struct Prepared {
     PositionKernel* positions = nullptr;
 };
 
-Scenario create_and_destroy(const char* name, const FakeConfig& config, AngleSource angles) {
+Scenario create_and_destroy(const char* name, const FakeConfig& config, const KernelInfo& info) {
     return {.name = name,
             .config = config,
             .prepare = [config] { return std::make_shared<Prepared>(config); },
             .act =
-                [angles](void* prepared) {
+                [info](void* prepared) {
                     const auto& host = static_cast<Prepared*>(prepared)->host;
-                    const auto kernel = create(host.ref, kernel_info(angles));
+                    const auto kernel = create(host.ref, info);
                     destroy(kernel.value);
                     if (!kernel) CHECK(kernel.value == nullptr);
                     CHECK(host.allocator.allocated == host.allocator.freed);
@@ -55,22 +55,24 @@ Scenario arena() {
 }
 
 // Nothing in record() can fail half-way: it makes no call that returns a VkResult, and asks nobody for memory.
-Scenario record_a_call(const char* name, const FakeConfig& config, AngleSource angles) {
+Scenario record_a_call(const char* name, const FakeConfig& config, AngleSource angles, bool v = false) {
     return {.name = name,
             .config = config,
             .prepare =
-                [config, angles] {
+                [config, angles, v] {
                     auto made = std::make_shared<Prepared>(config);
-                    made->kernel = create(made->host.ref, kernel_info(angles)).value;
-                    if (!config.push_descriptors) made->arena = create_arena(made->kernel, 2).value;
+                    const KernelInfo info = kernel_info(angles);
+                    made->kernel = create(made->host.ref, v ? with_v(info) : info).value;
+                    if (!config.push_descriptors) made->arena = create_arena(made->kernel, 3).value;
                     return made;
                 },
             .act =
-                [angles](void* prepared) {
+                [angles, v](void* prepared) {
                     const auto& [host, kernel, arena, positions] = *static_cast<Prepared*>(prepared);
                     const std::size_t asked = host.allocator.allocated;
                     reset(arena);
-                    const Status status = record(host.commands, kernel, kernel_call(host, 7, angles), arena);
+                    const Call call = kernel_call(host, 7, angles);
+                    const Status status = record(host.commands, kernel, v ? with_v(host, call) : call, arena);
                     CHECK(host.allocator.allocated == asked);
                     return status;
                 },
@@ -139,12 +141,14 @@ const std::vector<Scenario>& scenarios() {
     const FakeConfig lean{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
     static const std::vector<Scenario> all = {
         ask_requirements(),
-        create_and_destroy("create and destroy a kernel, push descriptors", {}, texture),
-        create_and_destroy("create and destroy a kernel, angles from a buffer", {}, buffer),
-        create_and_destroy("create and destroy a kernel, lean, no labels", lean, texture),
-        create_and_destroy("create and destroy a kernel, factored angles, native conversion", native, factored),
-        create_and_destroy("create and destroy a kernel, computed angles, native conversion", native, computed),
-        create_and_destroy("create and destroy a kernel, computed angles, lean", lean, computed),
+        create_and_destroy("create and destroy a kernel, push descriptors", {}, kernel_info(texture)),
+        create_and_destroy("create and destroy a kernel, angles from a buffer", {}, kernel_info(buffer)),
+        create_and_destroy("create and destroy a kernel, lean, no labels", lean, kernel_info(texture)),
+        create_and_destroy("create and destroy a kernel, factored angles, native conversion", native, kernel_info(factored)),
+        create_and_destroy("create and destroy a kernel, computed angles, native conversion", native, kernel_info(computed)),
+        create_and_destroy("create and destroy a kernel, computed angles, lean", lean, kernel_info(computed)),
+        create_and_destroy("create and destroy a kernel with V", {}, with_v(kernel_info(texture))),
+        create_and_destroy("create and destroy a kernel with V, lean", lean, with_v(kernel_info(texture))),
         arena(),
         create_and_destroy_positions(),
         record_ids("record positions, push descriptors, labels", {}),
@@ -157,6 +161,8 @@ const std::vector<Scenario>& scenarios() {
         record_a_call("record, push descriptors, computed angles", {}, computed),
         record_a_call("record, arena, lean, factored angles", lean, factored),
         record_a_call("record, arena, lean, computed angles", lean, computed),
+        record_a_call("record with V, push descriptors, labels", {}, texture, true),
+        record_a_call("record with V, arena, lean, no labels", lean, texture, true),
     };
     return all;
 }

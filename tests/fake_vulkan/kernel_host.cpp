@@ -77,7 +77,7 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
     VkBufferCreateInfo buffer_info = {};
     buffer_info.size = buffer_bytes;
     buffer_info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
-    for (VkBuffer* buffer : {&q, &k, &q_out, &k_out, &words}) {
+    for (VkBuffer* buffer : {&q, &k, &v, &q_out, &k_out, &v_out, &words}) {
         VKROPE_FAKE(vkCreateBuffer, ref.instance)(ref.device, &buffer_info, nullptr, buffer);
         add(*buffer, VK_OBJECT_TYPE_BUFFER);
     }
@@ -160,6 +160,19 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
     } else {
         call.angles.buffer = {host.words, 4096, angle_plan(angles).bytes};
     }
+    return call;
+}
+
+KernelInfo with_v(KernelInfo info) {
+    info.v = info.k;
+    return info;
+}
+
+Call with_v(const KernelHost& host, Call call) {
+    call.v_in = call.k_in;
+    call.v_out = call.k_out;
+    call.v_in.where.buffer = host.v;
+    call.v_out.where.buffer = host.v_out;
     return call;
 }
 

@@ -318,6 +318,65 @@ TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, wit
     }
 }
 
+TEST_CASE("record: V goes with K; apart where it lies otherwise, or the device binds too few storage buffers") {
+    const auto recorded_on = [](const FakeConfig& config, const auto& change) {
+        fake().restart();
+        const KernelHost host(config);
+        const Owned<Kernel> kernel(create(host.ref, with_v(kernel_info())).value);
+        REQUIRE(kernel);
+        Call call = with_v(host, kernel_call(host));
+        change(call);
+        const Owned<DescriptorArena> arena(config.push_descriptors ? nullptr : create_arena(kernel.get(), 3).value);
+        const Status status = record(host.commands, kernel.get(), call, arena.get());
+        INFO(status.what);
+        REQUIRE(status);
+        std::vector<std::vector<VkBuffer>> buffers;  // of each dispatch: what it reads and writes of tensors
+        for (const Command& dispatch : dispatches(host)) {
+            std::vector<VkBuffer>& bound = buffers.emplace_back();
+            const bool with_k = (pushed(dispatch).flags & shader::flag_v) != 0;
+            const std::uint32_t heads = pushed(dispatch).heads;
+            const auto add = [&](std::uint32_t binding) { bound.push_back(dispatch.descriptors.at(binding).buffer.buffer); };
+            if ((heads & 0xffff) != 0) add(shader::binding_q_in), add(shader::binding_q_out);
+            if (heads >> 16 != 0) add(shader::binding_k_in), add(shader::binding_k_out);
+            if (with_k) add(shader::binding_v_in), add(shader::binding_v_out);
+        }
+        check_no_faults();
+        using Named = std::vector<std::vector<std::string>>;
+        Named named;
+        for (const auto& bound : buffers) {
+            auto& names = named.emplace_back();
+            for (const VkBuffer buffer : bound) {
+                names.push_back(buffer == host.q       ? "q"
+                                : buffer == host.q_out ? "q_out"
+                                : buffer == host.k     ? "k"
+                                : buffer == host.k_out ? "k_out"
+                                : buffer == host.v     ? "v"
+                                : buffer == host.v_out ? "v_out"
+                                                       : "other");
+            }
+        }
+        return named;
+    };
+    using Named = std::vector<std::vector<std::string>>;
+    const auto as_it_is = [](Call&) {};
+    const Named one = {{"q", "q_out", "k", "k_out", "v", "v_out"}}, two = {{"q", "q_out", "k", "k_out"}, {"v", "v_out"}};
+    CHECK(recorded_on({}, as_it_is) == one);
+    CHECK(recorded_on({.push_descriptors = false}, as_it_is) == one);
+    CHECK(recorded_on({}, [](Call& call) { call.v_in.token_stride = 3 * 128, call.v_in.where.range = 7 * 3 * 128 * 2; }) == two);
+    CHECK(recorded_on({}, [](Call& call) { call.v_in.heads = call.v_out.heads = 1; }) == two);
+    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out; }) == Named{{"q", "q_out", "k", "k_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = {}; }) == Named{{"k", "k_out", "v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) ==
+          Named{{"q", "q_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = call.k_in = call.k_out = {}; }) == Named{{"v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) == Named{{"q", "q_out", "k", "k_out"}});
+    // Q, K, V and the counter are 7; Q, K and the counter 5.
+    CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);
+    CHECK(recorded_on({.storage_buffers = 6}, as_it_is) == two);
+    CHECK(recorded_on({.storage_buffers = 4}, as_it_is) == Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({.storage_buffers = 4, .push_descriptors = false}, as_it_is) == Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+}
+
 TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
     // 16 bytes of f16 are 8 channels, a step moves two such units: 8 steps a row of 128, for 8 heads of a token on a GPU.
     const auto groups_of = [](const FakeConfig& config, std::uint32_t batch, std::uint32_t tokens) {

@@ -14,8 +14,10 @@ namespace {
 
 constexpr std::uint32_t D = 128, row_bytes = D * 2;
 
+enum class Which { q, k, v };
+
 struct Row {
-    bool key = false;
+    Which which = Which::q;
     std::uint32_t batch = 0, token = 0, head = 0;
     auto operator<=>(const Row&) const = default;
 };
@@ -51,29 +53,38 @@ Byte place(const Tensor& tensor, std::uint32_t tokens, const Row& row) {
     return {tensor.where.buffer, tensor.where.offset + (elements + head_elements(tensor, row.head)) * 2};
 }
 
-Byte place_in_cache(const Call& call, std::int64_t slot, std::uint32_t head) {
+Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std::uint32_t head) {
     const Rows& rows = call.k_rows;
-    const std::uint64_t line = or_packed(rows.row_stride, std::uint64_t{call.k_out.heads} * D);
+    const std::uint64_t line = or_packed(rows.row_stride, std::uint64_t{out.heads} * D);
     const std::uint64_t page = or_packed(rows.page_stride, rows.page_size * line);
     const std::uint64_t index = std::uint64_t(slot);
     const std::uint64_t elements = index / rows.page_size * page + index % rows.page_size * line;
-    return {call.k_out.where.buffer, call.k_out.where.offset + (elements + head_elements(call.k_out, head)) * 2};
+    return {out.where.buffer, out.where.offset + (elements + head_elements(out, head)) * 2};
 }
 
-// Where every row goes to; -1 and slots that the cache does not have go nowhere.
+const Tensor& input(const Call& call, Which which) {
+    return which == Which::q ? call.q_in : which == Which::k ? call.k_in : call.v_in;
+}
+const Tensor& output(const Call& call, Which which) {
+    return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
+}
+
+// Where every row goes to, but for those of a V that is in place, which are there; -1 and slots that the cache does not have go nowhere.
 std::map<Byte, Row> destinations(const Scenario& scenario) {
     const Call& call = scenario.call;
     std::map<Byte, Row> rows;
-    for (const bool key : {false, true}) {
-        const Tensor& out = key ? call.k_out : call.q_out;
-        for (Row row{.key = key}; row.batch < call.batch; ++row.batch) {
+    for (const Which which : {Which::q, Which::k, Which::v}) {
+        const Tensor& out = output(call, which);
+        const bool in_place = out.where.buffer == input(call, which).where.buffer && out.where.offset == input(call, which).where.offset;
+        if (which == Which::v && in_place) continue;
+        for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
                 for (row.head = 0; row.head < out.heads; ++row.head) {
                     Byte at = place(out, call.tokens, row);
-                    if (key && !scenario.slots.empty()) {
+                    if (which != Which::q && !scenario.slots.empty()) {
                         const std::int64_t slot = scenario.slots[scenario.at(row)];
                         if (slot < 0 || slot >= std::int64_t{scenario.pages} * call.k_rows.page_size) continue;
-                        at = place_in_cache(call, slot, row.head);
+                        at = place_in_cache(call, out, slot, row.head);
                     }
                     REQUIRE(rows.emplace(at, row).second);
                 }
@@ -121,6 +132,10 @@ class Model {
                                                  ? at(start, push_.k_out, z, index, head)
                                                  : at(start, push_.k_out, slot / push_.page_size, slot % push_.page_size, head);
                     visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token, known);
+                    if ((push_.flags & shader::flag_v) == 0) continue;
+                    // V has K's strides.
+                    visit(shader::binding_v_in, from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
+                          shader::binding_v_out, to - start + offset(shader::offset_v_out), z, index, token, known);
                 }
                 REQUIRE(known);
                 count(token, z, slot_outside);
@@ -197,7 +212,7 @@ class Model {
         }
         token = {.batch = row.batch, .token = row.token};
         known = true;
-        REQUIRE(byte(in, from * 2, row_bytes) == place(row.key ? call.k_in : call.q_in, call.tokens, row));
+        REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
         if (kernel_.info.positions == PositionSource::ids) {
             const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z + index;
             const std::uint64_t expected =
@@ -231,7 +246,8 @@ class Model {
 // ---- Barriers, from the descriptors themselves ----
 
 bool writes(std::uint32_t binding) {
-    return binding == shader::binding_q_out || binding == shader::binding_k_out || binding == shader::binding_status;
+    return binding == shader::binding_q_out || binding == shader::binding_k_out || binding == shader::binding_v_out ||
+           binding == shader::binding_status;
 }
 
 bool must_wait(const Command& later, const Command& earlier) {
@@ -255,6 +271,7 @@ constexpr Limits small_limits[] = {{1u << 16, 65535}, {1u << 27, 7}, {1u << 16, 
 
 struct Outcome {
     std::uint64_t dispatches = 0, barriers = 0;
+    bool v_beside_k = false;  ///< in some dispatch
 };
 
 Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scenario) {
@@ -303,6 +320,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
         since_barrier.push_back(command);
         waited = false;
         model.run(command, pipeline);
+        outcome.v_beside_k = outcome.v_beside_k || (pushed(command).flags & shader::flag_v) != 0;
         ++outcome.dispatches;
     }
     CHECK_FALSE(waited);
@@ -328,7 +346,9 @@ Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::in
             .batch_stride = batch};
 }
 
-Scenario scenario(const KernelHost& host, Layout layout, std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
+enum class V { absent, like_k, apart, in_place };
+
+Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
     Scenario s;
     Call& c = s.call;
     c.batch = batch;
@@ -406,14 +426,38 @@ Scenario scenario(const KernelHost& host, Layout layout, std::uint32_t batch, st
             break;
         }
     }
+    switch (v) {
+        case V::absent: break;
+        case V::like_k:
+            c.v_in = c.k_in;
+            c.v_in.where.buffer = host.v;
+            c.v_out = c.k_out;
+            c.v_out.where.buffer = host.v_out;
+            break;
+        case V::apart:  // fewer heads, or where pages of one row have K's strides, rows further apart
+            if (layout == Layout::paged_by_head) {
+                c.v_in = strided(host.v, 2, S * 3 * D, 3 * D, D);
+                c.v_out = c.k_out;
+                c.v_out.where.buffer = host.v_out;
+                break;
+            }
+            c.v_in = strided(host.v, 1, S * D, D, D);
+            c.v_out = c.k_rows.slots.buffer ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
+                                            : strided(host.v_out, 1, S * D, D, D);
+            break;
+        case V::in_place:
+            c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D);
+            break;
+    }
     for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
     // Dispatches that count wait for each other: with a counter in every call there would be little else to see.
     if (random() % 2) c.out_of_range = {host.words, KernelHost::buffer_bytes / 2 + 20, 4};
     return s;
 }
 
-KernelInfo info_for(Layout layout) {
+KernelInfo info_for(Layout layout, V v) {
     KernelInfo info = kernel_info();
+    if (v != V::absent) info.v = info.k;
     if (layout == Layout::odd || layout == Layout::paged) info.positions = PositionSource::ids;
     if (layout == Layout::bhsd) {
         info.rotary_dim = 64;
@@ -441,6 +485,7 @@ const AnglePlan& plan_for(const KernelInfo& info) {
 TEST_CASE("split calls: every row once, where it belongs; barriers exactly where bound ranges overlap; a token counts once") {
     std::mt19937 random(75);
     std::uint64_t many = 0, barriers = 0, without = 0;
+    std::uint64_t with_k = 0, apart = 0;  // calls with V
     for (const Layout layout : layouts) {
         for (const Limits& limits : small_limits) {
             for (const bool lean : {false, true}) {
@@ -450,7 +495,11 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                     CAPTURE(limits.workgroups);
                     CAPTURE(lean);
                     CAPTURE(push_descriptors);
-                    const KernelInfo info = info_for(layout);
+                    V v = V(random() % 4);
+                    if (v == V::in_place && (layout == Layout::paged || layout == Layout::paged_by_head || layout == Layout::paged_groups))
+                        v = V::absent;  // a cache is another buffer
+                    CAPTURE(int(v));
+                    const KernelInfo info = info_for(layout, v);
                     if (lean && info.scatter_k) continue;  // needs more buffers: create() says so
                     const std::uint32_t most = limits.workgroups;
                     const KernelHost host(
@@ -468,7 +517,7 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                         const std::uint32_t batch = shape.first, tokens = shape.second;
                         CAPTURE(batch);
                         CAPTURE(tokens);
-                        Scenario s = scenario(host, layout, batch, tokens, random);
+                        Scenario s = scenario(host, layout, v, batch, tokens, random);
                         s.call.angles.plan = &plan_for(info);
                         if (info.positions == PositionSource::ids) {
                             s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
@@ -479,6 +528,8 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                         many = std::max(many, outcome.dispatches);
                         barriers += outcome.barriers;
                         without += outcome.dispatches - 1 - outcome.barriers;
+                        with_k += outcome.v_beside_k;
+                        apart += v == V::apart || (v == V::like_k && !outcome.v_beside_k);
                     }
                 }
             }
@@ -488,6 +539,8 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
     CHECK(many > 100);
     CHECK(barriers > 1000);
     CHECK(without > 1000);
+    CHECK(with_k > 20);
+    CHECK(apart > 100);
 }
 
 TEST_CASE("split calls: parts that are apart in memory do not wait for each other; packed Q and K share theirs") {
@@ -495,7 +548,7 @@ TEST_CASE("split calls: parts that are apart in memory do not wait for each othe
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(76);
     const auto outcome = [&](Layout layout) {
-        Scenario s = scenario(host, layout, 1, 400, random);
+        Scenario s = scenario(host, layout, V::absent, 1, 400, random);
         s.call.out_of_range = {};  // which every dispatch that counts would write
         return check(host, *kernel, s);
     };
@@ -511,7 +564,7 @@ TEST_CASE("a row that does not fit: limit_exceeded, from dispatches() too, and n
     const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(77);
-    const Scenario s = scenario(host, Layout::bshd, 2, 5, random);
+    const Scenario s = scenario(host, Layout::bshd, V::absent, 2, 5, random);
     for (const Status& status : {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
         CHECK(status.code == Code::limit_exceeded);
         CHECK(std::string(status.what).find("q_in: one row spans 256 bytes, the device binds 256") != std::string::npos);

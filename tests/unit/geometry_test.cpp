@@ -129,6 +129,29 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
     CHECK(most_heads(elements, geometry_for(elements, shader::access_narrow, Load::processor, limits), limits) == 16384 / 256);
 }
 
+TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
+    const DispatchLimits limits;
+    KernelInfo alone = info(Element::f16, 128, 0);  // a K that nothing turns
+    alone.q = {};
+    const Geometry gpu = geometry_for(alone, shader::access_wide, Load::few_tokens, limits);
+    CHECK(gpu.step_lanes == 8);  // 16 channels a lane
+    CHECK(gpu.workgroup_size() == 64);
+    const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
+    CHECK(processor.step_lanes == 2);  // as many units as of a row that rotates
+    CHECK(most_heads(alone, processor, limits) == 16384 / 4);
+    KernelInfo beside = info(Element::f16, 128, 128);
+    const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
+    beside.v = beside.k;
+    CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
+    // Its units straddle nothing, whatever it is stored as.
+    beside.v.head_dim = 124;
+    CHECK_FALSE(widths_allow(beside, shader::access_wide));
+    CHECK(widths_allow(beside, shader::access_word));
+    KernelInfo floats = info(Element::f32, 128, 128);
+    floats.v = {Element::f32, Element::f16, 128, 0};
+    CHECK(unit_elements(floats, shader::access_wide) == 8);
+}
+
 TEST_CASE("on a processor a step of word access has as many words as the windows allow") {
     const auto unit = [](const KernelInfo& of, Load load) {
         return geometry_for(of, shader::access_word, load, {}).unit_elements;

@@ -18,7 +18,8 @@ Handle fake(std::uintptr_t number) {
     return reinterpret_cast<Handle>(number);
 }
 
-const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2), other_buffer = fake<VkBuffer>(3);
+const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2), other_buffer = fake<VkBuffer>(3),
+               v_buffer = fake<VkBuffer>(4);
 constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
 
 KernelInfo info() {
@@ -126,6 +127,99 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); }, "positions is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; }, "v.rotary_offset is 2: no channel");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; }, "v.in is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; }, "q.head_dim and k.head_dim are both 0");
+}
+
+TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
+    KernelInfo i = info();
+    i.v = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
+    CHECK(validate(device(), i));
+    Call c = call();
+    c.v_in = tensor(v_buffer, 3);
+    c.v_out = tensor(v_buffer, 3, 2048, 1024);
+    const auto resolved = validate(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->v.heads == 3);
+    CHECK_FALSE(resolved->v.in_place);
+    CHECK(resolved->v.in.element_bytes == 4);
+    CHECK(resolved->v.out.element_bytes == 2);
+    CHECK(resolved->v.out.token == 3 * 8);
+    const auto breaks = [&](auto change, const char* names) {
+        KernelInfo changed = i;
+        Call broken = c;
+        change(changed, broken);
+        expect(validate(changed, limits, broken).status, Code::invalid_argument, names);
+    };
+    breaks([](KernelInfo& k, Call&) { k.v = {}; }, "v_in.heads is 3: the kernel was created without v");
+    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; }, "v_in.heads is 3: the kernel was created for v_heads 2");
+    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; }, "v_out.heads is 2: v_in.heads is 3");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; }, "v_out.where.buffer is null");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range is 4");
+    breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride is -1");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.q_out.where; }, "q_out and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out and v_in overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out and v_in overlap");
+    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 2048, 4}; }, "v_out and out_of_range overlap");
+    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "v_in and out_of_range overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = {other_buffer, 0, 1024}; }, "v_out and positions.ids overlap");
+    // In place with another pairing: nothing of V has one.
+    KernelInfo other = i;
+    other.v.in = Element::bf16;
+    other.pairing_out = Pairing::interleaved;
+    Call in_place = c;
+    in_place.q_out = tensor(q_buffer, 4, 4096), in_place.k_out = tensor(k_buffer, 2, 4096);
+    in_place.v_in = in_place.v_out;
+    const auto same = validate(other, limits, in_place);
+    INFO(same.status.what);
+    REQUIRE(same);
+    CHECK(same->v.in_place);
+    // Alone.
+    in_place.q_in = in_place.q_out = in_place.k_in = in_place.k_out = {};
+    CHECK(validate(other, limits, in_place));
+}
+
+TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
+    KernelInfo i = info();
+    i.v = i.k;
+    i.scatter_k = true;
+    Call c = call();
+    // [pages, K and V, 4 rows, 2 heads, 16 channels] in f16
+    constexpr VkDeviceSize half_page = 4 * 2 * 16 * 2, buffer = 5 * 2 * half_page;
+    c.k_out = tensor(other_buffer, 2, 1024, buffer - half_page);
+    c.v_in = tensor(v_buffer, 2);
+    c.v_out = tensor(other_buffer, 2, 1024 + half_page, buffer - half_page);
+    c.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
+    c.k_rows.page_size = 4;
+    c.k_rows.page_stride = 2 * half_page / 2;
+    const auto resolved = validate(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->k.pages == 5);
+    CHECK(resolved->v.pages == 5);
+    Call shorter = c;
+    shorter.v_out.where.range -= 2 * half_page;
+    const auto fewer = validate(i, limits, shorter);
+    REQUIRE(fewer);
+    CHECK(fewer->k.pages == 4);
+    CHECK(fewer->v.pages == 4);
+    Call reaches = c;
+    reaches.v_out.where.offset -= 32;
+    expect(validate(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
+    Call strided = c;
+    strided.v_out.token_stride = 32;
+    expect(validate(i, limits, strided).status, Code::invalid_argument, "v_out.token_stride is 32: with k_rows it must be 0");
+    // V alone has slots, too.
+    Call alone = c;
+    alone.k_in = alone.k_out = {};
+    CHECK(validate(i, limits, alone));
+    alone.k_rows.slots = {};
+    expect(validate(i, limits, alone).status, Code::invalid_argument, "k_rows.slots.buffer is null");
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {

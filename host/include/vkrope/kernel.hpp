@@ -113,7 +113,8 @@ struct Tensor {
     VkDeviceSize buffer_size = 0;
 };
 
-/// Destination rows of k_out, and of v_out, one a token, in a cache of pages each, as many as its where.range holds:
+/// Destination rows of k_out, and of v_out, one a token, in a cache of pages each, as many as where.range holds
+/// (of the smaller cache, where a call has both):
 ///
 ///     [slots, heads, head_dim]                  page_size 1
 ///     [pages, page_size, heads, head_dim]       packed, the default
