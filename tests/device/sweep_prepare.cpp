@@ -77,6 +77,26 @@ std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint3
     return slots;
 }
 
+// V in pieces of its own.
+void place_v(const Numbers& numbers, const Tuple& tuple, Memory& memory, PreparedCall& prepared) {
+    PreparedTensor& v = prepared.v;
+    const auto take = [&](Element element, const Placed& placed, std::uint64_t& byte) {
+        const std::uint64_t spare = 2 * placed.rows.head_dim;  // so that the last word is the buffer's
+        byte = memory.take((placed.first + span_of(placed.rows) + spare) * element_bytes(element));
+    };
+    v.in = prepared.k.in;
+    v.out = tuple.v == PlaceOfV::in_place ? v.in : prepared.k.out;
+    if (tuple.v == PlaceOfV::apart) {
+        const Arrangement other = tuple.in == Arrangement::gaps ? Arrangement::bshd : Arrangement::gaps;
+        v.in = arrange(other, prepared.shape, numbers.widths.q_head_dim, numbers.widths.k_head_dim).k;
+    }
+    v.in.rows.type = type_of(numbers.v_in);
+    v.out.rows.type = type_of(numbers.v_out);
+    take(numbers.v_in, v.in, v.in_byte);
+    if (tuple.v == PlaceOfV::in_place) v.out_byte = v.in_byte;
+    else take(numbers.v_out, v.out, v.out_byte);
+}
+
 // `count` rows of `tokens` numbers, `stride` numbers apart.
 template <class Number, class Source>
 std::uint64_t write_rows(const std::vector<Source>& numbers, std::uint32_t count, std::uint32_t tokens, std::uint32_t stride,
@@ -122,6 +142,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
                 ? write_rows<std::int64_t>(rows.cache->slots, shape.batch, shape.tokens, prepared.slots_stride, memory)
                 : write_rows<std::int32_t>(rows.cache->slots, shape.batch, shape.tokens, prepared.slots_stride, memory);
     }
+    if (tuple.v != PlaceOfV::absent) place_v(numbers, tuple, memory, prepared);
     for (std::uint32_t i = 0; i < shape.rows(); ++i) {
         prepared.positions.push_back(numbers.ids ? numbers.id[i] : numbers.first_position + std::int64_t{i % shape.tokens});
     }
@@ -135,6 +156,8 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     if (tuple.counts) prepared.counter_byte = memory.take(4);
     if (tuple.q) fill(prepared.q, numbers.q, memory);
     if (tuple.k) fill(prepared.k, numbers.k, memory);
+    if (tuple.v != PlaceOfV::absent) fill(prepared.v, numbers.values, memory);
+    if (tuple.v != PlaceOfV::absent && tuple.v != PlaceOfV::in_place) let_change(prepared.v, memory);
     if (tuple.q) let_change(prepared.q, memory);
     if (tuple.k) let_change(prepared.k, memory);
     if (tuple.counts) std::fill_n(memory.may_change.begin() + std::ptrdiff_t(prepared.counter_byte), 4, true);
@@ -154,6 +177,10 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared, const VkDescr
     if (tuple.k) {
         call.k_in = tensor_of(prepared.k.in, buffer, prepared.k.in_byte);
         call.k_out = tensor_of(prepared.k.out, buffer, prepared.k.out_byte);
+    }
+    if (tuple.v != PlaceOfV::absent) {
+        call.v_in = tensor_of(prepared.v.in, buffer, prepared.v.in_byte);
+        call.v_out = tensor_of(prepared.v.out, buffer, prepared.v.out_byte);
     }
     const auto part = [&](std::uint64_t byte, std::uint64_t bytes) { return VkDescriptorBufferInfo{buffer.buffer, byte, bytes}; };
     call.positions.first = numbers.first_position;

@@ -18,8 +18,10 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
     const std::uint32_t row =
         std::max(numbers.widths.q_head_dim * std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
                  (numbers.widths.k_head_dim + 1) * std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
+    // Of f32, V's are the longest.
+    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.widths.k_head_dim + 1) * 4) : row;
     const std::uint32_t range =
-        row * std::max(3 * (numbers.shape.groups + 1), numbers.shape.rows() * numbers.shape.q_heads() / 40) + 600;
+        longest * std::max(3 * (numbers.shape.groups + 1), numbers.shape.rows() * numbers.shape.q_heads() / 40) + 600;
     switch (wanted) {
         case Limits::four_buffers: return reporting(on, {.storage_buffers = 4});
         case Limits::short_ranges: return reporting(on, {.storage_range = range});
@@ -35,6 +37,7 @@ KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
                     .rotary_dim = w.rotary_dim,
                     .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
                     .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
+                    .v = numbers.v ? Width{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : Width{},
                     .angles = choice.source,
                     .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
                     .mapping = choice.mapping,
@@ -147,6 +150,7 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
     std::uint64_t outside = 0;  // K knows the slots too
     if (tuple.q) outside = check_tensor(index, numbers, choice, memory, prepared, false).out_of_range;
     if (tuple.k) outside = check_tensor(index, numbers, choice, memory, prepared, true).out_of_range;
+    if (tuple.v != PlaceOfV::absent) check_v(numbers, choice, memory, prepared);
     if (!tuple.counts) return;
     std::uint32_t before = 0, after = 0;
     std::memcpy(&before, &memory.before[prepared.counter_byte], sizeof before);
@@ -155,6 +159,20 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
         fail(numbers, choice, tuple,
              "the counter grew by " + std::to_string(after - before) + ", not by " + std::to_string(outside));
     }
+}
+
+// Nothing of V is rotated: each of its rows is what came in, converted.
+void Sweep::check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory, const PreparedCall& prepared) {
+    const PreparedTensor& v = prepared.v;
+    const auto size_of = [](const reference::Tensor& rows) { return rows.type == reference::Type::f32 ? 4u : 2u; };
+    reference::Operation operation;
+    operation.positions = prepared.positions;
+    const reference::Verdict verdict =
+        reference::compare(v.in.rows, v.out.rows, operation, &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
+                           &memory.after[v.out_byte + v.out.first * size_of(v.out.rows)]);
+    elements += verdict.elements;
+    if (verdict.nan_mismatch || verdict.bits_changed)
+        fail(numbers, choice, prepared.tuple, "V: its rows are not what came in: " + verdict.worst);
 }
 
 reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,

@@ -21,7 +21,7 @@ class Memory {
     Random random_;
 };
 
-/// Q or K of a call.
+/// Q, K or V of a call.
 struct PreparedTensor {
     Placed in = {}, out = {};
     std::uint64_t in_byte = 0, out_byte = 0;  // where their pieces start
@@ -32,7 +32,7 @@ struct PreparedCall {
     std::uint64_t first_byte = 0, end_byte = 0;  // all of its pieces, for saying whose guard zone was hit
     bool flat = false;                           // one sequence of all tokens
     Shape shape;
-    PreparedTensor q = {}, k = {};
+    PreparedTensor q = {}, k = {}, v = {};
     std::vector<std::int64_t> positions = {};
     std::uint64_t ids_byte = 0, slots_byte = 0, counter_byte = 0;
     std::uint32_t ids_stride = 0, slots_stride = 0;
@@ -60,6 +60,8 @@ class Sweep {
                const PreparedCall& prepared);
     reference::Verdict check_tensor(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
                                     const PreparedCall& prepared, bool key);
+
+    void check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory, const PreparedCall& prepared);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

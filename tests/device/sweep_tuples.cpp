@@ -132,6 +132,12 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
     const Widths& w = numbers.widths;
     numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(), random);
     numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
+    numbers.v = index % 4 == 1;
+    if (numbers.v) {
+        numbers.v_in = Element(index / 4 % 3);
+        numbers.v_out = Element(index / 8 % 3);
+        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
+    }
     return numbers;
 }
 
@@ -174,6 +180,11 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
         tuple.wide_slots = below(random, 2) == 1;
         tuple.odd_pages = below(random, 3) == 0;
     }
+    if (numbers.v) {
+        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter && tuple.in != Arrangement::broadcast_k;
+        tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
+        if (numbers.scatter && !tuple.k) tuple.v = PlaceOfV::absent;  // the slots are K's
+    }
     return tuple;
 }
 
@@ -214,6 +225,10 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
             {"tensors", tuple.q && tuple.k ? "Q and K"
                         : tuple.q          ? "Q"
                                            : "K"},
+            {"V", tuple.v == PlaceOfV::absent ? "absent"
+                  : tuple.v == PlaceOfV::as_k ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
+                  : tuple.v == PlaceOfV::apart ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
+                                               : "in place"},
             {"head_dim Q/K", numbers.widths.text()},
             {"positions", !numbers.ids         ? "implicit"
                           : numbers.shared_ids ? "ids, one row for all"

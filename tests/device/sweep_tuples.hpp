@@ -35,7 +35,9 @@ struct Numbers {
     std::vector<std::int32_t> id;          // [batch, tokens]
     bool scatter = false;
     std::uint32_t table_rows = 0;
-    Bytes q, k;  // inputs [batch, tokens, heads, head_dim]
+    bool v = false;  // the kernels have a V of K's heads and head_dim
+    Element v_in = Element::f32, v_out = Element::f32;
+    Bytes q, k, values;  // inputs [batch, tokens, heads, head_dim]
 
     bool in_place_possible() const { return q_in == q_out && k_in == k_out && pairing == pairing_out; }
 };
@@ -66,6 +68,9 @@ struct KernelChoice {
 /// Four for each set of numbers: two sources, each with each mapping.
 std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers);
 
+/// How V lies: as K, in a piece of its own, or with strides of its own, or where it goes.
+enum class PlaceOfV { absent, as_k, apart, in_place };
+
 /// One call.
 struct Tuple {
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
@@ -76,6 +81,7 @@ struct Tuple {
     bool counts = false;          // with a counter
     std::uint32_t page_size = 1;  // scattered
     bool pages_by_head = false, wide_slots = false, odd_pages = false;
+    PlaceOfV v = PlaceOfV::absent;
 };
 
 /// A call that `numbers` allows, with a counter where the kernel can have one.

@@ -243,7 +243,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                             if (!push && (buffers != 0 || place == Place::apart)) continue;
                             if (gpu_assisted() && (push || shape.head_dim != 64 || mapping == Mapping::cpu)) continue;
                             // Each pipeline takes a device a while: a part that meets every pair of the lists above.
-                            if (++combinations % 19 != 0) continue;
+                            if (++combinations % 41 != 0) continue;
                             CAPTURE(push);
                             CAPTURE(shape.head_dim);
                             CAPTURE(shape.rotary_dim);
@@ -280,7 +280,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
     }
     MESSAGE(joined << " calls with V beside K, " << alone << " with V in a dispatch of its own");
     CHECK(joined > 0);
-    if (!gpu_assisted()) CHECK(alone > 5);
+    if (!gpu_assisted()) CHECK(alone > 2);
 }
 
 }  // namespace vkrope::test
