@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernel/kernel_object.hpp"
-#include "kernel/validate.hpp"
+#include "kernel/resolve/resolve.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -271,7 +271,7 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
 }
 
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
-    if (Status s = validate(device, info); !s) return {s, nullptr};
+    if (Status s = check(device, info); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) Kernel;
     if (!kernel) return {error(Code::out_of_host_memory, "no memory for a Kernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {

@@ -151,14 +151,16 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         job.counts_slots = counts && call.slots.buffer && (slots_of_k ? job.k : job.v);
         jobs.of[jobs.count++] = job;
     };
-    Job together = {.part = &kernel.q, .q = q, .k = k, .v = v && k && kernel.v_joins && lies_as_k(call.v, call.k), .tiling = {}};
-    if (!kernel.lean && together.q + together.k + together.v > 1) {
+    const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
+    for (const bool with_v : {true, false}) {
+        if (kernel.lean || (with_v ? !v_joins : !q || !k)) continue;
+        Job together = {.part = &kernel.q, .q = q, .k = k, .v = with_v, .tiling = {}};
         together.pipeline = &choose_pipeline(kernel, call, together);
-        if (tile_together(kernel, call, together)) {
-            add(together);
-            q = k = false;
-            v = v && !together.v;
-        }
+        if (!tile_together(kernel, call, together)) continue;
+        add(together);
+        q = k = false;
+        v = v && !with_v;
+        break;
     }
     const struct {
         bool present;

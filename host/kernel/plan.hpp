@@ -4,7 +4,7 @@
 
 #include "kernel/kernel_object.hpp"
 #include "kernel/geometry/tiling.hpp"
-#include "kernel/validate.hpp"
+#include "kernel/resolve/resolve.hpp"
 
 namespace vkrope {
 

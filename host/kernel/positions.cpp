@@ -144,7 +144,7 @@ Status build(PositionKernel& kernel) {
 }  // namespace
 
 Result<PositionKernel*> create_positions(const DeviceRef& device) {
-    if (Status s = validate(device); !s) return {s, nullptr};
+    if (Status s = check(device); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) PositionKernel;
     if (!kernel) return {error(Code::out_of_host_memory, "no memory for a PositionKernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {

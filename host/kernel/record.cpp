@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record(): validate -> plan -> descriptors and push constants -> dispatch. No step looks back.
+// record(): resolve -> plan -> descriptors and push constants -> dispatch. No step looks back.
 #include "kernel/plan.hpp"
 #include "status.hpp"
 
@@ -60,7 +60,7 @@ Boundary boundary() noexcept {
 
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
     if (!kernel) return {error(Code::invalid_argument, "kernel is null"), 0};
-    const Result<ResolvedCall> resolved = validate(kernel->info, kernel->storage_limits, call);
+    const Result<ResolvedCall> resolved = resolve(kernel->info, kernel->storage_limits, call);
     if (!resolved || resolved->tokens == 0) return {resolved.status, 0};
     const Result<Jobs> jobs = plan(*kernel, resolved.value);
     return {jobs.status, jobs ? jobs->dispatches() : 0};
@@ -69,7 +69,7 @@ Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcep
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
     if (!kernel) return error(Code::invalid_argument, "kernel is null");
-    const Result<ResolvedCall> resolved = validate(kernel->info, kernel->storage_limits, call);
+    const Result<ResolvedCall> resolved = resolve(kernel->info, kernel->storage_limits, call);
     if (!resolved || resolved->tokens == 0) return resolved.status;
     if (Status s = check_arena(*kernel, arena, 0); !s) return s;
     const Result<Jobs> jobs = plan(*kernel, resolved.value);

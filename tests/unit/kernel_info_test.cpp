@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "kernel/validate.hpp"
+#include "kernel/resolve/resolve.hpp"
 #include "vkrope/frequencies.hpp"
 #include "vkrope/model.hpp"
 
@@ -87,7 +87,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     call.positions.ids = {buffer, 256, 12};
     call.positions.axis_stride = 1;
     call.angles = {.plan = &plan, .view = reinterpret_cast<VkImageView>(std::uintptr_t{2})};
-    const auto told = [&] { return validate(info, {.range = 1u << 20}, call).status; };
+    const auto told = [&] { return resolve(info, {.range = 1u << 20}, call).status; };
     REQUIRE_MESSAGE(told(), told().what);
     KernelInfo without = info;
     without.sections = {};

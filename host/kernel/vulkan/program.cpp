@@ -72,7 +72,7 @@ std::uint32_t batch_of(std::uint32_t vendor) {
 
 }  // namespace
 
-Status validate(const DeviceRef& device) noexcept {
+Status check(const DeviceRef& device) noexcept {
     if (!device.instance) return error(Code::invalid_argument, "device.instance is null");
     if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
     if (!device.device) return error(Code::invalid_argument, "device.device is null");

@@ -27,7 +27,7 @@ struct Program {
 };
 
 /// Every rule of a DeviceRef.
-Status validate(const DeviceRef& device) noexcept;
+Status check(const DeviceRef& device) noexcept;
 
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);

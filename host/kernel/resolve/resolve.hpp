@@ -30,8 +30,10 @@ struct ResolvedCall {
     float gain = 1;  ///< multiplies cos and sin
 };
 
-Status validate(const DeviceRef& device, const KernelInfo& info) noexcept;
+/// What create() takes.
+Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-Result<ResolvedCall> validate(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept;
+/// What record() takes.
+Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept;
 
 }  // namespace vkrope

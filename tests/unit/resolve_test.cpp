@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every rule that an argument of create() or record() can break: the code, and that the sentence names the field.
-#include "kernel/validate.hpp"
+#include "kernel/resolve/resolve.hpp"
 
 #include <doctest/doctest.h>
 
@@ -80,7 +80,7 @@ void breaks_create(Change change, const char* names, Code code = Code::invalid_a
     DeviceRef d = device();
     KernelInfo i = info();
     change(d, i);
-    expect(validate(d, i), code, names);
+    expect(check(d, i), code, names);
 }
 
 template <class Change>
@@ -88,14 +88,14 @@ void breaks_record(Change change, const char* names, Code code = Code::invalid_a
     KernelInfo i = info();
     Call c = call();
     change(i, c);
-    expect(validate(i, limits, c).status, code, names);
+    expect(resolve(i, limits, c).status, code, names);
 }
 
 }  // namespace
 
 TEST_CASE("a valid kernel and a valid call pass") {
-    CHECK(validate(device(), info()));
-    const auto resolved = validate(info(), limits, call());
+    CHECK(check(device(), info()));
+    const auto resolved = resolve(info(), limits, call());
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->q.in_place);
@@ -136,11 +136,11 @@ TEST_CASE("create: each broken rule is named") {
 TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
     KernelInfo i = info();
     i.v = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
-    CHECK(validate(device(), i));
+    CHECK(check(device(), i));
     Call c = call();
     c.v_in = tensor(v_buffer, 3);
     c.v_out = tensor(v_buffer, 3, 2048, 1024);
-    const auto resolved = validate(i, limits, c);
+    const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->v.heads == 3);
@@ -152,7 +152,7 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         KernelInfo changed = i;
         Call broken = c;
         change(changed, broken);
-        expect(validate(changed, limits, broken).status, Code::invalid_argument, names);
+        expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
     };
     breaks([](KernelInfo& k, Call&) { k.v = {}; }, "v_in.heads is 3: the kernel was created without v");
     breaks([](KernelInfo& k, Call&) { k.v_heads = 2; }, "v_in.heads is 3: the kernel was created for v_heads 2");
@@ -175,13 +175,13 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     Call in_place = c;
     in_place.q_out = tensor(q_buffer, 4, 4096), in_place.k_out = tensor(k_buffer, 2, 4096);
     in_place.v_in = in_place.v_out;
-    const auto same = validate(other, limits, in_place);
+    const auto same = resolve(other, limits, in_place);
     INFO(same.status.what);
     REQUIRE(same);
     CHECK(same->v.in_place);
     // Alone.
     in_place.q_in = in_place.q_out = in_place.k_in = in_place.k_out = {};
-    CHECK(validate(other, limits, in_place));
+    CHECK(resolve(other, limits, in_place));
 }
 
 TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
@@ -197,29 +197,29 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
     c.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
     c.k_rows.page_size = 4;
     c.k_rows.page_stride = 2 * half_page / 2;
-    const auto resolved = validate(i, limits, c);
+    const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->k.pages == 5);
     CHECK(resolved->v.pages == 5);
     Call shorter = c;
     shorter.v_out.where.range -= 2 * half_page;
-    const auto fewer = validate(i, limits, shorter);
+    const auto fewer = resolve(i, limits, shorter);
     REQUIRE(fewer);
     CHECK(fewer->k.pages == 4);
     CHECK(fewer->v.pages == 4);
     Call reaches = c;
     reaches.v_out.where.offset -= 32;
-    expect(validate(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
+    expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
     Call strided = c;
     strided.v_out.token_stride = 32;
-    expect(validate(i, limits, strided).status, Code::invalid_argument, "v_out.token_stride is 32: with k_rows it must be 0");
+    expect(resolve(i, limits, strided).status, Code::invalid_argument, "v_out.token_stride is 32: with k_rows it must be 0");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
-    CHECK(validate(i, limits, alone));
+    CHECK(resolve(i, limits, alone));
     alone.k_rows.slots = {};
-    expect(validate(i, limits, alone).status, Code::invalid_argument, "k_rows.slots.buffer is null");
+    expect(resolve(i, limits, alone).status, Code::invalid_argument, "k_rows.slots.buffer is null");
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
@@ -323,9 +323,9 @@ TEST_CASE("rows that end in the middle of a word need to know that the buffer ha
     Call c = call();
     c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
     c.q_in.buffer_size = c.q_out.buffer_size = 1027;
-    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_in ends at byte 1026, in the middle of a word");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in ends at byte 1026, in the middle of a word");
     c.q_in.buffer_size = c.q_out.buffer_size = 1028;
-    const auto resolved = validate(info(), limits, c);
+    const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(bound(resolved->q.in, c).range == 1028);
@@ -341,12 +341,12 @@ TEST_CASE("a factored table holds the rows of both digits") {
     good.fold_log2 = 10;
     Call c = call();
     c.angles.plan = &good;
-    CHECK(validate(i, limits, c));
+    CHECK(resolve(i, limits, c));
     const auto breaks = [&](auto change, const char* names) {
         AnglePlan broken = good;
         change(broken);
         c.angles.plan = &broken;
-        expect(validate(i, limits, c).status, Code::invalid_argument, names);
+        expect(resolve(i, limits, c).status, Code::invalid_argument, names);
         c.angles.plan = &good;
     };
     breaks([](AnglePlan& p) { p.source = AngleSource::direct_texture; }, "angles.plan->source is 3: the kernel was created for 1");
@@ -358,7 +358,7 @@ TEST_CASE("a factored table holds the rows of both digits") {
     breaks([](AnglePlan& p) { p.fold_log2 -= 1; }, "angles.plan");
     breaks([](AnglePlan& p) { p.row_texels -= 1; }, "angles.plan");
     c.angles.view = VK_NULL_HANDLE;
-    expect(validate(i, limits, c).status, Code::invalid_argument, "angles.view is null");
+    expect(resolve(i, limits, c).status, Code::invalid_argument, "angles.view is null");
 }
 
 TEST_CASE("computed angles: a uniform buffer, at an offset at which the device binds one") {
@@ -371,7 +371,7 @@ TEST_CASE("computed angles: a uniform buffer, at an offset at which the device b
     good.bytes = 16 * (2 + 4);
     Call c = call();
     c.angles = {.plan = &good, .buffer = {other_buffer, 512, 96}};
-    const auto resolved = validate(i, limits, c);
+    const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->table.buffer == other_buffer);
@@ -382,7 +382,7 @@ TEST_CASE("computed angles: a uniform buffer, at an offset at which the device b
         Call broken = c;
         broken.angles.plan = &plan_of;
         change(plan_of, broken);
-        expect(validate(i, limits, broken).status, Code::invalid_argument, names);
+        expect(resolve(i, limits, broken).status, Code::invalid_argument, names);
     };
     breaks([](AnglePlan&, Call& b) { b.angles.buffer.buffer = VK_NULL_HANDLE; }, "angles.buffer");
     breaks([](AnglePlan&, Call& b) { b.angles.buffer.range = 92; }, "angles.buffer.range is 92");
@@ -397,7 +397,7 @@ TEST_CASE("computed angles: a uniform buffer, at an offset at which the device b
     fine.uniform_alignment = 64;
     c.angles.buffer.offset = 64;
     c.positions.ids.offset = 256;
-    CHECK(validate(i, fine, c));
+    CHECK(resolve(i, fine, c));
 }
 
 TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
@@ -416,7 +416,7 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
     KernelInfo axes = info();
     axes.positions = PositionSource::axis_ids;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
-    CHECK(validate(device(), axes));
+    CHECK(check(device(), axes));
     AnglePlan with_sections = plan();
     with_sections.sections = axes.sections;
     Call c = call();
@@ -424,12 +424,12 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
     c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 4;
     c.positions.axis_stride = 9;
     c.positions.batch_stride = 4;
-    CHECK(validate(axes, limits, c));
+    CHECK(resolve(axes, limits, c));
     c.positions.ids.range -= 4;
-    expect(validate(axes, limits, c).status, Code::invalid_argument, "positions.ids.range");
+    expect(resolve(axes, limits, c).status, Code::invalid_argument, "positions.ids.range");
     c.positions.int64 = true;
     c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 8;
-    const auto resolved = validate(axes, limits, c);
+    const auto resolved = resolve(axes, limits, c);
     REQUIRE(resolved);
     CHECK(resolved->ids_axis == 18);
     CHECK(resolved->ids.batch == 8);
@@ -457,7 +457,7 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     KernelInfo own = info();
     own.angles = AngleSource::caller_buffer;
     own.table = Element::f16;
-    CHECK(validate(device(), own));
+    CHECK(check(device(), own));
     AnglePlan table;
     table.source = AngleSource::caller_buffer;
     table.pairs = 8;
@@ -467,13 +467,13 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     table.bytes = 88;
     Call good = call();
     good.angles = {.plan = &table, .buffer = {other_buffer, 256, 88}, .sin = {other_buffer, 512, 88}};
-    CHECK(validate(own, limits, good));
+    CHECK(resolve(own, limits, good));
     const auto breaks = [&](auto change, const char* names) {
         AnglePlan broken = table;
         Call c = good;
         c.angles.plan = &broken;
         change(broken, c);
-        expect(validate(own, limits, c).status, Code::invalid_argument, names);
+        expect(resolve(own, limits, c).status, Code::invalid_argument, names);
     };
     breaks([](AnglePlan&, Call& c) { c.angles.sin = {}; }, "angles.sin.buffer is null");
     breaks([](AnglePlan&, Call& c) { c.angles.buffer.range = 84; }, "angles.buffer.range is 84 bytes: it must be at least 88");
@@ -493,7 +493,7 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     KernelInfo two = info();
     two.windows[0] = {0, 4};
     two.windows[1] = {4, 12};
-    CHECK(validate(device(), two));
+    CHECK(check(device(), two));
     breaks_create(windows({{0, 4}, {2, 12}}), "windows[1].offset is 2: windows[0] ends at 4");
     breaks_create(windows({{0, 5}, {8, 11}}), "windows[0].rotary_dim is 5");
     breaks_create(windows({{0, 4}, {4, 4}}), "rotary_dim is 16: the windows have 8 channels together");
@@ -509,15 +509,15 @@ TEST_CASE("gain: what is left of the attention factor") {
     factor.attention_factor = 1.25;
     Call c = call();
     c.angles.plan = &factor;
-    CHECK(validate(info(), limits, c)->gain == 1.0f);
+    CHECK(resolve(info(), limits, c)->gain == 1.0f);
     c.gain = Gain::omit;
-    CHECK(validate(info(), limits, c)->gain == 0.8f);
+    CHECK(resolve(info(), limits, c)->gain == 0.8f);
     c.gain = Gain::divide_out;
-    CHECK(validate(info(), limits, c)->gain == 0.64f);
+    CHECK(resolve(info(), limits, c)->gain == 0.64f);
     breaks_record([](KernelInfo&, Call& broken) { broken.gain = Gain(9); }, "gain is 9");
     for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are no floats
         factor.attention_factor = far;
-        CHECK(validate(info(), limits, call()));
+        CHECK(resolve(info(), limits, call()));
         breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor, broken.gain = Gain::divide_out; },
                       "angles.plan->attention_factor");
     }
@@ -535,7 +535,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
     good.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
     good.k_rows.page_size = 4;
-    const auto resolved = validate(i, limits, good);
+    const auto resolved = resolve(i, limits, good);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->k.pages == 5);
@@ -546,7 +546,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         KernelInfo changed = i;
         Call c = good;
         change(changed, c);
-        expect(validate(changed, limits, c).status, Code::invalid_argument, names);
+        expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
     };
     breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "k_rows: the kernel was created without scatter_k");
     breaks(
@@ -571,11 +571,11 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         Call c = good;
         c.k_rows.page_size = 1;
         c.k_rows.row_stride = c.k_rows.page_stride = 32;
-        CHECK(validate(i, limits, c));
+        CHECK(resolve(i, limits, c));
         c.k_rows.row_stride = 16;  // heads before rows
-        CHECK(validate(i, limits, c));
+        CHECK(resolve(i, limits, c));
         c.k_rows.row_stride = c.k_rows.page_stride = 64;  // K beside V
-        CHECK(validate(i, limits, c));
+        CHECK(resolve(i, limits, c));
     }
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: the faster strides cover 32 elements");
@@ -608,27 +608,27 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.positions.ids.range = 5 * 4;
     c.q_in = c.q_out = plane(0, 4);
     c.k_in = c.k_out = plane(4, 1);
-    const auto resolved = validate(info(), limits, c);
+    const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->q.group_heads == 4);
     CHECK(resolved->k.group_heads == 8);  // groups of one are heads
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
-    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_out and k_out overlap");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_out and k_out overlap");
     // K at the end of a group, so that it reaches over the end of the period as seen from Q.
     c.k_in = c.k_out = plane(5, 1);
-    CHECK(validate(info(), limits, c));
+    CHECK(resolve(info(), limits, c));
     c.q_in = c.q_out = plane(1, 4);
     c.k_in = c.k_out = plane(0, 1);
-    CHECK(validate(info(), limits, c));
+    CHECK(resolve(info(), limits, c));
     // Out of place into a plane of the same buffer.
     c.k_in = c.k_out = {};
     c.q_in = plane(0, 2);
     c.q_out = plane(2, 2);
-    CHECK(validate(info(), limits, c));
+    CHECK(resolve(info(), limits, c));
     c.q_out = plane(1, 2);
-    expect(validate(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
 }
 
 TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where the device can bind") {
@@ -644,7 +644,7 @@ TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where 
     };
     c.q_in = c.q_out = plane(0, 4);
     c.k_in = c.k_out = plane(4, 2);
-    const auto resolved = validate(info(), limits, c);
+    const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->q.in_place);
@@ -652,13 +652,13 @@ TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where 
     CHECK(bound(resolved->k.in, c).offset == 128);
     // One head more, and Q reaches into K.
     c.q_in.heads = c.q_out.heads = 5;
-    expect(validate(info(), limits, c).status, Code::invalid_argument, "overlap");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
 }
 
 TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
     for (const Call& c :
          {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
-        const auto resolved = validate(info(), limits, c);
+        const auto resolved = resolve(info(), limits, c);
         CHECK(resolved);
         CHECK(resolved->tokens == 0);
     }

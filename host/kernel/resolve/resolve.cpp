@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// resolve(): from what the caller says to what is planned.
+#include "kernel/resolve/resolve.hpp"
+
+#include <algorithm>
+
+#include "kernel/resolve/rules.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// A tensor has both of its sides, or neither.
+Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in, const Tensor& out) noexcept {
+    if (in.heads != out.heads)
+        return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
+    if (in.heads != 0 && width.head_dim == 0) {
+        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads,
+                     name);
+    }
+    if (in.heads != 0 && heads != 0 && in.heads != heads) {
+        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads, name, heads);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept {
+    Result<ResolvedCall> result;
+    ResolvedCall& resolved = result.value;
+    Status& status = result.status;
+    if (call.direction > Direction::inverse)
+        return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
+    if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status) return result;
+    if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status) return result;
+    if (status = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !status) return result;
+    const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
+    if (call.tokens == 0 || call.batch == 0 || empty) return result;
+    resolved.batch = call.batch;
+    resolved.tokens = call.tokens;
+
+    const auto rows_of = [&](const char* name, const Tensor& tensor, Element element, const Width& width, View& view) {
+        view.element_bytes = element_bytes(element);
+        view.head_dim = width.head_dim;
+        return TensorRows{name, tensor, call.batch, call.tokens, view};
+    };
+    TensorRows q_in = rows_of("q_in", call.q_in, info.q.in, info.q, resolved.q.in);
+    TensorRows q_out = rows_of("q_out", call.q_out, info.q.out, info.q, resolved.q.out);
+    TensorRows k_in = rows_of("k_in", call.k_in, info.k.in, info.k, resolved.k.in);
+    TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
+    TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
+    TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
+    if (status = resolve_slots(info, call, resolved); !status) return result;
+    const Rows* cache = resolved.slots.buffer ? &call.k_rows : nullptr;
+    if (call.q_in.heads != 0) {
+        if (status = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !status) return result;
+    }
+    if (call.k_in.heads != 0) {
+        if (status = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !status) return result;
+    }
+    if (call.v_in.heads != 0) {
+        if (status = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !status) return result;
+    }
+    if (call.k_in.heads != 0 && call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
+        resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
+    for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}, {&q_out, &v_out}, {&q_in, &v_out},
+                               {&q_out, &v_in}, {&k_out, &v_out}, {&k_in, &v_out}, {&k_out, &v_in}}) {
+        if (a->tensor.heads != 0 && b->tensor.heads != 0 && !disjoint(*a, *b))
+            return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
+    }
+    if (status = resolve_positions(info, call, resolved); !status) return result;
+    if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
+    if (status = resolve_gain(call, resolved); !status) return result;
+    if (call.out_of_range.buffer != VK_NULL_HANDLE) {
+        status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
+        if (!status) return result;
+    }
+    status = check_words_apart(call, resolved, {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});
+    return result;
+}
+
+}  // namespace vkrope
