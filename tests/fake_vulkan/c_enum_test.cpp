@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Numbers that are no enumerators, in structs that only a kernel or a device reads: C may put any number there. Each is refused
-// and named; under the undefined-behaviour sanitizer this also shows that none is taken for an enumerator on the way. Those that
-// need neither are in tests/unit/c_abi_test.cpp.
+// What callers in C may put into structs that only a kernel or a device reads. Numbers that are no enumerators: each is
+// refused and named; under the undefined-behaviour sanitizer this also shows that none is taken for an enumerator on
+// the way. And V, which structs of older callers do not have. What needs neither is in tests/unit/c_abi_test.cpp.
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kernel_host.hpp"
 #include "unit/c_numbers.hpp"
@@ -56,18 +60,25 @@ std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>> make_rotation
     return decltype(make_rotation())(rotation);
 }
 
+vkrope_device_ref ref_of(const KernelHost& host) {
+    auto ref = sized<vkrope_device_ref>();
+    ref.instance = host.ref.instance;
+    ref.physical = host.ref.physical;
+    ref.device = host.ref.device;
+    ref.get_instance_proc_addr = host.ref.get_instance_proc_addr;
+    ref.enabled = host.ref.enabled;
+    return ref;
+}
+
+using OwnedKernel = std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy>>;
+
 }  // namespace
 
 TEST_CASE("C: a call's direction and gain that are none are refused, and nothing is recorded") {
     fake().restart();
     {
         const KernelHost host;
-        auto ref = sized<vkrope_device_ref>();
-        ref.instance = host.ref.instance;
-        ref.physical = host.ref.physical;
-        ref.device = host.ref.device;
-        ref.get_instance_proc_addr = host.ref.get_instance_proc_addr;
-        ref.enabled = host.ref.enabled;
+        const vkrope_device_ref ref = ref_of(host);
         const auto rotation = make_rotation();
         auto plan = sized<vkrope_angle_plan>();
         REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan, nullptr) == VKROPE_SUCCESS);
@@ -76,7 +87,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, &info, nullptr) == VKROPE_SUCCESS);
         vkrope_kernel* made = nullptr;
         REQUIRE(vkrope_kernel_create(&ref, &info, &made, nullptr) == VKROPE_SUCCESS);
-        const std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy>> kernel(made);
+        const OwnedKernel kernel(made);
 
         auto tensor = sized<vkrope_tensor>();
         tensor.where = {host.q, 0, 3 * 8 * 4};
@@ -103,6 +114,87 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         // The call is right otherwise.
         CHECK_MESSAGE(record(&error) == VKROPE_SUCCESS, error.what);
         CHECK(recorded(host).size() > before);
+    }
+    check_clean();
+}
+
+TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not have") {
+    fake().restart();
+    {
+        const KernelHost host;
+        const vkrope_device_ref ref = ref_of(host);
+        const auto rotation = make_rotation();
+        auto plan = sized<vkrope_angle_plan>();
+        vkrope_error error;
+        const auto source = VKROPE_ANGLES_DIRECT_BUFFER;
+        REQUIRE(vkrope_plan_angles(rotation.get(), source, 64, 4096, &plan, &error) == VKROPE_SUCCESS);
+        auto k_width = sized<vkrope_width>(), v_width = sized<vkrope_width>();
+        auto info = sized<vkrope_kernel_info>();
+        const auto fill = vkrope_rotation_get_kernel_info;
+        REQUIRE(fill(rotation.get(), &plan, nullptr, &k_width, &info, &error) == VKROPE_SUCCESS);
+        v_width.head_dim = 8;
+        const auto create = [&] {
+            vkrope_kernel* made = nullptr;
+            const vkrope_result result = vkrope_kernel_create(&ref, &info, &made, &error);
+            CHECK_MESSAGE(result == VKROPE_SUCCESS, error.what);
+            return OwnedKernel(made);
+        };
+        info.v = &v_width;
+        info.v_heads = 2;
+        const OwnedKernel newer = create();
+        // Where the struct ends before V, whatever lies behind it is no struct of ours.
+        vkrope_width no_width = {};
+        info.v = &no_width;
+        info.struct_size = offsetof(vkrope_kernel_info, v);
+        const OwnedKernel older = create();
+
+        const auto tensor = [](VkBuffer buffer) {
+            auto packed = sized<vkrope_tensor>();
+            packed.where = {buffer, 0, 3 * 2 * 8 * 4};
+            packed.heads = 2;
+            return packed;
+        };
+        const vkrope_tensor k = tensor(host.k), k_out = tensor(host.k_out);
+        vkrope_tensor v = tensor(host.q), v_out = tensor(host.q_out);
+        auto angles = sized<vkrope_angles>();
+        angles.plan = &plan;
+        angles.buffer = {host.words, 0, plan.bytes};
+        auto call = sized<vkrope_call>();
+        call.tokens = 3;
+        call.k_in = &k;
+        call.k_out = &k_out;
+        call.v_in = &v;
+        call.v_out = &v_out;
+        call.angles = &angles;
+        // How many of K's and V's outputs a call binds, in how many dispatches.
+        const auto bound = [&](const OwnedKernel& kernel) {
+            const std::size_t before = dispatches(host).size();
+            std::set<VkBuffer> buffers;
+            const vkrope_result result = vkrope_record(host.commands, kernel.get(), &call, nullptr, &error);
+            CHECK_MESSAGE(result == VKROPE_SUCCESS, error.what);
+            const std::vector<Command> all = dispatches(host);
+            for (std::size_t i = before; i < all.size(); ++i) {
+                for (const auto& [binding, descriptor] : all[i].descriptors) buffers.insert(descriptor.buffer.buffer);
+            }
+            return std::pair(buffers.count(host.k_out) + buffers.count(host.q_out), all.size() - before);
+        };
+        const std::pair<std::size_t, std::size_t> beside_k(2, 1), apart(2, 2), without(1, 1);
+        CHECK(bound(newer) == beside_k);
+        v_out.head_stride = 24, v_out.token_stride = 8;  // [heads, tokens, head_dim]
+        CHECK(bound(newer) == apart);
+        CHECK(vkrope_record(host.commands, older.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 2") != std::string::npos, error.what);
+
+        v.heads = v_out.heads = 1;
+        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 1") != std::string::npos, error.what);
+
+        vkrope_tensor no_tensor = {};
+        call.v_in = call.v_out = &no_tensor;
+        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        call.struct_size = offsetof(vkrope_call, v_in);
+        CHECK(bound(newer) == without);
+        CHECK(bound(older) == without);
     }
     check_clean();
 }

@@ -479,6 +479,14 @@ TEST_CASE("C: structs within structs are checked under their own names") {
     auto angles = sized<vkrope_angles>();
     angles.plan = &plan;
     call.k_out = nullptr;
+    call.v_in = &tensor;
+    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "call.v_in.struct_size is 0"));
+    call.v_in = nullptr;
+    call.v_out = &tensor;
+    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "call.v_out.struct_size is 0"));
+    call.v_out = nullptr;
     call.angles = &angles;
     CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "call.angles.plan.struct_size is 0"));
@@ -494,6 +502,10 @@ TEST_CASE("C: structs within structs are checked under their own names") {
     CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "info.q.struct_size is 0"));
     info.q = nullptr;
+    info.v = &width;
+    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.v.struct_size is 0"));
+    info.v = nullptr;
     CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(kernel == nullptr);
 }
@@ -611,9 +623,11 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     device.get_instance_proc_addr = no_functions;
     auto width = sized<vkrope_width>();
     width.head_dim = 4;
+    vkrope_width values = width;
     auto info = sized<vkrope_kernel_info>();
     info.rotary_dim = 4;
     info.q = &width;
+    info.v = &values;
     const auto field = [&](const char* name, auto& place) {
         using Enum = std::remove_reference_t<decltype(place)>;
         const Enum before = place;
@@ -632,6 +646,8 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     field("conversion", info.conversion);
     field("q.in", width.in);
     field("q.out", width.out);
+    field("v.in", values.in);
+    field("v.out", values.out);
     for (const std::uint32_t number : {7u, 0x80000000u, 0xffffffffu}) {  // counted from 1 here
         put(info.pairing_out, number);
         vkrope_kernel* kernel = nullptr;

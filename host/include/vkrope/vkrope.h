@@ -605,7 +605,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(const 
 typedef struct vkrope_kernel vkrope_kernel;
 
 /**
- * Compiles every pipeline that vkrope_record may choose, at most six. Any thread, if the pipeline cache is not externally
+ * Compiles every pipeline that vkrope_record may choose, at most nine. Any thread, if the pipeline cache is not externally
  * synchronised.
  *
  * @param device  the borrowed device

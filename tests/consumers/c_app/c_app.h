@@ -25,5 +25,6 @@ int use_frequencies(void);
 int use_host_memory(vkrope_device* device);
 int use_submit(vkrope_device* device);
 int use_own_commands(vkrope_device* device);
+int use_values(vkrope_device* device);
 
 #endif

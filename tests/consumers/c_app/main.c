@@ -74,7 +74,7 @@ static int use_device(vkrope_device_options options) {
     vkrope_device_info info = {.struct_size = sizeof info};
     good = good && succeeded("vkrope_device_get_info", vkrope_device_get_info(device, &info, &error), &error);
     if (good) printf("%s, %s\n", info.name, options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
-    good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device);
+    good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) && use_values(device);
     vkrope_device_destroy(device);
     return good && validation_errors == 0;
 }

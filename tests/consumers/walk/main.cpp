@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <iterator>
 
 #include "../engine/gpu.hpp"
 #include "../engine/table.hpp"
@@ -61,7 +62,8 @@ const Program programs[] = {{"paged_decode", paged_decode::steps, llama},
                             {"qwen25vl", qwen25vl::steps, qwen},
                             {"mla", mla::steps, deepseek},
                             {"training", training::steps, llama},
-                            {"layer_types", layer_types::steps, gemma}};
+                            {"layer_types", layer_types::steps, gemma},
+                            {"packed_qkv", packed_qkv::steps, llama}};
 
 // Steps that failed, each said; a program without a step is none.
 int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {
@@ -119,6 +121,14 @@ int main() {
         std::memcpy(buffer.mapped, content.data(), content.size());
         return buffer.whole();
     };
+    gpu.download = [&](const VkDescriptorBufferInfo& part) {
+        std::vector<std::byte> content(part.range);
+        for (const engine::Buffer& buffer : buffers) {
+            if (buffer.handle != part.buffer) continue;
+            std::memcpy(content.data(), static_cast<const std::byte*>(buffer.mapped) + part.offset, part.range);
+        }
+        return content;
+    };
 
     int failures = 0;
     std::size_t taken = 0;
@@ -126,6 +136,7 @@ int main() {
     for (engine::Image& image : images) device.destroy(image);
     for (engine::Buffer& buffer : buffers) device.destroy(buffer);
     vkDestroyCommandPool(device.device(), pool, nullptr);
-    std::printf("walk: 5 programs of %zu steps, %d failed, %u validation messages\n", taken, failures, device.messages());
+    std::printf("walk: %zu programs of %zu steps, %d failed, %u validation messages\n", std::size(walk::programs), taken, failures,
+                device.messages());
     return failures != 0 || device.messages() != 0;
 }

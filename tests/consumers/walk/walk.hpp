@@ -24,6 +24,8 @@ struct Gpu {
     Buffers buffers;
     std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)> upload_texture;
     std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)> upload_buffer;
+    /// What a buffer holds, once the commands that write it have completed and made it visible to the host.
+    std::function<std::vector<std::byte>(const VkDescriptorBufferInfo&)> download;
     /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it and waits.
     std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> run;
 };
@@ -71,6 +73,9 @@ namespace training {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 namespace layer_types {
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
+}
+namespace packed_qkv {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
 

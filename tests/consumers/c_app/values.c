@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* A decode step of three sequences: from packed rows of Q, K and V, Q goes to a tensor of its own, and K and V go to
+   the rows of their caches that slots name, in one dispatch. */
+#include <stdio.h>
+#include <string.h>
+
+#include "c_app.h"
+
+enum { sequences = 3, cache_rows = 4, packed_row = 3 * head_dim };
+
+struct work {
+    vkrope_kernel* kernel;
+    vkrope_arena* arena;
+    vkrope_angle_table* table;
+    vkrope_buffer *packed, *slots, *q, *k_cache, *v_cache;
+};
+
+static int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer) {
+    vkrope_error error;
+    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error), &error) &&
+           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
+}
+
+static int make_kernel(struct work* w, vkrope_device* device) {
+    vkrope_error error;
+    vkrope_device_ref ref = {.struct_size = sizeof ref};
+    const vkrope_width row = {.struct_size = sizeof row, .head_dim = head_dim};
+    const vkrope_kernel_info info = {
+        .struct_size = sizeof info,
+        .rotary_dim = head_dim,
+        .scatter_k = VK_TRUE,
+        .q = &row,
+        .k = &row,
+        .v = &row,
+        .v_heads = 1,
+    };
+    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
+    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &w->kernel, &error), &error)) return 0;
+    if (ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
+    return succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 1, &w->arena, &error), &error);
+}
+
+/* One head of each packed row, from channel `first` on. */
+static vkrope_tensor part_of(const struct work* w, uint32_t first) {
+    vkrope_tensor part = {.struct_size = sizeof part, .where = vkrope_buffer_whole(w->packed), .heads = 1};
+    part.where.offset += first * sizeof(float);
+    part.where.range -= first * sizeof(float);
+    part.batch_stride = packed_row;
+    part.token_stride = packed_row;
+    return part;
+}
+
+static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
+    const struct work* w = user_data;
+    const vkrope_tensor q = part_of(w, 0), k = part_of(w, head_dim), v = part_of(w, 2 * head_dim);
+    const vkrope_tensor q_out = {.struct_size = sizeof q_out, .where = vkrope_buffer_whole(w->q), .heads = 1};
+    const vkrope_tensor k_cache = {.struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
+    const vkrope_tensor v_cache = {.struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
+    const vkrope_rows rows = {.struct_size = sizeof rows, .slots = vkrope_buffer_whole(w->slots)};
+    const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
+    vkrope_angles angles = {.struct_size = sizeof angles};
+    vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
+    if (result != VKROPE_SUCCESS) return result;
+    const vkrope_call call = {
+        .struct_size = sizeof call,
+        .batch = sequences,
+        .tokens = 1,
+        .q_in = &q,
+        .q_out = &q_out,
+        .k_in = &k,
+        .k_out = &k_cache,
+        .v_in = &v,
+        .v_out = &v_cache,
+        .k_rows = &rows,
+        .positions = &positions,
+        .angles = &angles,
+    };
+    uint64_t dispatches = 0;
+    result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
+    if (result != VKROPE_SUCCESS) return result;
+    if (dispatches != 1) { /* for which there is no set either */
+        snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches", (unsigned)dispatches);
+        return VKROPE_ERROR_INTERNAL;
+    }
+    return vkrope_record(commands, w->kernel, &call, w->arena, error);
+}
+
+static int download(vkrope_buffer* buffer, void* target, size_t bytes) {
+    vkrope_error error;
+    return succeeded("vkrope_buffer_download", vkrope_buffer_download(buffer, target, bytes, 0, &error), &error);
+}
+
+static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
+    vkrope_error error;
+    const vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT;
+    return succeeded("vkrope_angle_table_create",
+                     vkrope_angle_table_create(device, rotation, source, position + 1, &w->table, &error), &error);
+}
+
+static int is_same(const char* what, const float* row, const float* expected) {
+    if (memcmp(row, expected, head_dim * sizeof(float)) == 0) return 1;
+    fprintf(stderr, "%s:", what);
+    for (int i = 0; i < head_dim; ++i) fprintf(stderr, " %g, expected %g;", row[i], expected[i]);
+    fprintf(stderr, "\n");
+    return 0;
+}
+
+static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
+    static const int32_t slots[sequences] = {2, -1, 0}; /* -1: padding, whose K and V are stored nowhere */
+    static const float before[head_dim] = {-1, -2, -3, -4};
+    float packed[sequences][3][head_dim], cache[cache_rows][head_dim], q[sequences][head_dim] = {{0}};
+    float k_rows[cache_rows][head_dim], v_rows[cache_rows][head_dim];
+    for (int i = 0; i < sequences * packed_row; ++i) (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
+    for (int i = 0; i < cache_rows; ++i) memcpy(cache[i], before, sizeof before);
+    int good = make_kernel(w, device) && make_table(w, device, rotation);
+    good = good && make_buffer(device, packed, sizeof packed, &w->packed);
+    good = good && make_buffer(device, slots, sizeof slots, &w->slots);
+    good = good && make_buffer(device, q, sizeof q, &w->q);
+    good = good && make_buffer(device, cache, sizeof cache, &w->k_cache);
+    good = good && make_buffer(device, cache, sizeof cache, &w->v_cache);
+    vkrope_error error;
+    good = good && succeeded("vkrope_device_submit", vkrope_device_submit(device, record, w, NULL, &error), &error);
+    good = good && download(w->q, q, sizeof q) && download(w->k_cache, k_rows, sizeof k_rows);
+    good = good && download(w->v_cache, v_rows, sizeof v_rows);
+    for (int i = 0; good && i < sequences; ++i) {
+        good = is_rotated("with V, Q", packed[i][0], q[i], 1, FACTORED_BOUND);
+        if (slots[i] < 0) continue;
+        good = good && is_rotated("with V, K", packed[i][1], k_rows[slots[i]], 1, FACTORED_BOUND) &&
+               is_same("V", v_rows[slots[i]], packed[i][2]);
+    }
+    for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
+        good = is_same("K without a slot", k_rows[row], before) && is_same("V without a slot", v_rows[row], before);
+    }
+    return good;
+}
+
+int use_values(vkrope_device* device) {
+    struct work w = {0};
+    vkrope_rotation* rotation = NULL;
+    const int good = make_rotation(&rotation) && rotate(&w, device, rotation);
+    vkrope_buffer_destroy(w.v_cache);
+    vkrope_buffer_destroy(w.k_cache);
+    vkrope_buffer_destroy(w.q);
+    vkrope_buffer_destroy(w.slots);
+    vkrope_buffer_destroy(w.packed);
+    vkrope_angle_table_destroy(w.table);
+    vkrope_arena_destroy(w.arena);
+    vkrope_kernel_destroy(w.kernel);
+    vkrope_rotation_destroy(rotation);
+    return good;
+}
