@@ -87,7 +87,8 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
 
 Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buffers) {
     std::vector<Copied> copies;
-    for (const auto& [from, to] : {std::pair{buffers.q_in, buffers.q_out}, {buffers.k_in, buffers.k_out}}) {
+    for (const auto& [from, to] :
+         {std::pair{buffers.q_in, buffers.q_out}, {buffers.k_in, buffers.k_out}, {buffers.v_in, buffers.v_out}}) {
         if (from.buffer == VK_NULL_HANDLE) continue;
         if (from.buffer == to.buffer) return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"), {}};
         copies.push_back({from, to});

@@ -12,7 +12,7 @@ namespace vkrope {
 
 namespace {
 
-// Q or K on the device.
+// Q, K or V on the device.
 struct HostTensor {
     Buffer in, out;  // in place: `out` is empty
     Tensor shape;    // strides and heads, without a buffer
@@ -99,7 +99,7 @@ struct HostRotation::Impl {
     const Kernel* kernel = nullptr;  // the device's
     Owned<DescriptorArena> arena;
     AngleTable table;
-    HostTensor q, k;
+    HostTensor q, k, v;
     Buffer ids;
 
     ~Impl() {
@@ -140,6 +140,7 @@ struct HostRotation::Impl {
         if (!info) return info.status;
         if (shape.q_heads != 0) info->q.head_dim = shape.q_head_dim;
         if (shape.k_heads != 0) info->k.head_dim = shape.k_head_dim;
+        if (shape.v_heads != 0) info->v = {.in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
         if (!shape.positions.empty() && shape.axes == 0) info->positions = PositionSource::ids;
         info->mapping = shape.mapping;
         info->conversion = shape.conversion;
@@ -179,6 +180,7 @@ struct HostRotation::Impl {
         Call c{.batch = shape.batch, .tokens = shape.tokens};
         if (q.bytes) c.q_in = q.input(), c.q_out = q.output();
         if (k.bytes) c.k_in = k.input(), c.k_out = k.output();
+        if (v.bytes) c.v_in = v.input(), c.v_out = v.output();
         c.positions.first = shape.first_position;
         if (!shape.positions.empty()) {
             c.positions.ids = ids.whole();
@@ -214,6 +216,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
         if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
         if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = row_channels(rotation, rotation.k_rotary_offset);
+        if (impl.shape.v_head_dim == 0) impl.shape.v_head_dim = impl.shape.k_head_dim;
         Status& status = made.status;
         auto table = AngleTable::make(device, impl.rotation, impl.shape.angles, table_length(shape));
         if (status = table.status; !status) return made;
@@ -221,6 +224,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         if (status = impl.make_kernel(); !status) return made;
         if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
         if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
+        if (status = impl.make_tensor(device, impl.v, shape.v_heads, impl.shape.v_head_dim); !status) return made;
         if (status = impl.make_ids(device); !status) return made;
         status = impl.make_arena();
         return made;
@@ -233,17 +237,28 @@ std::size_t HostRotation::q_bytes() const noexcept {
 std::size_t HostRotation::k_bytes() const noexcept {
     return impl_->k.bytes;
 }
+std::size_t HostRotation::v_bytes() const noexcept {
+    return impl_->v.bytes;
+}
 const AnglePlan& HostRotation::angle_plan() const noexcept {
     return impl_->table.plan();
 }
 
-Status HostRotation::upload(const void* q, const void* k) {
-    if (impl_->q.bytes && !q) return error(Code::invalid_argument, "q is null: the shape has %u query heads", impl_->shape.q_heads);
-    if (impl_->k.bytes && !k) return error(Code::invalid_argument, "k is null: the shape has %u key heads", impl_->shape.k_heads);
-    if (impl_->q.bytes) {
-        if (Status s = impl_->q.in.upload(q, impl_->q.bytes); !s) return s;
+Status HostRotation::upload(const void* q, const void* k, const void* v) {
+    const struct {
+        HostTensor& tensor;
+        const void* source;
+        const char *name, *kind;
+    } given[] = {{impl_->q, q, "q", "query"}, {impl_->k, k, "k", "key"}, {impl_->v, v, "v", "value"}};
+    for (const auto& [tensor, source, name, kind] : given) {
+        if (tensor.bytes == 0 || source) continue;
+        return error(Code::invalid_argument, "%s is null: the shape has %u %s heads", name, tensor.shape.heads, kind);
     }
-    return impl_->k.bytes ? impl_->k.in.upload(k, impl_->k.bytes) : Status{};
+    for (const auto& [tensor, source, name, kind] : given) {
+        if (tensor.bytes == 0) continue;
+        if (Status s = tensor.in.upload(source, tensor.bytes); !s) return s;
+    }
+    return {};
 }
 
 Result<std::optional<double>> HostRotation::run(Direction direction) {
@@ -260,19 +275,21 @@ Result<std::optional<double>> HostRotation::run(const HostRun& run) {
     });
 }
 
-Status HostRotation::download(void* q, void* k) {
+Status HostRotation::download(void* q, void* k, void* v) {
     const auto fetch = [](HostTensor& tensor, void* target, const char* name) {
         if (tensor.bytes && !target) return error(Code::invalid_argument, "%s is null: the shape has such heads", name);
         return tensor.bytes ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes) : Status{};
     };
     if (Status s = fetch(impl_->q, q, "q"); !s) return s;
-    return fetch(impl_->k, k, "k");
+    if (Status s = fetch(impl_->k, k, "k"); !s) return s;
+    return fetch(impl_->v, v, "v");
 }
 
 HostRotation::Buffers HostRotation::buffers() const noexcept {
     Buffers all = {};
     if (impl_->q.bytes) all.q_in = impl_->q.input().where, all.q_out = impl_->q.output().where;
     if (impl_->k.bytes) all.k_in = impl_->k.input().where, all.k_out = impl_->k.output().where;
+    if (impl_->v.bytes) all.v_in = impl_->v.input().where, all.v_out = impl_->v.output().where;
     return all;
 }
 

@@ -82,16 +82,21 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
         judged.judgement = judge(evidence, result.limits, [&progress](double fraction) { progress.update(fraction); });
         return judged;
     };
-    if (result.inputs.q) {
-        result.q = judged_by("--actual", options.actual, *result.inputs.q, rotation.q_rotary_offset, rotation.k_rotary_offset);
+    const auto& tensors = result.inputs.tensors;
+    if (tensors[Q]) {
+        result.q =
+            judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset, rotation.k_rotary_offset);
     }
-    if (result.inputs.k) {
-        result.k = judged_by("--actual-k", options.actual_k, *result.inputs.k, rotation.k_rotary_offset, rotation.q_rotary_offset);
+    if (tensors[K]) {
+        result.k =
+            judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset, rotation.q_rotary_offset);
     }
 }
 
 ExitCode check_output(const CheckOptions& options) {
-    check_tensors({"--q", options.given.q, "--actual", options.actual}, {"--k", options.given.k, "--actual-k", options.actual_k});
+    const auto& inputs = options.given.inputs;
+    check_tensors(
+        {{{"--q", inputs[Q], "--actual", options.actual}, {"--k", inputs[K], "--actual-k", options.actual_k}, {}}});
     RotateOptions given = options.given;
     given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from having none
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
@@ -109,8 +114,8 @@ ExitCode check_output(const CheckOptions& options) {
 
 void add_files(CLI::App& command, CheckOptions& options) {
     RotateOptions& given = options.given;
-    command.add_option("--q", given.q, "The query tensor before the rotation, .npy.")->type_name("FILE");
-    command.add_option("--k", given.k, "The key tensor before the rotation, .npy.")->type_name("FILE");
+    command.add_option("--q", given.inputs[Q], "The query tensor before the rotation, .npy.")->type_name("FILE");
+    command.add_option("--k", given.inputs[K], "The key tensor before the rotation, .npy.")->type_name("FILE");
     command.add_option("--actual", options.actual, "What the engine made of --q.")->type_name("FILE");
     command.add_option("--actual-k", options.actual_k, "What the engine made of --k.")->type_name("FILE");
     CLI::Option* positions = command

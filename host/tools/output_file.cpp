@@ -25,7 +25,7 @@ struct Temporary {
     char path[PATH_MAX] = {};
 };
 static_assert(std::atomic<bool>::is_always_lock_free);
-std::array<Temporary, 2> temporaries;  // a command has at most two outputs
+std::array<Temporary, 3> temporaries;  // a command has at most three outputs: Q, K and V
 
 std::filesystem::path existing_target(const std::string& option, const std::string& path, const struct stat& about) {
     if (!S_ISREG(about.st_mode)) {

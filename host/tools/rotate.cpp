@@ -13,40 +13,48 @@
 namespace vkrope::tools {
 namespace {
 
-/// An output that replaces an input, or the other output, is a mistake: the run could not be repeated.
+/// An output that replaces an input, or another output, is a mistake: the run could not be repeated.
 void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
-    const std::pair<const char*, const std::string&> inputs[] = {
-        {"--model", options.model.path}, {"--q", options.q}, {"--k", options.k}, {"--positions", options.positions}};
-    for (const OutputFile& output : outputs) {
-        for (const auto& [option, path] : inputs) {
-            output.check_distinct_from(option, path);
+    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+        output->check_distinct_from("--model", options.model.path);
+        for (const TensorIndex which : every_tensor) {
+            output->check_distinct_from(tensor_names[which].input_option, options.inputs[which]);
         }
-    }
-    std::error_code not_there_yet;
-    if (outputs.size() == 2 && (outputs[0].target() == outputs[1].target() ||
-                                std::filesystem::equivalent(outputs[0].target(), outputs[1].target(), not_there_yet))) {
-        fail(ExitCode::usage, "--out-k: '{}' is the file of --out-q; the outputs must be two files", outputs[1].target().string());
+        output->check_distinct_from("--positions", options.positions);
+        for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
+            std::error_code not_there_yet;
+            if (output->target() == earlier->target() ||
+                std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
+                fail(ExitCode::usage, "{}: '{}' is the file of {}; each output must be a file of its own",
+                     output->option(), output->target().string(), earlier->option());
+            }
+        }
     }
 }
 
+/// One for each tensor that there is, with the header of its input.
 std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs) {
     std::vector<OutputFile> outputs;
-    const auto open = [&outputs](const char* option, const std::string& path, const std::optional<TensorFile>& tensor) {
-        if (tensor) {
-            const npy::Header& header = tensor->array.header;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            const npy::Header& header = inputs.tensors[which]->array.header;
             const std::string start = npy::make_header(header.type, header.shape);
-            outputs.emplace_back(option, path, start.size() + header.data_bytes);
+            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
+                                 start.size() + header.data_bytes);
             outputs.back().write(start);
         }
-    };
-    open("--out-q", options.out_q, inputs.q);
-    open("--out-k", options.out_k, inputs.k);
+    }
     check_distinct(options, outputs);
     return outputs;
 }
 
 ExitCode rotate(const RotateOptions& options) {
-    check_tensors({"--q", options.q, "--out-q", options.out_q}, {"--k", options.k, "--out-k", options.out_k});
+    OfEachTensor<TensorPaths> paths;
+    for (const TensorIndex which : every_tensor) {
+        const auto& [name, input_option, output_option] = tensor_names[which];
+        paths[which] = {input_option, options.inputs[which], output_option, options.outputs[which]};
+    }
+    check_tensors(paths);
     const RotateInputs inputs = read_inputs(options);
     std::vector<OutputFile> outputs = open_outputs(options, inputs);
     const Measured measured = rotate_on_device(options, inputs);
@@ -55,11 +63,11 @@ ExitCode rotate(const RotateOptions& options) {
         report(options, inputs, measured, verification);
         fail(ExitCode::verification_failed, "verification failed, no output was written: {}", verification.failure);
     }
-    if (inputs.q) {
-        outputs.front().write(measured.q);
-    }
-    if (inputs.k) {
-        outputs.back().write(measured.k);
+    auto output = outputs.begin();
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            (output++)->write(measured.outputs[which]);
+        }
     }
     OutputFile::publish(outputs);
     report(options, inputs, measured, verification);
@@ -69,10 +77,20 @@ ExitCode rotate(const RotateOptions& options) {
 void add_files(CLI::App& command, RotateOptions& options) {
     add_model_options(command, options.model);
     add_model_part(command, options.model);
-    command.add_option("--q", options.q, "The query tensor, .npy.")->type_name("FILE");
-    command.add_option("--k", options.k, "The key tensor, .npy.")->type_name("FILE");
-    command.add_option("--out-q", options.out_q, "Where the rotated query tensor goes.")->type_name("FILE");
-    command.add_option("--out-k", options.out_k, "Where the rotated key tensor goes.")->type_name("FILE");
+    const OfEachTensor<const char*> what_goes_in = {
+        "The query tensor, .npy.", "The key tensor, .npy.",
+        "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
+    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.",
+                                                      "Where the rotated key tensor goes.",
+                                                      "Where the value tensor goes, bit for bit."};
+    for (const TensorIndex which : every_tensor) {
+        command.add_option(tensor_names[which].input_option, options.inputs[which], what_goes_in[which])
+            ->type_name("FILE");
+    }
+    for (const TensorIndex which : every_tensor) {
+        command.add_option(tensor_names[which].output_option, options.outputs[which], what_comes_out[which])
+            ->type_name("FILE");
+    }
     CLI::Option* positions = command
                                  .add_option("--positions", options.positions,
                                              "Positions, .npy: int32 or int64, [tokens], [batch, tokens] or [axes, batch, tokens].")
@@ -85,7 +103,8 @@ void add_files(CLI::App& command, RotateOptions& options) {
 void add_operation(CLI::App& command, RotateOptions& options) {
     add_choice(command, "--layout", options.layout, layouts,
                "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    add_choice(command, "--dtype", options.dtype, elements, "What the tensors must be (as their files say; <u2 is bf16).");
+    add_choice(command, "--dtype", options.dtype, elements,
+               "What all tensors must be (as their files say; <u2 is bf16).");
     command.add_flag("--inverse", options.inverse, "Rotate back.");
     add_choice(command, "--gain", options.gain, gains, "What happens to the model's attention factor (apply).");
     add_choice(command, "--angles", options.angles, angle_sources,
@@ -103,7 +122,9 @@ void add_run(CLI::App& command, RotateOptions& options) {
     command.add_option("--device", options.device, "Index, UUID or part of the name of the device (the best one).")
         ->envname("VKROPE_DEVICE")
         ->type_name("DEVICE");
-    command.add_flag("--verify", options.verify, "Compare every value with the definition; write no output if one is wrong.");
+    command.add_flag(
+        "--verify", options.verify,
+        "Compare every value with the definition (V's with its input); write nothing if one is wrong.");
     add_integer(command, "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
                 "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
     command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
@@ -113,7 +134,8 @@ void add_run(CLI::App& command, RotateOptions& options) {
 }  // namespace
 
 Command add_rotate(CLI::App& vkrope) {
-    CLI::App* command = vkrope.add_subcommand("rotate", "Rotate query and key tensors of a model.");
+    CLI::App* command =
+        vkrope.add_subcommand("rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
     const auto options = std::make_shared<RotateOptions>();
     add_files(*command, *options);
     add_operation(*command, *options);

@@ -11,7 +11,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// An empty tensor of a pair counts as absent: there is nothing to bind.
+/// An empty tensor counts as absent: there is nothing to bind.
 std::uint32_t heads_of(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads) : 0;
 }
@@ -20,10 +20,16 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     HostShape shape;
     shape.batch = inputs.batch;
     shape.tokens = inputs.tokens;
-    shape.q_heads = heads_of(inputs.q);
-    shape.k_heads = heads_of(inputs.k);
-    shape.q_head_dim = inputs.q ? static_cast<std::uint32_t>(inputs.q->view.head_dim) : 0;
-    shape.k_head_dim = inputs.k ? static_cast<std::uint32_t>(inputs.k->view.head_dim) : 0;
+    const auto& tensors = inputs.tensors;
+    const auto head_dim_of = [](const std::optional<TensorFile>& tensor) {
+        return tensor ? static_cast<std::uint32_t>(tensor->view.head_dim) : 0;
+    };
+    shape.q_heads = heads_of(tensors[Q]);
+    shape.k_heads = heads_of(tensors[K]);
+    shape.v_heads = heads_of(tensors[V]);
+    shape.q_head_dim = head_dim_of(tensors[Q]);
+    shape.k_head_dim = head_dim_of(tensors[K]);
+    shape.v_head_dim = head_dim_of(tensors[V]);
     shape.element = inputs.element;
     shape.layout = options.layout;
     shape.positions = inputs.positions.ids;
@@ -98,18 +104,24 @@ void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, De
     std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
     preparing->update(0);
     HostRotation rotation = value_of(HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
-    if (rotation.q_bytes() != measured.q.size() || rotation.k_bytes() != measured.k.size()) {
-        fail(ExitCode::device_failed, "the library expects {} and {} bytes of Q and K, the files have {} and {}",
-             rotation.q_bytes(), rotation.k_bytes(), measured.q.size(), measured.k.size());
+    const OfEachTensor<std::size_t> expected = {rotation.q_bytes(), rotation.k_bytes(), rotation.v_bytes()};
+    OfEachTensor<const void*> from = {};
+    OfEachTensor<void*> to = {};
+    for (const TensorIndex which : every_tensor) {
+        std::vector<std::byte>& output = measured.outputs[which];
+        if (expected[which] != output.size()) {
+            fail(ExitCode::device_failed, "the library expects {} bytes of {}, the file has {}", expected[which],
+                 tensor_names[which].name, output.size());
+        }
+        if (!output.empty()) {
+            from[which] = inputs.tensors[which]->array.data.data();
+            to[which] = output.data();
+        }
     }
-    const auto input = [](const std::optional<TensorFile>& tensor) -> const void* {
-        return heads_of(tensor) > 0 ? tensor->array.data.data() : nullptr;
-    };
-    const auto output = [](std::vector<std::byte>& bytes) -> void* { return bytes.empty() ? nullptr : bytes.data(); };
-    check(rotation.upload(input(inputs.q), input(inputs.k)), Subject::device);
+    check(rotation.upload(from[Q], from[K], from[V]), Subject::device);
     preparing.reset();
     time_rotations(options, device, rotation, measured);
-    check(rotation.download(output(measured.q), output(measured.k)), Subject::device);
+    check(rotation.download(to[Q], to[K], to[V]), Subject::device);
     measured.angles = rotation.angle_plan();
 }
 
@@ -122,9 +134,11 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
     Device device = value_of(Device::open(device_options), Subject::device);
     Measured measured;
     measured.device = device.info();
-    measured.q.resize(inputs.q ? inputs.q->array.data.size() : 0);
-    measured.k.resize(inputs.k ? inputs.k->array.data.size() : 0);
-    measured.bytes = 2 * (std::uint64_t{measured.q.size()} + measured.k.size());
+    for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& tensor = inputs.tensors[which];
+        measured.outputs[which].resize(tensor ? tensor->array.data.size() : 0);
+        measured.bytes += 2 * std::uint64_t{measured.outputs[which].size()};
+    }
     if (measured.bytes > 0) {
         check_table_fits(options, inputs, measured.device.limits);
         rotate_tensors(options, inputs, device, measured);

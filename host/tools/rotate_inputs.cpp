@@ -39,7 +39,8 @@ struct RowForm {
 
 /// Of most models one form. Latent attention has several: its head_dim counts only the channels that turn, which are a tensor of
 /// their own or stand behind others; K's as in the cache, or as in Q where the heads have been put together.
-std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation, bool key) {
+std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation, TensorIndex which) {
+    const bool key = which == K;
     const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset, width = rotation.rotary_dim;
     std::vector<RowForm> forms;
     if (std::max(q, k) + width <= rotation.head_dim || options.head_dim) {
@@ -58,8 +59,8 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rota
 }
 
 /// The forms whose window lies inside the row; there must be one.
-std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation, bool key) {
-    std::vector<RowForm> forms = forms_of(options, rotation, key);
+std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation, TensorIndex which) {
+    std::vector<RowForm> forms = forms_of(options, rotation, which);
     const RowForm widest = forms.front();
     std::erase_if(forms, [&rotation](const RowForm& form) {
         return std::uint64_t{form.rotary_offset} + rotation.rotary_dim > form.head_dim;
@@ -67,8 +68,9 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation&
     if (forms.empty()) {
         const bool asked_for = options.rotary_offset || options.head_dim;
         fail(asked_for ? ExitCode::usage : ExitCode::bad_file,
-             "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}", asked_for ? "--rotary-offset" : "--model",
-             key ? "K" : "Q", rotation.rotary_dim, widest.rotary_offset, widest.head_dim);
+             "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}",
+             asked_for ? "--rotary-offset" : "--model", tensor_names[which].name, rotation.rotary_dim,
+             widest.rotary_offset, widest.head_dim);
     }
     return forms;
 }
@@ -88,11 +90,15 @@ RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms, con
          options.head_dim ? " by --head-dim" : "; --head-dim overrides it");
 }
 
+TensorFile read_file(const RotateOptions& options, TensorIndex which) {
+    return read_tensor(tensor_names[which].input_option, options.inputs[which], options.layout, options.dtype);
+}
+
 /// Reads Q or K, and takes the offset of the rows that it has.
-TensorFile read_rows(const RotateOptions& options, const Rotation& rotation, bool key, std::optional<std::uint64_t> heads,
-                     std::uint32_t& rotary_offset) {
-    const std::vector<RowForm> forms = fitting_forms(options, rotation, key);
-    TensorFile tensor = read_tensor(key ? "--k" : "--q", key ? options.k : options.q, options.layout, options.dtype);
+TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, TensorIndex which,
+                        std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
+    const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
+    TensorFile tensor = read_file(options, which);
     const RowForm form = form_of(tensor, forms, options);
     rotary_offset = form.rotary_offset;
     heads = form.shared ? 1 : heads;
@@ -102,29 +108,55 @@ TensorFile read_rows(const RotateOptions& options, const Rotation& rotation, boo
     return tensor;
 }
 
-/// Q and K share positions, and the kernel that rotates them.
-void check_alike(const TensorFile& q, const TensorFile& k) {
-    if (q.element != k.element) {
-        fail(ExitCode::bad_file, "--k: '{}' has type {}, --q '{}' has {}; they must be the same", k.path,
-             word_for(elements, k.element), q.path, word_for(elements, q.element));
+/// Reads V, whose rows the model says nothing of: any that the kernel takes will do.
+TensorFile read_value(const RotateOptions& options) {
+    TensorFile tensor = read_file(options, V);
+    if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; it must be 2 to 65534", tensor.option,
+             tensor.path, npy::shape_text(tensor.array.header.shape), tensor.view.head_dim);
     }
-    if (q.view.batch != k.view.batch || q.view.tokens != k.view.tokens) {
-        fail(ExitCode::bad_file, "--k: '{}' has batch {} and {} tokens, --q '{}' has batch {} and {} tokens; they must be the same",
-             k.path, k.view.batch, k.view.tokens, q.path, q.view.batch, q.view.tokens);
+    return tensor;
+}
+
+/// All tensors share tokens, and the kernel that serves them.
+void check_alike(const TensorFile& first, const TensorFile& other) {
+    if (first.element != other.element) {
+        fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same", other.option,
+             other.path, word_for(elements, other.element), first.option, first.path,
+             word_for(elements, first.element));
+    }
+    if (first.view.batch != other.view.batch || first.view.tokens != other.view.tokens) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has batch {} and {} tokens, {} '{}' has batch {} and {} tokens; they must be the same",
+             other.option, other.path, other.view.batch, other.view.tokens, first.option, first.path, first.view.batch,
+             first.view.tokens);
+    }
+}
+
+bool has_rows(const std::optional<TensorFile>& tensor) {
+    return tensor && !tensor->array.data.empty();
+}
+
+/// The kernel is one that rotates: it takes V along, and does not copy alone.
+void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
+    if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has {} heads, and of Q and K there are none; V goes along with heads that are rotated",
+             tensors[V]->option, tensors[V]->path, tensors[V]->view.heads);
     }
 }
 
 }  // namespace
 
-void check_tensors(const TensorPaths& q, const TensorPaths& k) {
-    if (q.input.empty() && k.input.empty()) {
+void check_tensors(const OfEachTensor<TensorPaths>& paths) {
+    if (paths[Q].input.empty() && paths[K].input.empty()) {
         fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
     }
-    for (const TensorPaths& paths : {q, k}) {
-        if (paths.input.empty() != paths.output.empty()) {
-            const bool no_input = paths.input.empty();
-            fail(ExitCode::usage, "{}: missing; {} needs it", no_input ? paths.input_option : paths.output_option,
-                 no_input ? paths.output_option : paths.input_option);
+    for (const TensorPaths& tensor : paths) {
+        if (tensor.input.empty() != tensor.output.empty()) {
+            const bool no_input = tensor.input.empty();
+            fail(ExitCode::usage, "{}: missing; {} needs it", no_input ? tensor.input_option : tensor.output_option,
+                 no_input ? tensor.output_option : tensor.input_option);
         }
     }
 }
@@ -135,17 +167,24 @@ RotateInputs read_inputs(const RotateOptions& options) {
     const Rotation rotation = rotation_of(options, model.rotation);
     inputs.rotation = rotation;
     inputs.rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
-    if (!options.q.empty()) {
-        inputs.q = read_rows(options, rotation, false, model.heads.q, inputs.rotation.q_rotary_offset);
+    auto& tensors = inputs.tensors;
+    if (!options.inputs[Q].empty()) {
+        tensors[Q] = read_rotated(options, rotation, Q, model.heads.q, inputs.rotation.q_rotary_offset);
     }
-    if (!options.k.empty()) {
-        inputs.k = read_rows(options, rotation, true, model.heads.k, inputs.rotation.k_rotary_offset);
+    if (!options.inputs[K].empty()) {
+        tensors[K] = read_rotated(options, rotation, K, model.heads.k, inputs.rotation.k_rotary_offset);
     }
-    if (inputs.q && inputs.k) {
-        check_alike(*inputs.q, *inputs.k);
+    if (!options.inputs[V].empty()) {
+        tensors[V] = read_value(options);
     }
+    const TensorFile& tensor = tensors[Q] ? *tensors[Q] : *tensors[K];
+    for (const TensorIndex which : every_tensor) {
+        if (tensors[which]) {
+            check_alike(tensor, *tensors[which]);
+        }
+    }
+    check_something_rotates(tensors);
     inputs.model = std::move(model.file);
-    const TensorFile& tensor = inputs.q ? *inputs.q : *inputs.k;
     inputs.element = tensor.element;
     inputs.batch = static_cast<std::uint32_t>(tensor.view.batch);
     inputs.tokens = static_cast<std::uint32_t>(tensor.view.tokens);

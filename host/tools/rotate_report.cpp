@@ -30,14 +30,22 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json tensor_json(const std::optional<TensorFile>& tensor, const std::optional<reference::Verdict>& verdict) {
+nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verification& verification, TensorIndex which) {
+    const std::optional<TensorFile>& tensor = inputs.tensors[which];
+    const std::optional<reference::Verdict>& verdict = verification.verdicts[which];
     if (!tensor) {
         return nullptr;
     }
-    return {{"shape", tensor->array.header.shape},
-            {"dtype", word_for(elements, tensor->element)},
-            {"elements", elements_of(tensor)},
-            {"max_error_u", verdict ? nlohmann::ordered_json(verdict->largest_error_u) : nlohmann::ordered_json(nullptr)}};
+    nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
+                                   {"dtype", word_for(elements, tensor->element)},
+                                   {"elements", elements_of(tensor)}};
+    if (which == V) {
+        json["unchanged"] = verdict ? nlohmann::ordered_json(!verdict->bits_changed) : nlohmann::ordered_json(nullptr);
+    } else {
+        json["max_error_u"] =
+            verdict ? nlohmann::ordered_json(verdict->largest_error_u) : nlohmann::ordered_json(nullptr);
+    }
+    return json;
 }
 
 nlohmann::ordered_json copy_json(const Measured& measured) {
@@ -72,8 +80,9 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs&
               {"positions", measured.angles.rows},
               {"bytes", measured.angles.bytes}}},
             {"positions", {{"lowest", inputs.positions.lowest}, {"highest", inputs.positions.highest}}},
-            {"q", tensor_json(inputs.q, verification.q)},
-            {"k", tensor_json(inputs.k, verification.k)},
+            {"q", tensor_json(inputs, verification, Q)},
+            {"k", tensor_json(inputs, verification, K)},
+            {"v", tensor_json(inputs, verification, V)},
             {"bound_u", verification.bound_u},
             {"verified", verification.passed},
             {"verdict", verdict},
@@ -96,17 +105,16 @@ std::string grouped(std::uint64_t number) {
     return digits;
 }
 
-/// "Q one, K other", or the one that there is.
-std::string of_q_and_k(const std::string& q, const std::string& k) {
-    return (q.empty() ? "" : "Q " + q) + (q.empty() || k.empty() ? "" : ", ") + (k.empty() ? "" : "K " + k);
-}
-
-std::string shape_of(const std::optional<TensorFile>& tensor) {
-    return tensor ? npy::shape_text(tensor->array.header.shape) : "";
-}
-
-std::string error_of(const std::optional<reference::Verdict>& verdict) {
-    return verdict ? fmt::format("{:.3g} u", verdict->largest_error_u) : "";
+/// "Q one, K other, V third", of the tensors that there are.
+template <class Text>
+std::string of_tensors(const RotateInputs& inputs, const Text& text_of) {
+    std::string text;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tensor_names[which].name, text_of(which));
+        }
+    }
+    return text;
 }
 
 std::string row(const char* key, const std::string& value) {
@@ -131,7 +139,10 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured, c
         return coloured ? fmt::format("\033[{}m{}\033[0m", colour, word) : std::string(word);
     };
     if (verification.passed) {
-        const std::uint64_t count = elements_of(inputs.q) + elements_of(inputs.k);
+        std::uint64_t count = 0;
+        for (const std::optional<TensorFile>& tensor : inputs.tensors) {
+            count += elements_of(tensor);
+        }
         return fmt::format("{}: {} values within the contract{}", in_colour("32", "correct"), grouped(count), speed);
     }
     return verification.asked_for
@@ -141,10 +152,11 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured, c
 
 /// "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
 std::string channels_text(const RotateInputs& inputs) {
-    const std::uint64_t first = (inputs.q ? inputs.q : inputs.k)->view.head_dim;
-    const bool alike = !inputs.q || !inputs.k || inputs.k->view.head_dim == first;
+    const std::optional<TensorFile>&q = inputs.tensors[Q], &k = inputs.tensors[K];
+    const std::uint64_t first = (q ? q : k)->view.head_dim;
+    const bool alike = !q || !k || k->view.head_dim == first;
     return fmt::format("{} of {} channels{}", inputs.rotation.rotary_dim, first,
-                       alike ? "" : fmt::format(" of Q and of {} of K", inputs.k->view.head_dim));
+                       alike ? "" : fmt::format(" of Q and of {} of K", k->view.head_dim));
 }
 
 std::string model_text(const RotateInputs& inputs) {
@@ -154,9 +166,15 @@ std::string model_text(const RotateInputs& inputs) {
 }
 
 std::string error_text(const RotateInputs& inputs, const Verification& verification) {
-    return fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})",
-                       of_q_and_k(error_of(verification.q), error_of(verification.k)), verification.bound_u,
-                       inputs.element == Element::f32 ? "" : " after rounding to nearest even",
+    const auto error_of = [&verification](TensorIndex which) -> std::string {
+        const reference::Verdict& verdict = *verification.verdicts[which];
+        if (which == V) {
+            return verdict.bits_changed ? "changed" : "unchanged";
+        }
+        return fmt::format("{:.3g} u", verdict.largest_error_u);
+    };
+    return fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})", of_tensors(inputs, error_of),
+                       verification.bound_u, inputs.element == Element::f32 ? "" : " after rounding to nearest even",
                        inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
 }
 
@@ -164,7 +182,10 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
                     const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
-    text += row("tensors", fmt::format("{}; {}, layout {}", of_q_and_k(shape_of(inputs.q), shape_of(inputs.k)),
+    const auto shape_of = [&inputs](TensorIndex which) {
+        return npy::shape_text(inputs.tensors[which]->array.header.shape);
+    };
+    text += row("tensors", fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
                                        word_for(elements, inputs.element), word_for(layouts, options.layout)));
     text += row("model", model_text(inputs));
     text += row("angles", fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source), measured.angles.rows,

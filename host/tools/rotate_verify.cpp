@@ -30,8 +30,19 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions, inputs.batch, inputs.tokens));
 }
 
+/// No channel of V is rotated: each is that of its input, bit for bit.
+reference::Operation operation_of_v(const RotateInputs& inputs) {
+    reference::Operation operation;
+    operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
+    return operation;
+}
+
 /// What breaks the contract, or nothing.
-std::string breach(const char* name, const reference::Verdict& verdict, double bound_u) {
+std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
+    const char* name = tensor_names[which].name;
+    if (which == V) {
+        return verdict.bits_changed ? fmt::format("{}: a value is not that of its input: {}", name, verdict.worst) : "";
+    }
     const char* what = breach_of(verdict, bound_u);
     return what == nullptr
                ? ""
@@ -48,23 +59,23 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs, co
     if (!options.verify) {
         return verification;
     }
-    reference::Operation operation = operation_of(options, inputs);
-    const auto compare = [&](const char* name, const TensorFile& tensor, std::uint64_t offset,
-                             const std::vector<std::byte>& output) {
-        ProgressLine progress(fmt::format("verifying {}", name));
-        operation.rotary_offset = offset;
-        const reference::Verdict verdict = reference::compare(tensor.view, operation, tensor.array.data.data(), output.data(),
-                                                              [&progress](double fraction) { progress.update(fraction); });
-        if (verification.failure.empty()) {
-            verification.failure = breach(name, verdict, verification.bound_u);
+    OfEachTensor<reference::Operation> operations = {operation_of(options, inputs), {}, operation_of_v(inputs)};
+    operations[K] = operations[Q];
+    operations[Q].rotary_offset = inputs.rotation.q_rotary_offset;
+    operations[K].rotary_offset = inputs.rotation.k_rotary_offset;
+    for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& tensor = inputs.tensors[which];
+        if (!tensor) {
+            continue;
         }
-        return verdict;
-    };
-    if (inputs.q) {
-        verification.q = compare("Q", *inputs.q, inputs.rotation.q_rotary_offset, measured.q);
-    }
-    if (inputs.k) {
-        verification.k = compare("K", *inputs.k, inputs.rotation.k_rotary_offset, measured.k);
+        ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
+        const reference::Verdict verdict = reference::compare(
+            tensor->view, operations[which], tensor->array.data.data(), measured.outputs[which].data(),
+            [&progress](double fraction) { progress.update(fraction); });
+        if (verification.failure.empty()) {
+            verification.failure = breach(which, verdict, verification.bound_u);
+        }
+        verification.verdicts[which] = verdict;
     }
     verification.passed = verification.failure.empty();
     return verification;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A query or key tensor in a .npy file.
+// A query, key or value tensor in a .npy file.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace vkrope::tools {
 
 struct TensorFile {
-    std::string option;  // "--q" or "--k"
+    std::string option;  // "--q", "--k" or "--v"
     std::string path;
     npy::Array array;
     Element element = Element::f32;

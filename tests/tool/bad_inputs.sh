@@ -23,6 +23,9 @@ refuse 2 '--q: missing, and --k too' rotate --out-q out.npy
 refuse 2 '--out-q: missing; --q needs it' rotate --q q.npy
 refuse 2 '--out-k: missing; --k needs it' rotate --q q.npy --out-q out.npy --k k.npy
 refuse 2 '--k: missing; --out-k needs it' rotate --q q.npy --out-q out.npy --out-k out_k.npy
+refuse 2 '--q: missing, and --k too; there must be one of them at least' rotate --v k.npy --out-v out_v.npy
+refuse 2 '--out-v: missing; --v needs it' with --v k.npy
+refuse 2 '--v: missing; --out-v needs it' with --out-v out_v.npy
 refuse 2 '--layout' with --layout hdsb
 refuse 2 '--dtype' with --dtype f64
 refuse 2 '--gain' with --gain double
@@ -98,6 +101,25 @@ refuse 5 "--k: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 an
 works "$vkrope" make-input --shape 2,5,2,64 --out wider.npy
 refuse 5 'has batch 2 and 5 tokens' rotate --q q.npy --out-q out.npy --k wider.npy --out-k out_k.npy
 
+with_v() { with --v "$1" --out-v out_v.npy; }
+refuse 5 "--v: 'missing.npy': cannot be read: No such file" with_v missing.npy
+refuse 5 "--v: 'q16.npy' has type f16, --q 'q.npy' has f32; they must be the same" with_v q16.npy
+refuse 5 "--v: 'q.npy' has type f32, --k 'kb16.npy' has bf16" \
+    rotate --k kb16.npy --out-k out.npy --v q.npy --out-v out_v.npy
+refuse 5 "--v: 'kb16.npy' has type <u2 (bf16), and --dtype says f32" with --v kb16.npy --out-v out_v.npy --dtype f32
+refuse 5 "--v: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 and 5 tokens; they must be the same" \
+    with_v longer.npy
+refuse 5 "--v: 'wider.npy' has batch 2 and 5 tokens, --q 'q.npy' has batch 1 and 5 tokens" with_v wider.npy
+zeros 40 | npy '<f4' '(5, 2, 1)' >bad.npy
+refuse 5 "--v: 'bad.npy' has shape (5, 2, 1); layout bshd has 4 dimensions" with_v bad.npy
+zeros 40 | npy '<f4' '(1, 5, 2, 1)' >bad.npy
+refuse 5 "--v: 'bad.npy' has shape (1, 5, 2, 1), head_dim 1; it must be 2 to 65534" with_v bad.npy
+zeros 1310700 | npy '<f4' '(1, 5, 1, 65535)' >bad.npy
+refuse 5 'head_dim 65535; it must be 2 to 65534' with_v bad.npy
+npy '<f4' '(1, 5, 0, 64)' </dev/null >none.npy
+refuse 5 "--v: 'k.npy' has 2 heads, and of Q and K there are none; V goes along with heads that are rotated" \
+    rotate --q none.npy --out-q out.npy --v k.npy --out-v out_v.npy
+
 # Positions.
 refuse 5 "--positions: 'missing.npy': cannot be read" with --positions missing.npy
 refuse 5 "--positions: 'q.npy' has type <f4; it must be <i4 or <i8" with --positions q.npy
@@ -128,6 +150,7 @@ fi
 # All of that was found without a device. Good inputs get as far as looking for one.
 refuse 3 '' with
 refuse 3 '' with --positions five.npy
+refuse 3 '' with_v narrow.npy
 for angles in factored_texture computed direct_texture direct_buffer; do refuse 3 '' with --angles $angles; done
 refuse 3 '' with --float32-angles
 refuse 3 '' with --float32-angles --angles direct_buffer

@@ -7,8 +7,12 @@
 model_with '"rope_theta": 10000.0' >model.json
 works "$vkrope" make-input --shape 1,300,4,64 --seed 1 --out q.npy
 works "$vkrope" make-input --shape 1,300,4,64 --seed 2 --out k.npy
+works "$vkrope" make-input --shape 1,300,4,64 --seed 3 --out v.npy
 cp q.npy q_before.npy
 out_q() { "$vkrope" rotate --model model.json --q q.npy --out-q "$1"; }
+out_all() {
+    "$vkrope" rotate --model model.json --q q.npy --k k.npy --v v.npy --out-q "$1" --out-k "$2" --out-v "$3"
+}
 out_both() { "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q "$1" --out-k "$2"; }
 
 # make-input gives the same bytes on every machine, others for another seed, and never changes them.
@@ -43,7 +47,7 @@ if [ "$(id -u)" != 0 ]; then # root may write everywhere
     chmod u+w folder
 fi
 
-# An output over an input, or over the other output, by any name.
+# An output over an input, or over another output, by any name.
 ln -s q.npy link.npy
 ln q.npy hard.npy
 ln -s . here
@@ -59,7 +63,17 @@ for path in out.npy ./out.npy here/out.npy "$PWD/out.npy"; do
     refuse 2 'is the file of --out-q' out_both out.npy "$path"
 done
 refuse 2 'is the file of --out-q' out_both old.npy old_link.npy
+refuse 2 "--out-q: 'v.npy' is the file of --v" out_all v.npy k_out.npy v_out.npy
+refuse 2 "--out-v: 'q.npy' is the file of --q" out_all q_out.npy k_out.npy q.npy
+refuse 2 "--out-v: 'v.npy' is the file of --v" out_all q_out.npy k_out.npy v.npy
+refuse 2 "/old.npy' is the file of --out-q; each output must be a file of its own" out_all old.npy k_out.npy old_link.npy
+refuse 2 "/out.npy' is the file of --out-k; each output must be a file of its own" out_all q_out.npy out.npy ./out.npy
 holds 'inputs are untouched' cmp -s q.npy q_before.npy
+
+# What is wrong with the third output is found as early, and leaves nothing of the others.
+refuse 2 '--out-v: missing; --v needs it' out_all q_out.npy k_out.npy ''
+refuse 5 "--out-v: 'missing/out.npy' cannot be written: there is no folder 'missing'" \
+    out_all q_out.npy k_out.npy missing/out.npy
 
 # A full disk, as a limit on file sizes: in blocks of 512 bytes; each tensor has 300 KiB.
 refuse 5 "cannot be written: File too large" sh -c 'ulimit -f 100; exec "$@"' sh \
@@ -83,6 +97,9 @@ as() { holds "$4 has mode $1, owner $2 and group $3: $(ls -ln "$4")" [ -n "$(fin
 chmod 604 old.npy
 works out_both old_link.npy new.npy
 as 604 "$(id -u)" "$(id -g)" old.npy
+works out_all q_out.npy old_link.npy v_out.npy
+holds 'V is there' cmp v.npy v_out.npy
+holds 'no temporary file of three is left' [ -z "$(find . -name '.vkrope-*')" ]
 chmod 600 old.npy
 if [ "$(id -u)" = 0 ]; then
     chown 1234:5678 old.npy && chmod 4640 old.npy

@@ -161,6 +161,80 @@ refuse 5 'head_dim is 576 (a row of the latent cache) or 192 (a whole head) or 6
 works rotate --q beyond.npy --out-q q_out.npy --head-dim 128 --rotary-offset 32
 mv plain_model.json model.json
 
+# V goes along, bit for bit: where it lies as K does, with heads and with a head_dim of its own. Q and K are what they
+# are without it.
+# same_data FILE FILE: of two .npy files, whatever padding their headers have
+same_data() {
+    for array; do
+        tail -c +$(($(od -An -t u2 -j 8 -N 2 "$array") + 11)) "$array" >"$array.data"
+    done
+    cmp "$1.data" "$2.data"
+}
+# taken_along ARGUMENT...: as `correct`, with v.npy to v_out.npy
+taken_along() {
+    zeros 64 >v_out.npy # that nothing is left of the last one
+    correct --v v.npy --out-v v_out.npy "$@"
+    holds "V keeps its bits: $*" same_data v.npy v_out.npy
+}
+for dtype in f32 f16 bf16; do
+    for layout in bshd:2,37,4,64:2,37,3,64:2,37,3,64:2,37,5,64:2,37,3,31 \
+        bhsd:2,4,37,64:2,3,37,64:2,3,37,64:2,5,37,64:2,3,37,31 \
+        sbhd:37,2,4,64:37,2,3,64:37,2,3,64:37,2,5,64:37,2,3,31 thd:37,4,64:37,3,64:37,3,64:37,1,96:37,3,31; do
+        word=${layout%%:*}
+        shapes=${layout#*:}
+        v_shapes=${shapes#*:*:}
+        shapes=${shapes%":$v_shapes"}
+        inputs "${shapes%:*}" "${shapes#*:}" $dtype
+        correct --layout "$word" --first-position 70
+        cp q_out.npy q_alone.npy && cp k_out.npy k_alone.npy
+        for v_shape in $(echo "$v_shapes" | tr : ' '); do
+            works "$vkrope" make-input --shape "$v_shape" --dtype $dtype --seed 3 --out v.npy
+            taken_along --layout "$word" --first-position 70 --dtype $dtype
+            holds "V is reported: $word $v_shape" grep -q '"unchanged": true' "$logs/out"
+            holds "Q with a V of $v_shape" cmp q_alone.npy q_out.npy
+            holds "K with a V of $v_shape" cmp k_alone.npy k_out.npy
+        done
+    done
+done
+# All patterns of 16 bits, NaNs and subnormals among them, in K's dispatch and in one of their own.
+# shellcheck disable=SC2059 # octal escapes of the bytes
+printf "$(awk 'BEGIN { for (i = 0; i < 65536; i++) printf "\\%03o\\%03o", i % 256, i / 256 }')" >patterns
+holds 'there are 65536 patterns' [ "$(wc -c <patterns)" = 131072 ]
+for form in 'f16 <f2 64' 'bf16 <u2 64' 'f32 <f4 32'; do
+    # shellcheck disable=SC2086 # three words
+    set -- $form
+    npy "$2" "(1, 16, $3, 64)" <patterns >v.npy
+    for k_heads in 2 "$3"; do
+        inputs 1,16,4,64 1,16,"$k_heads",64 "$1"
+        taken_along --angles direct_buffer
+        taken_along --inverse --gain divide_out --pairing interleaved --first-position -9
+    done
+done
+# Beside one tensor alone, and in the text.
+inputs 1,9,4,64 1,9,2,64 f32
+works "$vkrope" make-input --shape 1,9,2,32 --seed 3 --out v.npy
+for name in q k; do
+    zeros 64 >v_out.npy
+    works "$vkrope" rotate --model model.json --verify --$name $name.npy --out-$name ${name}_out.npy \
+        --v v.npy --out-v v_out.npy
+    holds "V beside $name alone" cmp v.npy v_out.npy
+    holds 'V among the tensors' grep -q '^tensors .*, V (1, 9, 2, 32); f32' "$logs/out"
+    holds 'V among the errors' grep -q '^error .* u, V unchanged; the contract allows' "$logs/out"
+done
+holds 'V among the values' grep -q '^verdict .*correct: 1 728 values within the contract' "$logs/out"
+works rotate --q q.npy --out-q q_out.npy
+holds 'there is no v in the report' grep -q '"v": null' "$logs/out"
+bytes_without=$(number bytes | tail -n 1)
+works rotate --q q.npy --out-q q_out.npy --v v.npy --out-v v_out.npy --roof --repeat 2
+holds 'the bytes of V count' [ "$(number bytes | tail -n 1)" = $((bytes_without + 2 * 9 * 2 * 32 * 4)) ]
+# No heads of V, and no tokens.
+npy '<f4' '(1, 9, 0, 32)' </dev/null >v.npy
+taken_along
+works "$vkrope" make-input --shape 1,0,2,32 --seed 3 --out v.npy
+inputs 1,0,4,64 1,0,2,64 f32
+works rotate --q q.npy --k k.npy --v v.npy --out-q q_out.npy --out-k k_out.npy --out-v v_out.npy
+holds 'no tokens of V in, none out' cmp v.npy v_out.npy
+
 # One tensor alone; other head counts than the model's get a note; no tokens are an empty output.
 inputs 1,9,4,64 1,9,3,64 f32
 works rotate --k k.npy --out-k k_only.npy

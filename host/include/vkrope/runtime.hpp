@@ -164,11 +164,12 @@ class AngleTable {
 /// The order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim; thd is packed tokens, heads, head_dim.
 enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
 
-/// What a HostRotation works on. Q or K may be absent (0 heads).
+/// What a HostRotation works on. Q or K may be absent (0 heads), and V, which goes along with them.
 struct HostShape {
     std::uint32_t batch = 1, tokens = 0;  ///< thd: batch is 1
-    std::uint32_t q_heads = 0, k_heads = 0;
+    std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
     std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: as the rotation has it, see row_channels()
+    std::uint32_t v_head_dim = 0;                  ///< 0: as K's
     Element element = Element::f32;                ///< of all tensors, in and out
     Layout layout = Layout::bshd;
     std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
@@ -206,13 +207,16 @@ class HostRotation {
     std::size_t q_bytes() const noexcept;
     /// Bytes of K likewise.
     std::size_t k_bytes() const noexcept;
+    /// Bytes of V likewise.
+    std::size_t v_bytes() const noexcept;
 
-    /// Copies Q and K to the device.
+    /// Copies Q, K and V to the device.
     ///
-    /// q, k  q_bytes() and k_bytes() bytes; null where the tensor is absent
-    Status upload(const void* q, const void* k);
+    /// q, k, v  q_bytes(), k_bytes() and v_bytes() bytes; null where the tensor is absent
+    Status upload(const void* q, const void* k, const void* v = nullptr);
 
-    /// Rotates what was uploaded; in place, what the last run left. Returns device nanoseconds, where the device has timestamps.
+    /// Rotates the Q and K that were uploaded, and V goes along; in place, rotates what the last run left. Returns
+    /// device nanoseconds, where the device has timestamps.
     Result<std::optional<double>> run(Direction direction = Direction::forward);
 
     /// The same with positions of this run, as a decoder has them from step to step. The table grows as far as they reach, see
@@ -220,11 +224,12 @@ class HostRotation {
     Result<std::optional<double>> run(const HostRun& run);
 
     /// Copies what run() left from the device; arguments as upload().
-    Status download(void* q, void* k);
+    Status download(void* q, void* k, void* v = nullptr);
 
     /// The same bytes as one run() reads, and writes: for measuring against a plain copy.
     struct Buffers {
-        VkDescriptorBufferInfo q_in = {}, q_out = {}, k_in = {}, k_out = {};  ///< null for an absent tensor
+        /// Null for an absent tensor.
+        VkDescriptorBufferInfo q_in = {}, q_out = {}, k_in = {}, k_out = {}, v_in = {}, v_out = {};
     };
     /// Those of this rotation.
     Buffers buffers() const noexcept;
