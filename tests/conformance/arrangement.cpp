@@ -33,7 +33,7 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
     return rows;
 }
 
-/// One tensor, where K looks like Q.
+/// One tensor, where K and V look like Q.
 reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads, std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
     const reference::Tensor plain = packed(shape, heads, D);
@@ -78,24 +78,35 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
     return tensor;
 }
 
-Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim) {
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim,
+              std::uint64_t v_head_dim) {
     const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim, K = k_head_dim;
+    const bool has_v = v_head_dim != 0;
+    const std::uint64_t H = has_v ? shape.v_heads() : G, V = has_v ? v_head_dim : K;
     Piece piece;
-    reference::Tensor &q = piece.q.rows, &k = piece.k.rows;
+    reference::Tensor &q = piece.q.rows, &k = piece.k.rows, &v = piece.v.rows;
     q = alike(arrangement, shape, shape.q_heads(), Q);
     k = alike(arrangement, shape, G, K);
-    bool one_after_the_other = true;
+    v = alike(arrangement, shape, H, V);
+    bool one_after_the_other = true, v_after_k = true;
     switch (arrangement) {
         case Arrangement::bshd:
-        case Arrangement::thd: piece.q.strides_by_rule = piece.k.strides_by_rule = true; break;
+        case Arrangement::thd:
+            piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true;
+            break;
         case Arrangement::grouped_qkv: {
-            const std::uint64_t group = P * Q + 2 * K;
+            const std::uint64_t group = P * Q + K + (H == G ? V : 0);
             q = strided(q, S * G * group, G * group, Q);
             q.heads_per_group = P;
             q.group_stride = group;
             k = strided(k, S * G * group, G * group, group);
             piece.k.first = P * Q;
             one_after_the_other = false;
+            if (H == G) {  // V of other heads is in no group
+                v = strided(v, S * G * group, G * group, group);
+                piece.v.first = P * Q + K;
+                v_after_k = false;
+            }
             break;
         }
         case Arrangement::groups_first:
@@ -105,36 +116,59 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
             k = strided(k, G * S * K, K, K);
             k.heads_per_group = 1;
             k.group_stride = S * K;
+            v = strided(v, H * S * V, V, V);
+            v.heads_per_group = 1;
+            v.group_stride = S * V;
             break;
         case Arrangement::packed_qkv: {
-            const std::uint64_t token = G * P * Q + 2 * G * K;
+            const std::uint64_t token = G * P * Q + G * K + H * V;
             q = strided(q, S * token, token, Q);
             k = strided(k, S * token, token, K);
+            v = strided(v, S * token, token, V);
             piece.k.first = G * P * Q;
-            one_after_the_other = false;
+            piece.v.first = piece.k.first + G * K;
+            one_after_the_other = v_after_k = false;
             break;
         }
-        case Arrangement::packed_kv: k = strided(k, S * 2 * G * K, 2 * G * K, K); break;
+        case Arrangement::packed_kv: {
+            const std::uint64_t token = G * K + H * V;
+            k = strided(k, S * token, token, K);
+            v = strided(v, S * token, token, V);
+            v_after_k = false;
+            break;
+        }
         case Arrangement::odd_offsets: piece.q.first = 3; break;
         case Arrangement::odd_pairs: piece.q.first = 6; break;
         case Arrangement::slice_of_heads: piece.q.first = Q; break;
         case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
         default: break;
     }
+    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair,
+                            std::uint64_t slice) {
+        const std::uint64_t start = (placed.first + span_of(placed.rows) + 64) / 16 * 16;
+        return start + (arrangement == Arrangement::odd_offsets      ? odd_offset
+                        : arrangement == Arrangement::odd_pairs      ? odd_pair
+                        : arrangement == Arrangement::slice_of_heads ? slice
+                                                                     : 0);
+    };
     if (one_after_the_other) {
-        const std::uint64_t start = (piece.q.first + span_of(q) + 64) / 16 * 16;
-        piece.k.first = start + (arrangement == Arrangement::odd_offsets      ? 1
-                                 : arrangement == Arrangement::odd_pairs      ? 2
-                                 : arrangement == Arrangement::slice_of_heads ? K
-                                                                              : 0);
+        piece.k.first = behind(piece.q, 1, 2, K);
     }
-    // What belongs to nobody at the end: the planes of V, the heads behind a slice.
-    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) + 3 * std::max(Q, K) + G * K;
+    if (arrangement == Arrangement::packed_kv) {
+        piece.v.first = piece.k.first + G * K;
+    } else if (has_v && v_after_k) {
+        piece.v.first = behind(piece.k, 5, 4, V);
+    }
+    // What belongs to nobody at the end: the planes of an absent V, the heads behind a slice.
+    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) + 3 * std::max({Q, K, V}) + G * K;
+    if (has_v) {
+        piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * V);
+    }
     return piece;
 }
 
-Placed arrange_pages(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size, bool by_head) {
-    const std::uint64_t heads = shape.groups;
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size,
+                     bool by_head) {
     Placed placed = {.rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.strides_by_rule = !by_head;
     reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size, .page_size = page_size};

@@ -108,6 +108,7 @@ void add_limits(Checks& checks);
 void add_offsets(Checks& checks);
 void add_variants(Checks& checks);
 void add_in_place(Checks& checks);
+void add_values(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "definition.hpp"
@@ -53,7 +54,7 @@ class Memory {
     Random random_;
 };
 
-/// Q or K of the call.
+/// Q, K or V of the call.
 struct Tensors {
     Placed in = {}, out = {};
     std::uint64_t in_byte = 0, out_byte = 0;  // where their pieces start
@@ -63,20 +64,29 @@ struct Tensors {
     static std::uint64_t size(const Placed& placed) { return placed.rows.type == reference::Type::f32 ? 4 : 2; }
 };
 
-/// Both in one piece where their elements have one size, else each in a piece of its own with the other's place left free.
-void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q, Tensors& k) {
-    const Width &q_width = trial.info.q, &k_width = trial.info.k;
-    const Element q_type = output ? q_width.out : q_width.in, k_type = output ? k_width.out : k_width.in;
-    const Piece piece = arrange(arrangement, trial.shape, std::max(q_width.head_dim, 1u), std::max(k_width.head_dim, 1u));
-    const std::uint64_t q_byte = memory.take(piece.elements * element_bytes(q_type));
-    const bool shared = element_bytes(q_type) == element_bytes(k_type);
-    const std::uint64_t k_byte = shared ? q_byte : memory.take(piece.elements * element_bytes(k_type));
-    (output ? q.out : q.in) = piece.q;
-    (output ? q.out : q.in).rows.type = type_of(q_type);
-    (output ? q.out_byte : q.in_byte) = q_byte;
-    (output ? k.out : k.in) = piece.k;
-    (output ? k.out : k.in).rows.type = type_of(k_type);
-    (output ? k.out_byte : k.in_byte) = k_byte;
+/// All in one piece where their elements have one size, else those of each size in a piece where the others' places are
+/// left free.
+void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q, Tensors& k,
+           Tensors& v) {
+    const KernelInfo& info = trial.info;
+    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u), std::max(info.k.head_dim, 1u),
+                                info.v.head_dim);
+    std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
+    const auto put = [&](const Placed& placed, const Width& width, Tensors& tensor) {
+        const Element type = output ? width.out : width.in;
+        const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
+        if (is_new) {
+            found->second = memory.take(piece.elements * element_bytes(type));
+        }
+        (output ? tensor.out : tensor.in) = placed;
+        (output ? tensor.out : tensor.in).rows.type = type_of(type);
+        (output ? tensor.out_byte : tensor.in_byte) = found->second;
+    };
+    put(piece.q, info.q, q);
+    put(piece.k, info.k, k);
+    if (info.v.head_dim > 0) {
+        put(piece.v, info.v, v);
+    }
 }
 
 void fill(const Tensors& tensor, const Bytes& rows, Memory& memory) {
@@ -163,13 +173,14 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     return axis;
 }
 
-reference::Operation operation_of(const Trial& trial, bool key, bool flushes) {
+/// Of Q or of K.
+reference::Operation operation_of(const Trial& trial, const Width& width, bool flushes) {
     const KernelInfo& info = trial.info;
     reference::Operation operation;
     operation.interleaved = info.pairing == Pairing::interleaved;
     operation.interleaved_out = info.pairing_out.value_or(info.pairing) == Pairing::interleaved;
     operation.inverse = trial.direction == Direction::inverse;
-    operation.rotary_offset = key ? info.k.rotary_offset : info.q.rotary_offset;
+    operation.rotary_offset = width.rotary_offset;
     for (const Window& window : info.windows) {
         if (window.rotary_dim > 0) {
             operation.windows.push_back({window.offset, window.rotary_dim / 2});
@@ -184,6 +195,13 @@ reference::Operation operation_of(const Trial& trial, bool key, bool flushes) {
             return float32_cos_sin(position, inv_freq[pair]);
         };
     }
+    return operation;
+}
+
+/// Of V: the one that rotates nothing.
+reference::Operation move_of(const Trial& trial) {
+    reference::Operation operation;
+    operation.attention_factor = trial.attention_factor;
     return operation;
 }
 
@@ -297,21 +315,33 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const Shape& shape = trial.shape;
     Random random(trial.seed);
     Memory memory(random());
-    Tensors q, k;
-    place(trial, trial.in, false, memory, q, k);
+    Tensors q, k, v;
+    place(trial, trial.in, false, memory, q, k, v);
     if (trial.in_place) {
         q.out = q.in, q.out_byte = q.in_byte;
         k.out = k.in, k.out_byte = k.in_byte;
+        v.out = v.in, v.out_byte = v.in_byte;
     } else {
-        place(trial, trial.out, true, memory, q, k);
+        place(trial, trial.out, true, memory, q, k, v);
     }
     std::uint64_t slots_byte = 0;
     if (info.scatter_k) {
-        k.out = arrange_pages(shape, info.k.head_dim, trial.page_size, trial.pages_by_head);
+        k.out = arrange_pages(shape, shape.groups, info.k.head_dim, trial.page_size, trial.pages_by_head);
         k.out.rows.type = type_of(info.k.out);
         reference::Cache& cache = *k.out.rows.cache;
         cache.slots = random_slots(cache, shape.rows(), random);
         k.out_byte = memory.take(span_of(k.out.rows) * Tensors::size(k.out));
+        if (info.v.head_dim > 0) {
+            v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size, trial.pages_by_head);
+            v.out.rows.type = type_of(info.v.out);
+            v.out.rows.cache->slots = cache.slots;
+            if (trial.pages_by_head) {  // strides of pages and of rows are given once for both caches
+                v.out.rows.head_stride = k.out.rows.head_stride;
+                v.out.rows.cache->page_stride = cache.page_stride;
+                v.out.rows.cache->row_stride = cache.row_stride;
+            }
+            v.out_byte = memory.take(span_of(v.out.rows) * Tensors::size(v.out));
+        }
         slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slots) : memory.put<std::int32_t>(cache.slots);
     }
     const std::vector<std::int64_t> positions = positions_of(trial);
@@ -323,19 +353,27 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const std::uint64_t counter_byte = memory.take(4);
 
     const auto seed = static_cast<std::uint32_t>(random());
-    if (info.q.head_dim > 0) {
+    const bool has_q = info.q.head_dim > 0 && !trial.only_v, has_k = info.k.head_dim > 0 && !trial.only_v;
+    const bool has_v = info.v.head_dim > 0;
+    if (has_q) {
         fill(q,
              trial.q.empty() ? random_elements(info.q.in, std::size_t{shape.rows()} * shape.q_heads() * info.q.head_dim, seed)
                              : trial.q,
              memory);
         let_change(q, memory);
     }
-    if (info.k.head_dim > 0) {
+    if (has_k) {
         fill(k,
              trial.k.empty() ? random_elements(info.k.in, std::size_t{shape.rows()} * shape.groups * info.k.head_dim, seed + 1)
                              : trial.k,
              memory);
         let_change(k, memory);
+    }
+    if (has_v) {
+        fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v, memory);
+        if (!trial.in_place || info.scatter_k) {  // in place it is where it goes
+            let_change(v, memory);
+        }
     }
     if (counts) {
         memory.let_change(counter_byte, 4);
@@ -350,13 +388,17 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     call.call.tokens = shape.tokens;
     call.call.direction = trial.direction;
     call.call.gain = trial.gain;
-    if (info.q.head_dim > 0) {
+    if (has_q) {
         call.call.q_in = tensor_of(q.in, whole, q.in_byte);
         call.call.q_out = tensor_of(q.out, whole, q.out_byte);
     }
-    if (info.k.head_dim > 0) {
+    if (has_k) {
         call.call.k_in = tensor_of(k.in, whole, k.in_byte);
         call.call.k_out = tensor_of(k.out, whole, k.out_byte);
+    }
+    if (has_v) {
+        call.call.v_in = tensor_of(v.in, whole, v.in_byte);
+        call.call.v_out = tensor_of(v.out, whole, v.out_byte);
     }
     Positions& where = call.call.positions;
     if (implicit) {
@@ -413,21 +455,25 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     for (std::uint32_t j = 0; j < info.rotary_dim / 2; ++j) {
         definition.axis.push_back(axis_turning(info.sections, j));
     }
-    for (const bool key : {false, true}) {
-        const Tensors& tensor = key ? k : q;
-        if ((key ? info.k : info.q).head_dim == 0) {
-            continue;
-        }
-        outside = 0;  // K knows the slots, too
-        const reference::Operation operation = operation_of(trial, key, flushes);
+    const auto hold = [&](const Tensors& tensor, const reference::Operation& operation, char name) {
+        outside = 0;  // K and V know the slots, too
         if (!callers) {
-            hold_against_oracle(trial, operation, positions, tensor, memory, key ? 'K' : 'Q', findings, outside);
+            hold_against_oracle(trial, operation, positions, tensor, memory, name, findings, outside);
         }
         const std::uint64_t uncovered =
             definition.hold(operation, tensor.in.rows, tensor.out.rows, &memory.before[tensor.first_in()],
-                            &memory.after[tensor.first_out()], key ? 'K' : 'Q', findings);
+                            &memory.after[tensor.first_out()], name, findings);
         outside = callers ? uncovered : outside;
-        (key ? rotated.k : rotated.q) = packed_rows(tensor, memory.after);
+        return packed_rows(tensor, memory.after);
+    };
+    if (has_q) {
+        rotated.q = hold(q, operation_of(trial, info.q, flushes), 'Q');
+    }
+    if (has_k) {
+        rotated.k = hold(k, operation_of(trial, info.k, flushes), 'K');
+    }
+    if (has_v) {
+        rotated.v = hold(v, move_of(trial), 'V');
     }
     if (counts) {
         std::uint32_t before = 0, after = 0;
@@ -516,6 +562,10 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
 
 std::size_t q_elements(const Trial& trial) {
     return std::size_t{trial.shape.rows()} * trial.shape.q_heads() * trial.info.q.head_dim;
+}
+
+std::size_t v_elements(const Trial& trial) {
+    return std::size_t{trial.shape.rows()} * trial.shape.v_heads() * trial.info.v.head_dim;
 }
 
 }  // namespace vkrope::conformance

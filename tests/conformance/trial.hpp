@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One rotation of Q and K, run on the device and held against everything that is known of it:
+// One rotation of Q and K, and the move of V, run on the device and held against everything that is known of it:
 //
-//   the oracle        every rotated element is within the bound of the contract, every other one is its input
+//   the oracle        every rotated element is within the bound of the contract, every other one is its input; all of V is
 //   the definition    every element has the bits that the shader's source gives where each operation in f32 rounds to nearest even
 //   the guard zones   no byte around the rows has changed
 //   the counter       has grown by one for each token whose position or slot is outside
@@ -19,7 +19,8 @@ struct Trial {
     Shape shape = {};
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
     bool in_place = false;
-    Bytes q = {}, k = {};  // [batch, tokens, heads, head_dim]; empty: random
+    Bytes q = {}, k = {}, v = {};  // [batch, tokens, heads, head_dim]; empty: random
+    bool only_v = false;           // the call leaves Q and K out
     std::uint32_t seed = 1;
 
     std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
@@ -39,9 +40,9 @@ struct Trial {
     ReportedLimits limits = {};
 };
 
-/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; K's in pages are left out.
+/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; of pages, rows that no token names are 0.
 struct Rotated {
-    Bytes q, k;
+    Bytes q, k, v;
     std::uint64_t dispatches = 0;
     std::uint32_t outside = 0;  // of the counter
 };
@@ -89,8 +90,9 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest, std::int64_t highest, std::uint32_t seed);
 
-/// Elements of Q that `trial` has.
+/// Elements of Q, and of V, that `trial` has.
 std::size_t q_elements(const Trial& trial);
+std::size_t v_elements(const Trial& trial);
 
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {

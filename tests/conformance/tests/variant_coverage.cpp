@@ -4,9 +4,9 @@
 // create() specialises and prunes one module by some forty constants. What code is left of a branch
 // depends on few of them at a time, so a variant is one row of the list that add_aspects() makes,
 // which names the constants that meet in one branch of rope.comp: how steps fall on invocations and
-// access rows; which tensor, and elements of which size, a load or store serves; where angles come
-// from, and whether one serves all pairs of a unit; who turns them; pairs in and out; windows;
-// conversions; what a token asks for.
+// access rows; which tensor, and elements of which size, a load or store serves; when V is moved beside
+// K, or alone; where angles come from, and whether one serves all pairs of a unit; who turns them; pairs
+// in and out; windows; conversions; what a token asks for.
 //
 // What create() can make is what it makes of every value of these constants, each with every other
 // of its row. What is reached is what the calls of the quick checks dispatch. Both run on a Vulkan
@@ -26,7 +26,7 @@ namespace vkrope::conformance {
 namespace {
 
 // A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
-static_assert(shader::constant_count == 47);
+static_assert(shader::constant_count == 50);
 
 using Aspects = std::set<std::string>;
 
@@ -47,6 +47,8 @@ struct Use {
     bool lean, counts;
     std::uint32_t conversion;
     bool q, k, q_in_place, k_in_place;
+    bool v_joins;  // V goes with K
+    bool v_alone;  // V is all there is: seen as Q where the kernel is lean, else as K
 };
 
 std::string unit_of(const Geometry& geometry) {
@@ -76,6 +78,45 @@ void add_steps(const Use& use, Aspects& aspects) {
     };
     if (copies(use.info.q, use.q, use.q_in_place) || copies(use.info.k, use.k, use.k_in_place)) {
         aspects.insert("steps  copying: " + how);
+    }
+}
+
+/// Whether a lane that has a step of K has one of V, too.
+bool beside_k(const Use& use) {
+    const Geometry& geometry = use.geometry;
+    return geometry.q_batch != 0 && geometry.steps_together == 1 && use.info.v.head_dim == use.info.rotary_dim &&
+           use.info.rotary_dim == 2 * geometry.unit_elements * geometry.step_lanes;
+}
+
+void add_moves_of_v(const Use& use, Aspects& aspects) {
+    const KernelInfo& info = use.info;
+    const Geometry& geometry = use.geometry;
+    const char* pages = info.scatter_k ? ", to pages" : "";
+    const char* lane = geometry.k_batch == 0 ? "all heads" : geometry.k_batch == 1 ? "one head" : "several heads";
+    const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
+    const auto elements_as = [&](const char* where, const Width& width) {
+        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in), name_of(width.out),
+                                   use.conversion));
+    };
+    if (use.v_joins) {
+        const bool beside = beside_k(use), after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
+        const char* where = beside ? "beside a step of K" : "copied after K";
+        aspects.insert(fmt::format("V  {}: {}", where, how));
+        aspects.insert(fmt::format("V  {}: a lane of {}{}", where, lane, after_q ? ", after its heads of Q" : ""));
+        aspects.insert(fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
+        if (geometry.k_batch > 1) {
+            const char* batches = geometry.whole_batches ? "whole batches" : "or fewer";
+            aspects.insert(fmt::format("V  several heads of a lane: {}", batches));
+        }
+        elements_as("with K", info.v);
+    }
+    if (use.v_alone && use.lean) {
+        aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane, access_of(geometry)));
+        elements_as("alone", info.q);
+    } else if (use.v_alone) {
+        aspects.insert(fmt::format("V  alone, as K: a lane of {}, {}", lane, how));
+        aspects.insert(fmt::format("V  alone, as K: a lane of {}{}", lane, pages));
+        elements_as("alone", info.k);
     }
 }
 
@@ -144,6 +185,10 @@ void add_tokens(const Use& use, Aspects& aspects) {
 }
 
 void add_aspects(const Use& use, Aspects& aspects) {
+    add_moves_of_v(use, aspects);
+    if (use.v_alone) {
+        return;  // nothing turns
+    }
     add_steps(use, aspects);
     add_accesses(use, aspects);
     add_angles(use, aspects);
@@ -151,6 +196,7 @@ void add_aspects(const Use& use, Aspects& aspects) {
 }
 
 Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
+    const bool alone = &part == &kernel.v;
     return {.info = part.info,
             .geometry = pipeline.geometry,
             .lean = kernel.lean,
@@ -159,7 +205,9 @@ Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
             .q = part.info.q.head_dim != 0,
             .k = part.info.k.head_dim != 0,
             .q_in_place = false,
-            .k_in_place = false};
+            .k_in_place = false,
+            .v_joins = !alone && part.info.v.head_dim != 0,
+            .v_alone = alone};
 }
 
 // ---- What create() can make ----
@@ -175,6 +223,11 @@ struct Asked {
 KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
     KernelInfo info = {.rotary_dim = width[0], .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
     info.k = info.q;
+    return info;
+}
+
+KernelInfo with_v(KernelInfo info) {
+    info.v = {.in = info.k.in, .out = info.k.out, .head_dim = info.k.head_dim};
     return info;
 }
 
@@ -295,6 +348,48 @@ void add_token_infos(std::vector<Asked>& all) {
     }
 }
 
+/// V where some of the channels are rotated and where all are, of types of its own, in few storage buffers, and to
+/// pages.
+void add_value_infos(std::vector<Asked>& all) {
+    constexpr std::uint32_t whole[][3] = {{32, 32, 0}, {24, 24, 0}, {12, 12, 0}, {10, 10, 0}};
+    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+        for (const auto& of : {widths, whole}) {
+            for (std::uint32_t i = 0; i < std::size(widths); ++i) {
+                for (const Element element : {Element::f32, Element::f16}) {
+                    KernelInfo info = with_v(info_of(of[i], element));
+                    info.mapping = mapping;
+                    all.push_back({.info = info});
+                    all.push_back({.info = info, .limits = {.storage_buffers = 4}});
+                    info.scatter_k = true;
+                    all.push_back({.info = info});
+                }
+            }
+            for (const std::uint32_t heads : {7u, 16u}) {  // fewer than all lanes take, and as many
+                for (const bool has_q : {false, true}) {
+                    KernelInfo info = with_v(info_of(of[0], Element::f32));
+                    info.mapping = mapping;
+                    info.k_heads = info.v_heads = heads;
+                    info.q_heads = has_q ? heads : 0;
+                    info.q = has_q ? info.q : Width{};
+                    all.push_back({.info = info});
+                }
+            }
+        }
+        for (const Element in : elements) {
+            for (const Element out : elements) {
+                for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
+                    KernelInfo info = with_v(info_of(widths[0], Element::f32));
+                    info.mapping = mapping;
+                    info.conversion = conversion;
+                    info.v.in = in;
+                    info.v.out = out;
+                    all.push_back({.info = info});
+                }
+            }
+        }
+    }
+}
+
 Aspects all_aspects(DeviceUnderTest& device) {
     std::vector<Asked> all;
     add_element_infos(all);
@@ -302,10 +397,11 @@ Aspects all_aspects(DeviceUnderTest& device) {
     add_pair_infos(all);
     add_step_infos(all);
     add_token_infos(all);
+    add_value_infos(all);
     Aspects aspects;
     for (const Asked& asked : all) {
         const Kernel& kernel = *device.kernel_for(asked.info, asked.limits);
-        for (const Part* part : {&kernel.q, &kernel.k}) {
+        for (const Part* part : {&kernel.q, &kernel.k, &kernel.v}) {
             for (std::uint32_t i = 0; i < part->pipeline_count; ++i) {
                 Use use = use_of(kernel, *part, kernel.pipelines[part->first_pipeline + i]);
                 add_aspects(use, aspects);
@@ -338,6 +434,7 @@ void add_call(const Kernel& kernel, const Call& call, const std::string& id, Rea
         const bool first_is_k = kernel.lean && job.k;
         use.q = kernel.lean || job.q;
         use.k = !kernel.lean && job.k;
+        use.v_joins = job.v && !use.v_alone;
         use.q_in_place = first_is_k ? resolved->k.in_place : resolved->q.in_place;
         use.k_in_place = resolved->k.in_place;
         add_aspects(use, aspects);
