@@ -99,7 +99,7 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         const auto geometry = [&](Load load) { return geometry_for(part.info, access, load, kernel.dispatch_limits); };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &part == &kernel.q && !kernel.lean && !(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
+        if (!processor && &part == &kernel.q && !kernel.apart && !(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
         kernel.pipelines[kernel.pipeline_count++] = {&part.info, last};
     }
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
@@ -116,8 +116,8 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     KernelInfo& info = kernel.v.info;
     info.q = info.k = info.v = {};
     info.q_heads = info.k_heads = info.v_heads = 0;
-    (kernel.lean ? info.q : info.k) = kernel.info.v;
-    (kernel.lean ? info.q_heads : info.k_heads) = kernel.info.v_heads;
+    (kernel.apart ? info.q : info.k) = kernel.info.v;
+    (kernel.apart ? info.q_heads : info.k_heads) = kernel.info.v_heads;
     info.rotary_dim = 0;
     for (Window& window : info.windows) window = {};
     choose_geometries(kernel, kernel.v, processor);
@@ -129,7 +129,7 @@ void make_parts(Kernel& kernel, bool processor) {
     kernel.q = kernel.k = kernel.v = {kernel.info};
     if (!kernel.v_joins) kernel.q.info.v = kernel.k.info.v = {};
     if (kernel.info.v.head_dim != 0) make_part_of_v(kernel, processor);
-    if (!kernel.lean) return choose_geometries(kernel, kernel.q, processor);
+    if (!kernel.apart) return choose_geometries(kernel, kernel.q, processor);
     kernel.q.info.k = {};
     kernel.k.info.q = kernel.info.k;
     kernel.k.info.q_heads = kernel.info.k_heads;
@@ -196,12 +196,12 @@ Status build(Kernel& kernel) {
     Spirv words[max_pipelines];
     // Where the device binds too few storage buffers, V is dispatched apart, then Q and K are too, and then nothing is counted.
     struct Attempt {
-        bool v_joins, lean, counts;
+        bool v_joins, apart, counts;
     };
-    for (const auto& [v_joins, lean, counts] : {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
-        if ((lean && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
+    for (const auto& [v_joins, apart, counts] : {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
+        if ((apart && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
         kernel.v_joins = v_joins;
-        kernel.lean = lean;
+        kernel.apart = apart;
         make_parts(kernel, processor);
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
         if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();

@@ -27,13 +27,13 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
 }
 
-// As the shader sees it: the one tensor of a lean dispatch is its Q, and V has K's heads.
+// As the shader sees it: apart, each tensor is a Q; V has K's heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
     return {.z = call.batch,
             .tokens = call.tokens,
-            .q_heads = job.q ? call.q.heads : kernel.lean ? k_heads : 0,
-            .k_heads = kernel.lean ? 0 : k_heads};
+            .q_heads = job.q ? call.q.heads : kernel.apart ? k_heads : 0,
+            .k_heads = kernel.apart ? 0 : k_heads};
 }
 
 // 16-byte access takes angles of a buffer in 16 bytes, too.
@@ -153,7 +153,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     };
     const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
     for (const bool with_v : {true, false}) {
-        if (kernel.lean || (with_v ? !v_joins : !q || !k)) continue;
+        if (kernel.apart || (with_v ? !v_joins : !q || !k)) continue;
         Job together = {.part = &kernel.q, .q = q, .k = k, .v = with_v, .tiling = {}};
         together.pipeline = &choose_pipeline(kernel, call, together);
         if (!tile_together(kernel, call, together)) continue;
@@ -167,7 +167,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         Job job;
         Named named;
     } alone[] = {{q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(call)},
-                 {k, {.part = kernel.lean ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
+                 {k, {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
                  {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(call)}};
     for (const auto& [present, of, named] : alone) {
         if (!present) continue;
@@ -245,8 +245,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         if (of.in_place) in_place |= seen.in_place_flag;
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
-    if (job.k) tensor(resolved.k, kernel.lean ? as_q : as_k, bindings.k_in, bindings.k_out);
-    if (job.v) tensor(resolved.v, job.k ? as_v : kernel.lean ? as_q : as_k, bindings.v_in, bindings.v_out);
+    if (job.k) tensor(resolved.k, kernel.apart ? as_q : as_k, bindings.k_in, bindings.k_out);
+    if (job.v) tensor(resolved.v, job.k ? as_v : kernel.apart ? as_q : as_k, bindings.v_in, bindings.v_out);
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
     // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.

@@ -249,10 +249,10 @@ Status HostRotation::upload(const void* q, const void* k, const void* v) {
         HostTensor& tensor;
         const void* source;
         const char *name, *kind;
-    } given[] = {{impl_->q, q, "q", "query"}, {impl_->k, k, "k", "key"}, {impl_->v, v, "v", "value"}};
+    } given[] = {{impl_->q, q, "q", "query heads"}, {impl_->k, k, "k", "key heads"}, {impl_->v, v, "v", "value heads"}};
     for (const auto& [tensor, source, name, kind] : given) {
         if (tensor.bytes == 0 || source) continue;
-        return error(Code::invalid_argument, "%s is null: the shape has %u %s heads", name, tensor.shape.heads, kind);
+        return error(Code::invalid_argument, "%s is null: the shape has %u %s", name, tensor.shape.heads, kind);
     }
     for (const auto& [tensor, source, name, kind] : given) {
         if (tensor.bytes == 0) continue;

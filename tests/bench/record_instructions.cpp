@@ -90,7 +90,7 @@ struct Case {
     const char* name;
     Tensors tensors = Tensors::q_and_k;
     Mapping mapping = Mapping::gpu;
-    std::uint32_t storage_buffers = 16;  // with 4, Q and K go in a lean dispatch each
+    std::uint32_t storage_buffers = 16;  // with 4, Q and K take a dispatch each
     bool push_descriptors = true;
     bool creates = false;     // create(), not record()
     std::uint32_t times = 1;  // that each call is made
@@ -145,9 +145,9 @@ int main(int argc, char** argv) {
     using namespace vkrope::test;
     const std::uint32_t times = argc > 1 && std::strcmp(argv[1], "twice") == 0 ? 2 : 1;
     for (Case of : {Case{.name = "push_descriptors/one_dispatch"},
-                    Case{.name = "push_descriptors/lean", .storage_buffers = 4},
+                    Case{.name = "push_descriptors/apart", .storage_buffers = 4},
                     Case{.name = "arena/one_dispatch", .push_descriptors = false},
-                    Case{.name = "arena/lean", .storage_buffers = 4, .push_descriptors = false},
+                    Case{.name = "arena/apart", .storage_buffers = 4, .push_descriptors = false},
                     Case{.name = "push_descriptors/q", .tensors = Tensors::q},
                     Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
                     Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},

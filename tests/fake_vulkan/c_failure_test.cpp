@@ -336,13 +336,13 @@ Status rotate(void* prepared) {
 std::vector<Scenario> kernel_scenarios() {
     const auto prepare = [] { return std::make_shared<Prepared>(FakeConfig{}); };
     const FakeConfig no_push{.push_descriptors = false};
-    const FakeConfig lean{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
+    const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
     return {
         {.name = "requirements, from C", .prepare = prepare, .act = ask_requirements},
         {.name = "create and destroy a kernel, push descriptors, from C", .prepare = prepare, .act = create_kernel},
-        {.name = "create and destroy a kernel, lean, no labels, from C",
-         .config = lean,
-         .prepare = [lean] { return std::make_shared<Prepared>(lean); },
+        {.name = "create and destroy a kernel, apart, no labels, from C",
+         .config = apart,
+         .prepare = [apart] { return std::make_shared<Prepared>(apart); },
          .act = create_kernel},
         {.name = "create and destroy an arena, from C",
          .config = no_push,
@@ -353,9 +353,9 @@ std::vector<Scenario> kernel_scenarios() {
          .act = record_one,
          .calls = 0,
          .allocations = 0},
-        {.name = "record, arena, lean, no labels, from C",
-         .config = lean,
-         .prepare = [lean] { return prepare_record(lean); },
+        {.name = "record, arena, apart, no labels, from C",
+         .config = apart,
+         .prepare = [apart] { return prepare_record(apart); },
          .act = record_one,
          .calls = 0,
          .allocations = 0},
@@ -372,9 +372,9 @@ std::vector<Scenario> kernel_scenarios() {
          .act = record_one,
          .calls = 0,
          .allocations = 0},
-        {.name = "record, arena, lean, computed angles, from C",
-         .config = lean,
-         .prepare = [lean] { return prepare_record(lean, VKROPE_ANGLES_COMPUTED); },
+        {.name = "record, arena, apart, computed angles, from C",
+         .config = apart,
+         .prepare = [apart] { return prepare_record(apart, VKROPE_ANGLES_COMPUTED); },
          .act = record_one,
          .calls = 0,
          .allocations = 0},

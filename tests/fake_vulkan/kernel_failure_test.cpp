@@ -138,17 +138,17 @@ const std::vector<Scenario>& scenarios() {
     constexpr AngleSource texture = AngleSource::direct_texture, buffer = AngleSource::direct_buffer,
                           factored = AngleSource::factored_texture, computed = AngleSource::computed;
     const FakeConfig native{.float_controls = all_float_controls()};
-    const FakeConfig lean{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
+    const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
     static const std::vector<Scenario> all = {
         ask_requirements(),
         create_and_destroy("create and destroy a kernel, push descriptors", {}, kernel_info(texture)),
         create_and_destroy("create and destroy a kernel, angles from a buffer", {}, kernel_info(buffer)),
-        create_and_destroy("create and destroy a kernel, lean, no labels", lean, kernel_info(texture)),
+        create_and_destroy("create and destroy a kernel, apart, no labels", apart, kernel_info(texture)),
         create_and_destroy("create and destroy a kernel, factored angles, native conversion", native, kernel_info(factored)),
         create_and_destroy("create and destroy a kernel, computed angles, native conversion", native, kernel_info(computed)),
-        create_and_destroy("create and destroy a kernel, computed angles, lean", lean, kernel_info(computed)),
+        create_and_destroy("create and destroy a kernel, computed angles, apart", apart, kernel_info(computed)),
         create_and_destroy("create and destroy a kernel with V", {}, with_v(kernel_info(texture))),
-        create_and_destroy("create and destroy a kernel with V, lean", lean, with_v(kernel_info(texture))),
+        create_and_destroy("create and destroy a kernel with V, apart", apart, with_v(kernel_info(texture))),
         arena(),
         create_and_destroy_positions(),
         record_ids("record positions, push descriptors, labels", {}),
@@ -156,13 +156,13 @@ const std::vector<Scenario>& scenarios() {
         record_a_call("record, push descriptors, labels", {}, texture),
         record_a_call("record, push descriptors, no labels", {.debug_utils = false}, buffer),
         record_a_call("record, arena, labels", {.push_descriptors = false}, texture),
-        record_a_call("record, arena, lean, no labels", lean, buffer),
+        record_a_call("record, arena, apart, no labels", apart, buffer),
         record_a_call("record, push descriptors, factored angles", {}, factored),
         record_a_call("record, push descriptors, computed angles", {}, computed),
-        record_a_call("record, arena, lean, factored angles", lean, factored),
-        record_a_call("record, arena, lean, computed angles", lean, computed),
+        record_a_call("record, arena, apart, factored angles", apart, factored),
+        record_a_call("record, arena, apart, computed angles", apart, computed),
         record_a_call("record with V, push descriptors, labels", {}, texture, true),
-        record_a_call("record with V, arena, lean, no labels", lean, texture, true),
+        record_a_call("record with V, arena, apart, no labels", apart, texture, true),
     };
     return all;
 }

@@ -67,17 +67,17 @@ TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a 
         };
         for (const AngleSource angles :
              {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
-            for (const bool lean : {false, true}) {
+            for (const bool apart : {false, true}) {
                 for (const bool push_descriptors : {true, false}) {
-                    CAPTURE(lean);
+                    CAPTURE(apart);
                     const Names& one = push_descriptors ? pushes : sets;
                     Recorder recorder(
-                        {.storage_buffers = lean ? 4u : 16u, .push_descriptors = push_descriptors, .debug_utils = labels},
+                        {.storage_buffers = apart ? 4u : 16u, .push_descriptors = push_descriptors, .debug_utils = labels},
                         kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
                     // Lean: Q and K take a dispatch each, and what is apart needs no barrier.
-                    CHECK(fake().calls() == labelled(lean ? one + one : one));
+                    CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.q_in = call.q_out = {};
                     CHECK(recorder(call));
                     CHECK(fake().calls() == labelled(one));
@@ -96,7 +96,7 @@ TEST_CASE("record: the boundary names what the compute stage does to each kind o
     CHECK(at.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
 
-TEST_CASE("record: lean dispatches have a barrier between them exactly where their bound ranges overlap") {
+TEST_CASE("record: apart dispatches have a barrier between them exactly where their bound ranges overlap") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
     // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows apart, ranges not.
     Call packed = kernel_call(recorder.host);
@@ -127,7 +127,7 @@ TEST_CASE("record: lean dispatches have a barrier between them exactly where the
     CHECK(fake().calls() == pushes + pushes);
 }
 
-TEST_CASE("record: lean dispatches also wait where a lowered binding of one reaches into the ids of the other") {
+TEST_CASE("record: apart dispatches also wait where a lowered binding of one reaches into the ids of the other") {
     KernelInfo info = kernel_info();
     info.positions = PositionSource::ids;
     Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
@@ -275,7 +275,7 @@ TEST_CASE("record: the numbers of computed angles are a uniform buffer, at an of
     }
 }
 
-TEST_CASE("record: a lean dispatch sees one tensor, as Q; the counter goes with the first dispatch") {
+TEST_CASE("record: apart, a dispatch sees its tensor as Q; the counter goes with the first dispatch") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
     const KernelHost& host = recorder.host;
     Call call = kernel_call(host);
@@ -425,7 +425,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             call.angles.view = VK_NULL_HANDLE;
             refused(call, Code::invalid_argument);
             if (push_descriptors) continue;
-            // Three sets: three wide calls, but only one lean call of two dispatches.
+            // Three sets: three wide calls, but only one apart call of two dispatches.
             const int fits = storage_buffers == 4 ? 1 : 3;
             for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
             refused(kernel_call(host), Code::limit_exceeded);

@@ -28,7 +28,7 @@ constexpr std::size_t values = std::size_t{tokens} * (q_heads + k_heads) * head_
 struct Kind {
     const char* name;
     vkrope::Element element;
-    bool lean;  // the device binds 4 storage buffers: Q and K take a dispatch each
+    bool apart;  // the device binds 4 storage buffers: Q and K take a dispatch each
     vkrope::AngleSource angles;
     vkrope::Conversion conversion = vkrope::Conversion::integer;
 };
@@ -58,7 +58,7 @@ vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push
     vkrope::DeviceRef ref = gpu.ref();
     // One device for both: an application may well enable push descriptors and not tell vkrope.
     if (!push) ref.enabled &= ~std::uint32_t{vkrope::push_descriptor};
-    if (kind.lean) ref.get_instance_proc_addr = weak_device;
+    if (kind.apart) ref.get_instance_proc_addr = weak_device;
     return ref;
 }
 
@@ -215,7 +215,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, c
     for (const bool push : {true, false}) {
         const vkrope::DeviceRef device = device_for(gpu, kind, push);
         vkrope::Kernel* kernel = make_kernel(device, kind);
-        if (!push && takes_two_dispatches({gpu, angles, kind, device, kernel}) != kind.lean)
+        if (!push && takes_two_dispatches({gpu, angles, kind, device, kernel}) != kind.apart)
             engine::fail(std::string("threads: ") + kind.name + ": another number of dispatches was expected");
         for (const vkrope::Kernel* shared_kernel :
              {static_cast<const vkrope::Kernel*>(kernel), static_cast<const vkrope::Kernel*>(nullptr)}) {

@@ -44,11 +44,11 @@ const char* name_of(Pairing pairing) {
 struct Use {
     KernelInfo info;  // of its part
     Geometry geometry;
-    bool lean, counts;
+    bool apart, counts;
     std::uint32_t conversion;
     bool q, k, q_in_place, k_in_place;
     bool v_joins;  // V goes with K
-    bool v_alone;  // V is all there is: seen as Q where the kernel is lean, else as K
+    bool v_alone;  // V is all there is: seen as Q where the kernel is apart, else as K
 };
 
 std::string unit_of(const Geometry& geometry) {
@@ -110,7 +110,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
         }
         elements_as("with K", info.v);
     }
-    if (use.v_alone && use.lean) {
+    if (use.v_alone && use.apart) {
         aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane, access_of(geometry)));
         elements_as("alone", info.q);
     } else if (use.v_alone) {
@@ -135,7 +135,7 @@ void add_accesses(const Use& use, Aspects& aspects) {
         elements_as("store of", width.out);
         aspects.insert(fmt::format("elements  {} to {}, conversion {}", name_of(width.in), name_of(width.out), use.conversion));
     };
-    add(use.info.q, use.lean ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
+    add(use.info.q, use.apart ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
     add(use.info.k, "K of two tensors", use.k, use.k_in_place);
     if (use.info.scatter_k && use.k) {
         aspects.insert(fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
@@ -180,7 +180,7 @@ void add_angles(const Use& use, Aspects& aspects) {
 void add_tokens(const Use& use, Aspects& aspects) {
     const KernelInfo& info = use.info;
     aspects.insert(fmt::format("tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
-                               use.lean ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
+                               use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
                                info.scatter_k ? ", slots" : ""));
 }
 
@@ -199,7 +199,7 @@ Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
     const bool alone = &part == &kernel.v;
     return {.info = part.info,
             .geometry = pipeline.geometry,
-            .lean = kernel.lean,
+            .apart = kernel.apart,
             .counts = kernel.binds.has(shader::binding_status),
             .conversion = kernel.conversion,
             .q = part.info.q.head_dim != 0,
@@ -431,9 +431,9 @@ void add_call(const Kernel& kernel, const Call& call, const std::string& id, Rea
     for (std::uint32_t i = 0; i < jobs->count; ++i) {
         const Job& job = jobs->of[i];
         Use use = use_of(kernel, *job.part, *job.pipeline);
-        const bool first_is_k = kernel.lean && job.k;
-        use.q = kernel.lean || job.q;
-        use.k = !kernel.lean && job.k;
+        const bool first_is_k = kernel.apart && job.k;
+        use.q = kernel.apart || job.q;
+        use.k = !kernel.apart && job.k;
         use.v_joins = job.v && !use.v_alone;
         use.q_in_place = first_is_k ? resolved->k.in_place : resolved->q.in_place;
         use.k_in_place = resolved->k.in_place;

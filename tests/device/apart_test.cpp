@@ -61,8 +61,8 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                             .rotary_dim = R, .q = {element, element, D, 0}, .k = {element, element, D, k_offset}, .angles = source};
                         const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
                         const Bytes wide = rotate_packed(on, on.ref(), info, table, x, tokens);
-                        const Bytes lean = rotate_packed(on, weak(on), info, table, x, tokens);
-                        CHECK(wide == lean);
+                        const Bytes apart = rotate_packed(on, weak(on), info, table, x, tokens);
+                        CHECK(wide == apart);
                         CHECK(wide != x);
                     }
                 }
