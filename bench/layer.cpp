@@ -99,7 +99,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
     table_ = value_of(AngleTable::make(device, rotation_of(shape), angles, shape.max_position), Subject::device);
     ids_ = uploaded(device, ids_of(shape));
     slots_ = uploaded(device, slots_of(shape));
-    kernel_.reset(value_of(create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)), Subject::device));
+    kernel_.reset(
+        value_of(create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)), Subject::device));
     call_ = {.batch = shape.batch, .tokens = shape.tokens};
     call_.q_in = {.where = layer.in(false), .heads = shape.q_heads};
     call_.q_out = {.where = layer.out(false), .heads = shape.q_heads};

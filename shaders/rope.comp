@@ -86,7 +86,7 @@ struct Step {
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
-const uint v_rotary_offset = 0, v_batch = k_batch;
+const uint v_batch = k_batch;
 #define VKROPE_TENSOR(name) v_##name
 #define VKROPE_TENSOR_TURNS 0
 #define VKROPE_TENSOR_SIDE(side) k_##side
@@ -308,7 +308,9 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     }
     if (v_head_dim != 0) {
         bool copies = lane.has_v && token.stored;
-        if (v_misfit == 0) copies = false;
+        if (in_batches) {
+            if (v_misfit == 0) copies = false;
+        }
         if (copies) v_copy(step_lane, lane.v_from, v_to(index, z, token), lane.k_head);
     }
     if (counter != 0) {

@@ -99,7 +99,8 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         const auto geometry = [&](Load load) { return geometry_for(part.info, access, load, kernel.dispatch_limits); };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &part == &kernel.q && !kernel.apart && !(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
+        if (!processor && &part == &kernel.q && !kernel.apart && !(many == last))
+            kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
         kernel.pipelines[kernel.pipeline_count++] = {&part.info, last};
     }
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
@@ -169,7 +170,8 @@ Status choose_conversion(Kernel& kernel) {
                      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
     const bool by_itself = kernel.info.conversion == Conversion::by_device && possible && !kernel.cpu_device;
-    if ((kernel.info.conversion != Conversion::native && !by_itself) || !(has_f16(kernel.info.q) || has_f16(kernel.info.k) || has_f16(kernel.info.v)))
+    if ((kernel.info.conversion != Conversion::native && !by_itself) ||
+        !(has_f16(kernel.info.q) || has_f16(kernel.info.k) || has_f16(kernel.info.v)))
         return {};
     kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native : shader::conversion_normals;
     return {};
@@ -198,7 +200,8 @@ Status build(Kernel& kernel) {
     struct Attempt {
         bool v_joins, apart, counts;
     };
-    for (const auto& [v_joins, apart, counts] : {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
+    for (const auto& [v_joins, apart, counts] :
+         {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
         if ((apart && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
         kernel.v_joins = v_joins;
         kernel.apart = apart;

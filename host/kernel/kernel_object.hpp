@@ -25,11 +25,11 @@ struct Part {
 
 struct Kernel : Program {
     KernelInfo info;
-    bool apart = false;            ///< Q and K are parts of their own
-    bool v_joins = false;          ///< V is in the part of K too, for calls where it lies as K does
-    std::uint32_t conversion = 0;  ///< shader::conversion_*
-    Part q, k;                     ///< where they are not apart, q serves both
-    Part v;                        ///< of V alone
+    bool apart = false;                          ///< each tensor has a part of its own
+    bool v_joins = false;                        ///< V is in the part of K too, for calls where it lies as K does
+    std::uint32_t conversion = 0;                ///< shader::conversion_*
+    Part q, k;                                   ///< where they are not apart, q serves both
+    Part v;                                      ///< of V alone
     std::uint32_t storage_buffers_to_count = 0;  ///< what a dispatch would bind that counts
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;

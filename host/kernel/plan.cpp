@@ -32,7 +32,9 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
     const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
     return {.z = call.batch,
             .tokens = call.tokens,
-            .q_heads = job.q ? call.q.heads : kernel.apart ? k_heads : 0,
+            .q_heads = job.q          ? call.q.heads
+                       : kernel.apart ? k_heads
+                                      : 0,
             .k_heads = kernel.apart ? 0 : k_heads};
 }
 
@@ -48,8 +50,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, 
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
         if ((job.q && !tensor_allows(call.q, geometry.access)) || (job.k && !tensor_allows(call.k, geometry.access)) ||
-            (job.v && !tensor_allows(call.v, geometry.access)) ||
-            !angles_allow(kernel, call, geometry.access)) {
+            (job.v && !tensor_allows(call.v, geometry.access)) || !angles_allow(kernel, call, geometry.access)) {
             continue;
         }
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
@@ -67,9 +68,15 @@ struct Named {
     const char *in, *out;
     bool scattered;
 };
-Named named_q(const ResolvedCall& call) noexcept { return {call.q, "q_in", "q_out", false}; }
-Named named_k(const ResolvedCall& call) noexcept { return {call.k, "k_in", "k_out", true}; }
-Named named_v(const ResolvedCall& call) noexcept { return {call.v, "v_in", "v_out", true}; }
+Named named_q(const ResolvedCall& call) noexcept {
+    return {call.q, "q_in", "q_out", false};
+}
+Named named_k(const ResolvedCall& call) noexcept {
+    return {call.k, "k_in", "k_out", true};
+}
+Named named_v(const ResolvedCall& call) noexcept {
+    return {call.v, "v_in", "v_out", true};
+}
 
 Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, const Named& named,
                            std::uint32_t group_heads) noexcept {
@@ -144,21 +151,24 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
     bool q = call.q.heads != 0, k = call.k.heads != 0;
-    bool v = call.v.heads != 0 && !call.v.in_place;  // in place it is where it goes
-    const bool slots_of_k = k;                       // the first one that has slots counts those outside
+    // A V in place is where it goes; alone, its tokens are counted all the same.
+    bool v = call.v.heads != 0 && (!call.v.in_place || (counts && !q && !k));
+    const bool slots_of_k = k;  // the first one that has slots counts those outside
     const auto add = [&](Job job) {
         job.counts_positions = counts && jobs.count == 0;  // a token counts once
         job.counts_slots = counts && call.slots.buffer && (slots_of_k ? job.k : job.v);
         jobs.of[jobs.count++] = job;
     };
     const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
-    for (const bool with_v : {true, false}) {
-        if (kernel.apart || (with_v ? !v_joins : !q || !k)) continue;
-        Job together = {.part = &kernel.q, .q = q, .k = k, .v = with_v, .tiling = {}};
+    const struct { bool possible, q, v; } pairs[] = {{v_joins, q, true}, {q && k, q, false}, {v_joins && q, false, true}};
+    for (const auto& [possible, with_q, with_v] : pairs) {
+        if (kernel.apart || !possible) continue;
+        Job together = {.part = &kernel.q, .q = with_q, .k = k, .v = with_v, .tiling = {}};
         together.pipeline = &choose_pipeline(kernel, call, together);
         if (!tile_together(kernel, call, together)) continue;
         add(together);
-        q = k = false;
+        q = q && !with_q;
+        k = false;
         v = v && !with_v;
         break;
     }
@@ -209,8 +219,7 @@ struct Offsets {
     std::uint32_t of[16] = {};
 
     void pack(std::uint32_t (&words)[4]) const noexcept {
-        for (std::uint32_t i = 0; i < 4; ++i)
-            words[i] = of[4 * i] | of[4 * i + 1] << 8 | of[4 * i + 2] << 16 | of[4 * i + 3] << 24;
+        for (std::uint32_t i = 0; i < 4; ++i) words[i] = of[4 * i] | of[4 * i + 1] << 8 | of[4 * i + 2] << 16 | of[4 * i + 3] << 24;
     }
 };
 
@@ -255,7 +264,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                         box.first.rows + box.count.rows == whole.rows;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) | (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
+    push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) |
+                 (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
                  (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (call.positions.int64 ? shader::flag_ids_64 : 0);

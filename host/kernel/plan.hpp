@@ -2,8 +2,8 @@
 // What a call becomes: dispatches, each with its bindings, push constants and shape. Reads the kernel, makes no Vulkan call.
 #pragma once
 
-#include "kernel/kernel_object.hpp"
 #include "kernel/geometry/tiling.hpp"
+#include "kernel/kernel_object.hpp"
 #include "kernel/resolve/resolve.hpp"
 
 namespace vkrope {

@@ -4,8 +4,8 @@
 #include <cinttypes>
 #include <new>
 
-#include "kernel/kernel_object.hpp"
 #include "kernel/geometry/overlap.hpp"
+#include "kernel/kernel_object.hpp"
 #include "status.hpp"
 
 namespace vkrope {

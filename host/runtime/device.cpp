@@ -36,9 +36,8 @@ namespace {
 // Of what this tier makes: windows and tables of the caller's are not among it.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k && a.v == b.v &&
-           a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping &&
-           a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k && a.conversion == b.conversion &&
-           a.sections == b.sections;
+           a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out &&
+           a.scatter_k == b.scatter_k && a.conversion == b.conversion && a.sections == b.sections;
 }
 
 }  // namespace

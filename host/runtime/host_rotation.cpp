@@ -209,9 +209,9 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         impl.shape = shape;
         if (shape.axes == 0) impl.rotation.sections = {};  // one position a token turns all pairs
         if (shape.axes != impl.rotation.sections.axes) {
-            return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes,
-                          rotation.sections.axes),
-                    {}};
+            return {
+                error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes, rotation.sections.axes),
+                {}};
         }
         if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
         if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);

@@ -84,19 +84,16 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
     };
     const auto& tensors = result.inputs.tensors;
     if (tensors[Q]) {
-        result.q =
-            judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset, rotation.k_rotary_offset);
+        result.q = judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset, rotation.k_rotary_offset);
     }
     if (tensors[K]) {
-        result.k =
-            judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset, rotation.q_rotary_offset);
+        result.k = judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset, rotation.q_rotary_offset);
     }
 }
 
 ExitCode check_output(const CheckOptions& options) {
     const auto& inputs = options.given.inputs;
-    check_tensors(
-        {{{"--q", inputs[Q], "--actual", options.actual}, {"--k", inputs[K], "--actual-k", options.actual_k}, {}}});
+    check_tensors({{{"--q", inputs[Q], "--actual", options.actual}, {"--k", inputs[K], "--actual-k", options.actual_k}, {}}});
     RotateOptions given = options.given;
     given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from having none
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};

@@ -25,8 +25,8 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
             std::error_code not_there_yet;
             if (output->target() == earlier->target() ||
                 std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
-                fail(ExitCode::usage, "{}: '{}' is the file of {}; each output must be a file of its own",
-                     output->option(), output->target().string(), earlier->option());
+                fail(ExitCode::usage, "{}: '{}' is the file of {}; each output must be a file of its own", output->option(),
+                     output->target().string(), earlier->option());
             }
         }
     }
@@ -39,8 +39,7 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateI
         if (inputs.tensors[which]) {
             const npy::Header& header = inputs.tensors[which]->array.header;
             const std::string start = npy::make_header(header.type, header.shape);
-            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
-                                 start.size() + header.data_bytes);
+            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which], start.size() + header.data_bytes);
             outputs.back().write(start);
         }
     }
@@ -80,16 +79,13 @@ void add_files(CLI::App& command, RotateOptions& options) {
     const OfEachTensor<const char*> what_goes_in = {
         "The query tensor, .npy.", "The key tensor, .npy.",
         "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
-    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.",
-                                                      "Where the rotated key tensor goes.",
+    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.", "Where the rotated key tensor goes.",
                                                       "Where the value tensor goes, bit for bit."};
     for (const TensorIndex which : every_tensor) {
-        command.add_option(tensor_names[which].input_option, options.inputs[which], what_goes_in[which])
-            ->type_name("FILE");
+        command.add_option(tensor_names[which].input_option, options.inputs[which], what_goes_in[which])->type_name("FILE");
     }
     for (const TensorIndex which : every_tensor) {
-        command.add_option(tensor_names[which].output_option, options.outputs[which], what_comes_out[which])
-            ->type_name("FILE");
+        command.add_option(tensor_names[which].output_option, options.outputs[which], what_comes_out[which])->type_name("FILE");
     }
     CLI::Option* positions = command
                                  .add_option("--positions", options.positions,
@@ -103,8 +99,7 @@ void add_files(CLI::App& command, RotateOptions& options) {
 void add_operation(CLI::App& command, RotateOptions& options) {
     add_choice(command, "--layout", options.layout, layouts,
                "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    add_choice(command, "--dtype", options.dtype, elements,
-               "What all tensors must be (as their files say; <u2 is bf16).");
+    add_choice(command, "--dtype", options.dtype, elements, "What all tensors must be (as their files say; <u2 is bf16).");
     command.add_flag("--inverse", options.inverse, "Rotate back.");
     add_choice(command, "--gain", options.gain, gains, "What happens to the model's attention factor (apply).");
     add_choice(command, "--angles", options.angles, angle_sources,
@@ -122,9 +117,8 @@ void add_run(CLI::App& command, RotateOptions& options) {
     command.add_option("--device", options.device, "Index, UUID or part of the name of the device (the best one).")
         ->envname("VKROPE_DEVICE")
         ->type_name("DEVICE");
-    command.add_flag(
-        "--verify", options.verify,
-        "Compare every value with the definition (V's with its input); write nothing if one is wrong.");
+    command.add_flag("--verify", options.verify,
+                     "Compare every value with the definition (V's with its input); write nothing if one is wrong.");
     add_integer(command, "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
                 "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
     command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");

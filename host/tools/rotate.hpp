@@ -79,7 +79,7 @@ struct CopySpeed {
 
 struct Measured {
     DeviceInfo device;
-    AnglePlan angles;                   // all zero where there was nothing to rotate
+    AnglePlan angles;  // all zero where there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
     std::optional<double> nanoseconds;  // median of one rotation
     std::optional<CopySpeed> copy;

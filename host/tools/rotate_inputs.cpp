@@ -68,9 +68,8 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation&
     if (forms.empty()) {
         const bool asked_for = options.rotary_offset || options.head_dim;
         fail(asked_for ? ExitCode::usage : ExitCode::bad_file,
-             "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}",
-             asked_for ? "--rotary-offset" : "--model", tensor_names[which].name, rotation.rotary_dim,
-             widest.rotary_offset, widest.head_dim);
+             "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}", asked_for ? "--rotary-offset" : "--model",
+             tensor_names[which].name, rotation.rotary_dim, widest.rotary_offset, widest.head_dim);
     }
     return forms;
 }
@@ -112,8 +111,8 @@ TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, 
 TensorFile read_value(const RotateOptions& options) {
     TensorFile tensor = read_file(options, V);
     if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; it must be 2 to 65534", tensor.option,
-             tensor.path, npy::shape_text(tensor.array.header.shape), tensor.view.head_dim);
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; it must be 2 to 65534", tensor.option, tensor.path,
+             npy::shape_text(tensor.array.header.shape), tensor.view.head_dim);
     }
     return tensor;
 }
@@ -121,13 +120,11 @@ TensorFile read_value(const RotateOptions& options) {
 /// All tensors share tokens, and the kernel that serves them.
 void check_alike(const TensorFile& first, const TensorFile& other) {
     if (first.element != other.element) {
-        fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same", other.option,
-             other.path, word_for(elements, other.element), first.option, first.path,
-             word_for(elements, first.element));
+        fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same", other.option, other.path,
+             word_for(elements, other.element), first.option, first.path, word_for(elements, first.element));
     }
     if (first.view.batch != other.view.batch || first.view.tokens != other.view.tokens) {
-        fail(ExitCode::bad_file,
-             "{}: '{}' has batch {} and {} tokens, {} '{}' has batch {} and {} tokens; they must be the same",
+        fail(ExitCode::bad_file, "{}: '{}' has batch {} and {} tokens, {} '{}' has batch {} and {} tokens; they must be the same",
              other.option, other.path, other.view.batch, other.view.tokens, first.option, first.path, first.view.batch,
              first.view.tokens);
     }
@@ -140,8 +137,7 @@ bool has_rows(const std::optional<TensorFile>& tensor) {
 /// The kernel is one that rotates: it takes V along, and does not copy alone.
 void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
     if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
-        fail(ExitCode::bad_file,
-             "{}: '{}' has {} heads, and of Q and K there are none; V goes along with heads that are rotated",
+        fail(ExitCode::bad_file, "{}: '{}' has {} heads, and of Q and K there are none; V goes along with heads that are rotated",
              tensors[V]->option, tensors[V]->path, tensors[V]->view.heads);
     }
 }

@@ -36,14 +36,12 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
     if (!tensor) {
         return nullptr;
     }
-    nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
-                                   {"dtype", word_for(elements, tensor->element)},
-                                   {"elements", elements_of(tensor)}};
+    nlohmann::ordered_json json = {
+        {"shape", tensor->array.header.shape}, {"dtype", word_for(elements, tensor->element)}, {"elements", elements_of(tensor)}};
     if (which == V) {
         json["unchanged"] = verdict ? nlohmann::ordered_json(!verdict->bits_changed) : nlohmann::ordered_json(nullptr);
     } else {
-        json["max_error_u"] =
-            verdict ? nlohmann::ordered_json(verdict->largest_error_u) : nlohmann::ordered_json(nullptr);
+        json["max_error_u"] = verdict ? nlohmann::ordered_json(verdict->largest_error_u) : nlohmann::ordered_json(nullptr);
     }
     return json;
 }
@@ -182,11 +180,9 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
                     const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
-    const auto shape_of = [&inputs](TensorIndex which) {
-        return npy::shape_text(inputs.tensors[which]->array.header.shape);
-    };
-    text += row("tensors", fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
-                                       word_for(elements, inputs.element), word_for(layouts, options.layout)));
+    const auto shape_of = [&inputs](TensorIndex which) { return npy::shape_text(inputs.tensors[which]->array.header.shape); };
+    text += row("tensors", fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of), word_for(elements, inputs.element),
+                                       word_for(layouts, options.layout)));
     text += row("model", model_text(inputs));
     text += row("angles", fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source), measured.angles.rows,
                                       bytes_text(measured.angles.bytes)));

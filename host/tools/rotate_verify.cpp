@@ -69,9 +69,9 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs, co
             continue;
         }
         ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
-        const reference::Verdict verdict = reference::compare(
-            tensor->view, operations[which], tensor->array.data.data(), measured.outputs[which].data(),
-            [&progress](double fraction) { progress.update(fraction); });
+        const reference::Verdict verdict =
+            reference::compare(tensor->view, operations[which], tensor->array.data.data(), measured.outputs[which].data(),
+                               [&progress](double fraction) { progress.update(fraction); });
         if (verification.failure.empty()) {
             verification.failure = breach(which, verdict, verification.bound_u);
         }

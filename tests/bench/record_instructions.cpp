@@ -144,17 +144,16 @@ int main(int argc, char** argv) {
     using namespace vkrope;
     using namespace vkrope::test;
     const std::uint32_t times = argc > 1 && std::strcmp(argv[1], "twice") == 0 ? 2 : 1;
-    for (Case of : {Case{.name = "push_descriptors/one_dispatch"},
-                    Case{.name = "push_descriptors/apart", .storage_buffers = 4},
-                    Case{.name = "arena/one_dispatch", .push_descriptors = false},
-                    Case{.name = "arena/apart", .storage_buffers = 4, .push_descriptors = false},
-                    Case{.name = "push_descriptors/q", .tensors = Tensors::q},
-                    Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
-                    Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},
-                    Case{.name = "create/q", .tensors = Tensors::q, .creates = true},
-                    Case{.name = "create/q_and_k", .creates = true},
-                    Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
-                    Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true}}) {
+    for (Case of :
+         {Case{.name = "push_descriptors/one_dispatch"}, Case{.name = "push_descriptors/apart", .storage_buffers = 4},
+          Case{.name = "arena/one_dispatch", .push_descriptors = false},
+          Case{.name = "arena/apart", .storage_buffers = 4, .push_descriptors = false},
+          Case{.name = "push_descriptors/q", .tensors = Tensors::q},
+          Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
+          Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},
+          Case{.name = "create/q", .tensors = Tensors::q, .creates = true}, Case{.name = "create/q_and_k", .creates = true},
+          Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
+          Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true}}) {
         of.times = times;
         KernelHost host({.storage_buffers = of.storage_buffers, .push_descriptors = of.push_descriptors, .debug_utils = false});
         host.ref.get_instance_proc_addr = instance_proc;

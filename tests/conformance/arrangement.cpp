@@ -91,9 +91,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     bool one_after_the_other = true, v_after_k = true;
     switch (arrangement) {
         case Arrangement::bshd:
-        case Arrangement::thd:
-            piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true;
-            break;
+        case Arrangement::thd: piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true; break;
         case Arrangement::grouped_qkv: {
             const std::uint64_t group = P * Q + K + (H == G ? V : 0);
             q = strided(q, S * G * group, G * group, Q);
@@ -143,8 +141,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
         case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
         default: break;
     }
-    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair,
-                            std::uint64_t slice) {
+    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair, std::uint64_t slice) {
         const std::uint64_t start = (placed.first + span_of(placed.rows) + 64) / 16 * 16;
         return start + (arrangement == Arrangement::odd_offsets      ? odd_offset
                         : arrangement == Arrangement::odd_pairs      ? odd_pair
@@ -167,8 +164,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     return piece;
 }
 
-Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size,
-                     bool by_head) {
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size, bool by_head) {
     Placed placed = {.rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.strides_by_rule = !by_head;
     reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size, .page_size = page_size};

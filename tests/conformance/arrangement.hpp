@@ -80,8 +80,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
 /// Rows for K, or for V, in pages, more than there are tokens; the slots are left to the caller.
 ///
 /// by_head  [pages, heads, page_size, head_dim] in place of [pages, page_size, heads, head_dim]
-Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size,
-                     bool by_head);
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size, bool by_head);
 
 /// Elements from the first row of a tensor to behind its last one; of pages, all of them.
 std::uint64_t span_of(const reference::Tensor& rows);

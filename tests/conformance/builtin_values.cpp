@@ -20,8 +20,7 @@ Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
     const std::uint32_t infinity = element == Element::f32 ? 0x7f800000u : element == Element::f16 ? 0x7c00u : 0x7f80u;
     const std::uint32_t quiet = element == Element::f32 ? 0x400000u : element == Element::f16 ? 0x200u : 0x40u;
     const std::uint32_t least_normal = infinity & ~(infinity << 1);
-    const std::uint32_t special[] = {
-        0, 1, least_normal - 1, least_normal - 3, infinity, infinity | 5, infinity | quiet | 9};
+    const std::uint32_t special[] = {0, 1, least_normal - 1, least_normal - 3, infinity, infinity | 5, infinity | quiet | 9};
     Bytes bytes = random_bits(element, count, seed);
     for (std::size_t i = 0; i < count; i += 3) {
         store(element, bytes, i, special[i / 3 % std::size(special)] | (i % 2 == 0 ? sign : 0));
@@ -30,8 +29,7 @@ Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
 }
 
 /// Q and K of `head_dim` channels, of which `rotary_dim` are rotated from channel `offset` on, and V of as many.
-Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t offset,
-                    Mapping mapping) {
+Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t offset, Mapping mapping) {
     Trial trial = trial_of(element, head_dim, 5);
     trial.info.rotary_dim = rotary_dim;
     trial.info.q.rotary_offset = offset;
@@ -62,8 +60,8 @@ Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_k);
     const std::uint64_t others = trial.only_v ? 0 : 1;
     if (device.info().limits.maxPerStageDescriptorStorageBuffers > storage_buffers_to_join) {  // slots are one more
-        findings.hold(rotated.dispatches == others + (own ? 1 : 0), "{} dispatches where V takes {}",
-                      rotated.dispatches, own ? "one of its own" : "that of K");
+        findings.hold(rotated.dispatches == others + (own ? 1 : 0), "{} dispatches where V takes {}", rotated.dispatches,
+                      own ? "one of its own" : "that of K");
     }
     return rotated;
 }
@@ -114,8 +112,8 @@ void add_splits(Checks& checks) {
     }
     // Windows that rule 16 bytes out, but not two words, which an invocation on a processor then takes at a time.
     checks.add("two_words_cpu", [](DeviceUnderTest& device, Findings& findings) {
-        for (Trial trial : {three_tensors(Element::f16, 28, 24, 4, Mapping::cpu),
-                            three_tensors(Element::f32, 14, 12, 2, Mapping::cpu)}) {
+        for (Trial trial :
+             {three_tensors(Element::f16, 28, 24, 4, Mapping::cpu), three_tensors(Element::f32, 14, 12, 2, Mapping::cpu)}) {
             split(device, trial, findings);
             trial.shape.own_v_heads = 2;
             run_as(device, trial, Dispatch::of_its_own, findings);
@@ -127,38 +125,35 @@ void add_splits(Checks& checks) {
 void add_own_dispatches(Checks& checks) {
     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
-            checks.add(fmt::format("{}_{}", name, device_of(mapping)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           Trial trial = whole_rows(Element::f16, mapping);
-                           change(trial);
-                           run_each_access(device, trial, Dispatch::of_its_own, findings);
-                           trial.in = Arrangement::packed_qkv;
-                           trial.out = Arrangement::bshd;
-                           run_as(device, trial, Dispatch::of_its_own, findings);
-                           if (!trial.only_v) {
-                               trial.in_place = true;
-                               run_as(device, trial, Dispatch::of_its_own, findings);
-                           }
-                       });
+            checks.add(fmt::format("{}_{}", name, device_of(mapping)), [=](DeviceUnderTest& device, Findings& findings) {
+                Trial trial = whole_rows(Element::f16, mapping);
+                change(trial);
+                run_each_access(device, trial, Dispatch::of_its_own, findings);
+                trial.in = Arrangement::packed_qkv;
+                trial.out = Arrangement::bshd;
+                run_as(device, trial, Dispatch::of_its_own, findings);
+                if (!trial.only_v) {
+                    trial.in_place = true;
+                    run_as(device, trial, Dispatch::of_its_own, findings);
+                }
+            });
         };
         add("more_heads_than_k", [](Trial& trial) { trial.shape.own_v_heads = 7; });
         add("one_head", [](Trial& trial) { trial.shape.own_v_heads = 1; });
         add("v_alone_in_the_call", [](Trial& trial) { trial.only_v = true; });
-        checks.add(fmt::format("other_head_dim_{}", device_of(mapping)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(Element::f16, mapping);
-                       trial.info.v.head_dim = mapping == Mapping::gpu ? 48 : 9;
-                       run_each_access(device, trial, Dispatch::of_its_own, findings);
-                       trial.in_place = true;
-                       trial.in = Arrangement::packed_qkv;
-                       run_as(device, trial, Dispatch::of_its_own, findings);
-                   });
-        checks.add(fmt::format("elements_of_f32_{}", device_of(mapping)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(Element::f32, mapping);
-                       trial.shape.own_v_heads = 2;
-                       run_each_access(device, trial, Dispatch::of_its_own, findings);
-                   });
+        checks.add(fmt::format("other_head_dim_{}", device_of(mapping)), [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = whole_rows(Element::f16, mapping);
+            trial.info.v.head_dim = mapping == Mapping::gpu ? 48 : 9;
+            run_each_access(device, trial, Dispatch::of_its_own, findings);
+            trial.in_place = true;
+            trial.in = Arrangement::packed_qkv;
+            run_as(device, trial, Dispatch::of_its_own, findings);
+        });
+        checks.add(fmt::format("elements_of_f32_{}", device_of(mapping)), [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = whole_rows(Element::f32, mapping);
+            trial.shape.own_v_heads = 2;
+            run_each_access(device, trial, Dispatch::of_its_own, findings);
+        });
     }
 }
 
@@ -173,8 +168,7 @@ void add_arrangements(Checks& checks) {
             trial.out = to;
             // Heads in groups take a dispatch for each sequence.
             const auto one_sequence = [](Arrangement rows) {
-                return rows == Arrangement::thd || rows == Arrangement::grouped_qkv ||
-                       rows == Arrangement::groups_first;
+                return rows == Arrangement::thd || rows == Arrangement::grouped_qkv || rows == Arrangement::groups_first;
             };
             if (one_sequence(from) || one_sequence(to)) {
                 trial.shape.tokens *= trial.shape.batch;
@@ -201,10 +195,8 @@ void add_arrangements(Checks& checks) {
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
                         for (const Element element : elements) {
-                            run_as(device, shaped(whole_rows(element, mapping), in.value, out.value), dispatch,
-                                   findings);
-                            run_as(device, shaped(partial_rows(element, mapping), in.value, out.value), dispatch,
-                                   findings);
+                            run_as(device, shaped(whole_rows(element, mapping), in.value, out.value), dispatch, findings);
+                            run_as(device, shaped(partial_rows(element, mapping), in.value, out.value), dispatch, findings);
                             Trial odd = shaped(three_tensors(element, 9, 4, 1, mapping), in.value, out.value);
                             run_as(device, odd, dispatch, findings);
                             odd.shape.own_v_heads = 2;
@@ -249,11 +241,9 @@ void add_pages(Checks& checks) {
         for (const Element element : elements) {
             for (const bool by_head : {false, true}) {
                 const bool gpu = mapping == Mapping::gpu;
-                const auto add = [&](const char* name, bool quick, void (*change)(Trial&),
-                                     Trial (*make)(Element, Mapping)) {
+                const auto add = [&](const char* name, bool quick, void (*change)(Trial&), Trial (*make)(Element, Mapping)) {
                     checks.add(
-                        fmt::format("pages{}_{}_{}_{}", by_head ? "_by_head" : "", name, device_of(mapping),
-                                    name_of(element)),
+                        fmt::format("pages{}_{}_{}_{}", by_head ? "_by_head" : "", name, device_of(mapping), name_of(element)),
                         [=](DeviceUnderTest& device, Findings& findings) {
                             Trial trial = make(element, mapping);
                             change(trial);
@@ -265,8 +255,8 @@ void add_pages(Checks& checks) {
                 add("whole", !by_head && gpu && element == Element::f16, as_it_is, whole_rows);
                 add("partial", by_head && element == (gpu ? Element::f32 : Element::f16), as_it_is, partial_rows);
                 add(
-                    "other_head_dim", !by_head && !gpu && element == Element::f16,
-                    [](Trial& trial) { trial.info.v.head_dim = 16; }, whole_rows);
+                    "other_head_dim", !by_head && !gpu && element == Element::f16, [](Trial& trial) { trial.info.v.head_dim = 16; },
+                    whole_rows);
             }
         }
     }
@@ -298,8 +288,8 @@ void add_conversions(Checks& checks) {
             };
             // A kernel of one kind of access: each takes a device a while. What is beside V keeps another type.
             checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
-                Trial trial = converting(
-                    three_tensors(in == Element::f32 ? Element::bf16 : Element::f32, 9, 4, 1, Mapping::by_device));
+                Trial trial =
+                    converting(three_tensors(in == Element::f32 ? Element::bf16 : Element::f32, 9, 4, 1, Mapping::by_device));
                 trial.info.q = {};
                 trial.shape.tokens = 24;
                 hold_elements(device, trial, findings);
@@ -367,8 +357,7 @@ void add_few_storage_buffers(Checks& checks) {
                             findings.hold(apart.q == whole.q && apart.k == whole.k && apart.v == whole.v,
                                           "with {} storage buffers the bits are others", storage_buffers);
                             trial.only_v = true;
-                            findings.hold(run(device, trial, findings).v == whole.v,
-                                          "V alone in the call has other bits");
+                            findings.hold(run(device, trial, findings).v == whole.v, "V alone in the call has other bits");
                         }
                     }
                 },
@@ -387,30 +376,29 @@ void add_cuts(Checks& checks) {
                   {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu}};
     for (const auto& [name, limits, mapping] : forced) {
         for (const bool paged : {false, true}) {
-            checks.add(fmt::format("{}{}", name, paged ? "_pages" : ""),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           Trial trial = whole_rows(Element::f16, mapping);
-                           trial.info.positions = paged ? PositionSource::ids : PositionSource::implicit;
-                           trial.info.scatter_k = paged;
-                           trial.shape.tokens = 160;
-                           trial.table_rows = 200;
-                           trial.first = -70;
-                           trial.ids = random_positions(trial.shape.rows(), -205, 205, 34);  // some are outside
-                           trial.in = Arrangement::packed_qkv;
-                           trial.page_size = 16;
-                           for (const std::uint32_t v_heads : {0u, 5u}) {
-                               trial.shape.own_v_heads = v_heads;
-                               trial.v = values_of(Element::f16, v_elements(trial), 35);
-                               trial.limits = {};
-                               const Rotated whole = run(device, trial, findings);
-                               trial.limits = limits;
-                               const Rotated cut = run(device, trial, findings);
-                               findings.hold(cut.dispatches > whole.dispatches, "{} dispatches where {} had to be cut",
-                                             cut.dispatches, whole.dispatches);
-                               findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
-                                             "cut into {} dispatches the bits are others", cut.dispatches);
-                           }
-                       });
+            checks.add(fmt::format("{}{}", name, paged ? "_pages" : ""), [=](DeviceUnderTest& device, Findings& findings) {
+                Trial trial = whole_rows(Element::f16, mapping);
+                trial.info.positions = paged ? PositionSource::ids : PositionSource::implicit;
+                trial.info.scatter_k = paged;
+                trial.shape.tokens = 160;
+                trial.table_rows = 200;
+                trial.first = -70;
+                trial.ids = random_positions(trial.shape.rows(), -205, 205, 34);  // some are outside
+                trial.in = Arrangement::packed_qkv;
+                trial.page_size = 16;
+                for (const std::uint32_t v_heads : {0u, 5u}) {
+                    trial.shape.own_v_heads = v_heads;
+                    trial.v = values_of(Element::f16, v_elements(trial), 35);
+                    trial.limits = {};
+                    const Rotated whole = run(device, trial, findings);
+                    trial.limits = limits;
+                    const Rotated cut = run(device, trial, findings);
+                    findings.hold(cut.dispatches > whole.dispatches, "{} dispatches where {} had to be cut", cut.dispatches,
+                                  whole.dispatches);
+                    findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
+                                  "cut into {} dispatches the bits are others", cut.dispatches);
+                }
+            });
         }
     }
 }

@@ -66,11 +66,10 @@ struct Tensors {
 
 /// All in one piece where their elements have one size, else those of each size in a piece where the others' places are
 /// left free.
-void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q, Tensors& k,
-           Tensors& v) {
+void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q, Tensors& k, Tensors& v) {
     const KernelInfo& info = trial.info;
-    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u), std::max(info.k.head_dim, 1u),
-                                info.v.head_dim);
+    const Piece piece =
+        arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u), std::max(info.k.head_dim, 1u), info.v.head_dim);
     std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
     const auto put = [&](const Placed& placed, const Width& width, Tensors& tensor) {
         const Element type = output ? width.out : width.in;

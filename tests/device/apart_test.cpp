@@ -76,11 +76,9 @@ TEST_CASE("4 storage buffers: ids and a table in a buffer leave none for the cou
     const Rotation r = rotation(Pairing::half_split, 8, 8);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
-        const Owned<Kernel> kernel(
-            must(create(weak(on), {.rotary_dim = 8,
-                                   .q = {Element::f32, Element::f32, 8, 0},
-                                   .angles = source,
-                                   .positions = PositionSource::ids})));
+        const Owned<Kernel> kernel(must(create(
+            weak(on),
+            {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source, .positions = PositionSource::ids})));
         Owned<DescriptorArena> arena;
         if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
         Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)), ids = must(Buffer::make(on, 8 * 4));

@@ -93,8 +93,10 @@ void place_v(const Numbers& numbers, const Tuple& tuple, Memory& memory, Prepare
     v.in.rows.type = type_of(numbers.v_in);
     v.out.rows.type = type_of(numbers.v_out);
     take(numbers.v_in, v.in, v.in_byte);
-    if (tuple.v == PlaceOfV::in_place) v.out_byte = v.in_byte;
-    else take(numbers.v_out, v.out, v.out_byte);
+    if (tuple.v == PlaceOfV::in_place)
+        v.out_byte = v.in_byte;
+    else
+        take(numbers.v_out, v.out, v.out_byte);
 }
 
 // `count` rows of `tokens` numbers, `stride` numbers apart.

@@ -132,10 +132,11 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
     const Widths& w = numbers.widths;
     numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(), random);
     numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
-    numbers.v = index % 4 == 1;
-    if (numbers.v) {
-        numbers.v_in = Element(index / 4 % 3);
-        numbers.v_out = Element(index / 8 % 3);
+    numbers.v = index % 4 == index / 8 % 4;  // nine, of every pairing
+    if (numbers.v) {                         // from and to every type
+        const std::uint32_t nth = index / 4;
+        numbers.v_in = Element(nth % 3);
+        numbers.v_out = Element((nth / 3 + nth) % 3);
         numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
     }
     return numbers;
@@ -225,8 +226,8 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
             {"tensors", tuple.q && tuple.k ? "Q and K"
                         : tuple.q          ? "Q"
                                            : "K"},
-            {"V", tuple.v == PlaceOfV::absent ? "absent"
-                  : tuple.v == PlaceOfV::as_k ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
+            {"V", tuple.v == PlaceOfV::absent  ? "absent"
+                  : tuple.v == PlaceOfV::as_k  ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
                   : tuple.v == PlaceOfV::apart ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
                                                : "in place"},
             {"head_dim Q/K", numbers.widths.text()},

@@ -32,7 +32,6 @@ Bytes narrowed(Element to, Element from, const Bytes& rows) {
     return out;
 }
 
-/// `count` bytes each from `from + n * from_step` to `to + n * to_step`.
 void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, std::size_t bytes) {
     REQUIRE(from_at + bytes <= from.size());
     REQUIRE(to_at + bytes <= to.size());
@@ -160,7 +159,8 @@ Outcome tried(Device& on, const Trial& trial, const AngleTable& table, const Row
     };
     if (trial.place != Place::packed_in_place) {
         q_at = buffers.size();
-        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0, std::size_t{Q} * D, D, std::size_t{tokens} * Q * D);
+        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0, std::size_t{Q} * D, D,
+                      std::size_t{tokens} * Q * D);
         k_at = buffers.size();
         const std::size_t held = paged ? pages * page_size : tokens;
         const bool heads_first = trial.place == Place::heads_first;
@@ -213,10 +213,14 @@ Outcome tried(Device& on, const Trial& trial, const AngleTable& table, const Row
 }  // namespace
 
 TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without it") {
-    const Shape shapes[] = {{}, {.rotary_dim = 32}, {.head_dim = 80, .rotary_dim = 80, .v_dim = 80, .heads_known = true},
-                            {.head_dim = 96, .rotary_dim = 48, .v_dim = 32}, {.k_heads = 4, .v_heads = 1},
-                            {.head_dim = 20, .rotary_dim = 10, .v_dim = 20, .q_heads = 12, .k_heads = 12, .v_heads = 12, .heads_known = true},
-                            {.head_dim = 9, .rotary_dim = 8, .v_dim = 9, .q_heads = 3, .k_heads = 1, .v_heads = 1}};
+    const Shape shapes[] = {
+        {},
+        {.rotary_dim = 32},
+        {.head_dim = 80, .rotary_dim = 80, .v_dim = 80, .heads_known = true},
+        {.head_dim = 96, .rotary_dim = 48, .v_dim = 32},
+        {.k_heads = 4, .v_heads = 1},
+        {.head_dim = 20, .rotary_dim = 10, .v_dim = 20, .q_heads = 12, .k_heads = 12, .v_heads = 12, .heads_known = true},
+        {.head_dim = 9, .rotary_dim = 8, .v_dim = 9, .q_heads = 3, .k_heads = 1, .v_heads = 1}};
     const struct {
         Element in, v_in, out, v_out;
     } elements[] = {{Element::f32, Element::f32, Element::f32, Element::f32},
@@ -229,7 +233,8 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
     for (const bool push : {true, false}) {
         Device& on = device(push);
         for (const Shape& shape : shapes) {
-            const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim), AngleSource::factored_texture, tokens - 1));
+            const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim),
+                                                           AngleSource::factored_texture, tokens - 1));
             for (const auto& [in, v_in, out, v_out] : elements) {
                 const Rows given = {random_elements(in, std::size_t{tokens} * shape.q_heads * shape.head_dim, 1),
                                     random_elements(in, std::size_t{tokens} * shape.k_heads * shape.head_dim, 2),
@@ -242,7 +247,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                             if (buffers == 5 && place == Place::paged) continue;  // slots take the one dispatch of Q and K
                             if (!push && (buffers != 0 || place == Place::apart)) continue;
                             if (gpu_assisted() && (push || shape.head_dim != 64 || mapping == Mapping::cpu)) continue;
-                            // Each pipeline takes a device a while: a part that meets every pair of the lists above.
+                            // Pipelines take a device long: some of the 980. The sweep and the conformance checks have others.
                             if (++combinations % 41 != 0) continue;
                             CAPTURE(push);
                             CAPTURE(shape.head_dim);
@@ -253,8 +258,14 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                             CAPTURE(int(place));
                             CAPTURE(int(mapping));
                             CAPTURE(buffers);
-                            Trial trial{.shape = shape, .in = in, .v_in = v_in, .out = out, .v_out = v_out, .place = place,
-                                        .mapping = mapping, .limits = {.storage_buffers = buffers}};
+                            Trial trial{.shape = shape,
+                                        .in = in,
+                                        .v_in = v_in,
+                                        .out = out,
+                                        .v_out = v_out,
+                                        .place = place,
+                                        .mapping = mapping,
+                                        .limits = {.storage_buffers = buffers}};
                             const Outcome with = tried(on, trial, table, given);
                             trial.with_v = false;
                             const Outcome without = tried(on, trial, table, given);
@@ -265,13 +276,10 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                             CHECK(without.outside == 1);
                             CHECK(without.rows.q != narrowed(out, in, given.q));
                             const bool like_k = shape.v_dim == shape.head_dim && shape.v_heads == shape.k_heads;
-                            if (place == Place::packed_in_place || (like_k && buffers == 0)) {
-                                CHECK(with.dispatches == without.dispatches);
-                                ++joined;
-                            } else {
-                                CHECK(with.dispatches >= without.dispatches);
-                                alone += with.dispatches > without.dispatches;
-                            }
+                            // Q, K, V, slots and the counter are 8 buffers.
+                            const bool joins = place == Place::packed_in_place || (like_k && buffers != 5);
+                            CHECK(with.dispatches == without.dispatches + (joins ? 0 : 1));
+                            ++(joins ? joined : alone);
                         }
                     }
                 }
@@ -280,7 +288,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
     }
     MESSAGE(joined << " calls with V beside K, " << alone << " with V in a dispatch of its own");
     CHECK(joined > 0);
-    if (!gpu_assisted()) CHECK(alone > 2);
+    CHECK((alone > 0 || gpu_assisted()));
 }
 
 }  // namespace vkrope::test

@@ -56,17 +56,19 @@ TEST_CASE("requirements: what the device offers") {
 }
 
 TEST_CASE(
-    "create: at most six pipelines, from the caller's cache, with the caller's allocator, and modules without constants to set") {
+    "create: at most six pipelines, nine with V, from the caller's cache, with the caller's allocator, and modules without "
+    "constants to set") {
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
         for (const auto type : {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             for (const AngleSource angles : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
                                              AngleSource::direct_texture, AngleSource::direct_buffer}) {
-                for (const std::uint32_t k_dim : {0u, 128u, 130u}) {
+                for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u}, {128u, 0u}, {130u, 0u}, {128u, 128u}, {130u, 65u}}) {
                     CAPTURE(storage_buffers);
                     CAPTURE(k_dim);
                     KernelHost host({.storage_buffers = storage_buffers, .type = type}, true);
                     KernelInfo info = kernel_info(angles);
                     info.k.head_dim = k_dim;
+                    info.v.head_dim = v_dim;
                     info.positions = PositionSource::ids;
                     const std::size_t alive = fake().alive().size();
                     const auto kernel = create(host.ref, info);
@@ -74,7 +76,7 @@ TEST_CASE(
                     REQUIRE(kernel);
                     const std::size_t pipelines = fake().count("vkCreateComputePipelines");
                     CHECK(pipelines >= 1);
-                    CHECK(pipelines <= 6);
+                    CHECK(pipelines <= (v_dim == 0 ? 6 : 9));
                     CHECK(fake().count("vkCreateShaderModule") == fake().count("vkDestroyShaderModule"));
                     CHECK(fake().alive().size() == alive + pipelines + 2);
                     CHECK(host.allocator.allocated == 2 * pipelines + 2);
@@ -165,7 +167,7 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
 }
 
 TEST_CASE("an arena serves every kernel of its device; with few storage buffers, those of one angle source") {
-    for (const std::uint32_t storage_buffers : {4u, 8u, 11u, 16u}) {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 16u}) {
         KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const Owned<Kernel> factored(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
         const Owned<Kernel> direct(create(host.ref, kernel_info(AngleSource::direct_texture)).value);
@@ -192,6 +194,11 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
         by_ids.k_in = by_ids.k_out = {};
         by_ids.positions.ids = {host.words, 0, 28};
         CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
+        if (storage_buffers >= 9) {  // and with V
+            const Owned<Kernel> values(create(host.ref, with_v(kernel_info(AngleSource::factored_texture))).value);
+            const Call call = with_v(host, kernel_call(host, 7, AngleSource::factored_texture));
+            CHECK(record(host.commands, values.get(), call, arena.get()));
+        }
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
         const std::string what = other.what;

@@ -76,7 +76,7 @@ TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a 
                         kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
-                    // Lean: Q and K take a dispatch each, and what is apart needs no barrier.
+                    // Apart: Q and K take a dispatch each, and what does not overlap needs no barrier.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.q_in = call.q_out = {};
                     CHECK(recorder(call));
@@ -366,15 +366,15 @@ TEST_CASE("record: V goes with K; apart where it lies otherwise, or the device b
     CHECK(recorded_on({}, [](Call& call) { call.v_in.heads = call.v_out.heads = 1; }) == two);
     CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out; }) == Named{{"q", "q_out", "k", "k_out"}});
     CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = {}; }) == Named{{"k", "k_out", "v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) ==
-          Named{{"q", "q_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) == Named{{"q", "q_out"}, {"v", "v_out"}});
     CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = call.k_in = call.k_out = {}; }) == Named{{"v", "v_out"}});
     CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) == Named{{"q", "q_out", "k", "k_out"}});
     // Q, K, V and the counter are 7; Q, K and the counter 5.
     CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);
     CHECK(recorded_on({.storage_buffers = 6}, as_it_is) == two);
     CHECK(recorded_on({.storage_buffers = 4}, as_it_is) == Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
-    CHECK(recorded_on({.storage_buffers = 4, .push_descriptors = false}, as_it_is) == Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({.storage_buffers = 4, .push_descriptors = false}, as_it_is) ==
+          Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
 }
 
 TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
@@ -425,7 +425,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             call.angles.view = VK_NULL_HANDLE;
             refused(call, Code::invalid_argument);
             if (push_descriptors) continue;
-            // Three sets: three wide calls, but only one apart call of two dispatches.
+            // Three sets: three calls of one dispatch, but only one of two.
             const int fits = storage_buffers == 4 ? 1 : 3;
             for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
             refused(kernel_call(host), Code::limit_exceeded);

@@ -75,7 +75,8 @@ std::map<Byte, Row> destinations(const Scenario& scenario) {
     std::map<Byte, Row> rows;
     for (const Which which : {Which::q, Which::k, Which::v}) {
         const Tensor& out = output(call, which);
-        const bool in_place = out.where.buffer == input(call, which).where.buffer && out.where.offset == input(call, which).where.offset;
+        const bool in_place =
+            out.where.buffer == input(call, which).where.buffer && out.where.offset == input(call, which).where.offset;
         if (which == Which::v && in_place) continue;
         for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
@@ -161,7 +162,8 @@ class Model {
    private:
     std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
 
-    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z, std::uint32_t token, std::uint32_t head) {
+    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z, std::uint32_t token,
+                            std::uint32_t head) {
         return start + z * side.z + token * side.token + head * side.head;  // in 32 bits, as the shader
     }
 
@@ -178,10 +180,8 @@ class Model {
         const auto used = std::find_if(std::begin(kernel_.pipelines), std::end(kernel_.pipelines),
                                        [&](const Pipeline& one) { return one.handle == pipeline; });
         REQUIRE(used != std::end(kernel_.pipelines));
-        const Work work{.z = dispatch_->groups[2],
-                        .tokens = push_.tokens,
-                        .q_heads = push_.heads & 0xffff,
-                        .k_heads = push_.heads >> 16};
+        const Work work{
+            .z = dispatch_->groups[2], .tokens = push_.tokens, .q_heads = push_.heads & 0xffff, .k_heads = push_.heads >> 16};
         const DispatchShape shape = shape_of(used->geometry, work);
         for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] == shape.groups[i]);
         for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
@@ -445,9 +445,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             c.v_out = c.k_rows.slots.buffer ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
                                             : strided(host.v_out, 1, S * D, D, D);
             break;
-        case V::in_place:
-            c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D);
-            break;
+        case V::in_place: c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D); break;
     }
     for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
     // Dispatches that count wait for each other: with a counter in every call there would be little else to see.
@@ -496,7 +494,8 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                     CAPTURE(apart);
                     CAPTURE(push_descriptors);
                     V v = V(random() % 4);
-                    if (v == V::in_place && (layout == Layout::paged || layout == Layout::paged_by_head || layout == Layout::paged_groups))
+                    if (v == V::in_place &&
+                        (layout == Layout::paged || layout == Layout::paged_by_head || layout == Layout::paged_groups))
                         v = V::absent;  // a cache is another buffer
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v);

@@ -730,7 +730,8 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     q.out = VKROPE_ELEMENT_F16;
     auto info = sized<vkrope_kernel_info>();
     vkrope_error error;
-    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_SUCCESS, error.what);
+    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_SUCCESS,
+                    error.what);
     CHECK(info.q == &q);
     CHECK(info.k == nullptr);
     CHECK(q.struct_size == sizeof q);

@@ -98,7 +98,8 @@ TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgr
     // One pair turns, and 32 766 steps of 65 534 channels are copied: no lane has all of them.
     CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {}).step_lanes == 64);
     CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {}).step_lanes == 40);
-    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens, {.workgroup_invocations = 16}).step_lanes == 16);
+    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens, {.workgroup_invocations = 16})
+              .step_lanes == 16);
 }
 
 TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its token") {
@@ -153,9 +154,7 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
 }
 
 TEST_CASE("on a processor a step of word access has as many words as the windows allow") {
-    const auto unit = [](const KernelInfo& of, Load load) {
-        return geometry_for(of, shader::access_word, load, {}).unit_elements;
-    };
+    const auto unit = [](const KernelInfo& of, Load load) { return geometry_for(of, shader::access_word, load, {}).unit_elements; };
     CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);    // halves of 12
     CHECK(unit(info(Element::f16, 128, 128), Load::processor) == 2);  // 16-byte access does it, and few calls are left
     CHECK(unit(info(Element::f16, 80, 20), Load::processor) == 2);

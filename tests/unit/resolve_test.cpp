@@ -128,7 +128,8 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion is 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim is 1");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; }, "v.rotary_offset is 2: no channel");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; },
+                  "v.rotary_offset is 2: no channel");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; }, "v.in is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; }, "q.head_dim and k.head_dim are both 0");
 }
@@ -214,6 +215,16 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
     Call strided = c;
     strided.v_out.token_stride = 32;
     expect(resolve(i, limits, strided).status, Code::invalid_argument, "v_out.token_stride is 32: with k_rows it must be 0");
+    // What only V breaks is said of V.
+    Call short_rows = c;
+    short_rows.v_in.heads = short_rows.v_out.heads = 3;
+    short_rows.v_out.where = {v_buffer, 2048, buffer};
+    short_rows.k_rows.row_stride = 32;
+    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+           "v_out: k_rows.row_stride is 32: the faster strides cover 48");
+    short_rows.k_rows = {.slots = c.k_rows.slots, .row_stride = 32};
+    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+           "k_rows.page_size is 1: with row_stride 32 it must say how many rows a page of v_out has");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
@@ -562,7 +573,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
     // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1: with page_stride 128 it must say how many rows a page has");
+           "k_rows.page_size is 1: with page_stride 128 it must say how many rows a page of k_out has");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64; },
            "k_rows.page_size is 1: with row_stride 16");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128; },

@@ -83,7 +83,8 @@ inline constexpr std::uint32_t most_calls = 65536;
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
 /// dispatches counts as so many, see dispatches(). It serves every kernel of the same DeviceRef::device, PositionKernels too; on a
 /// device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel`
-/// binds: of its angle source (both kinds of texture are one), and no PositionKernel. Thread-safe.
+/// binds: of its angle source (both kinds of texture are one), with fewer than 9 also with V or without as it is, and no
+/// PositionKernel. Thread-safe.
 ///
 /// kernel  says which device; need not outlive the arena
 /// calls   1 to most_calls
@@ -126,13 +127,13 @@ struct Rows {
     /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value outside the cache does too, and
     /// counts in Call::out_of_range. Offset and range are multiples of 4.
     VkDescriptorBufferInfo slots = {};
-    bool int64 = false;                            ///< slots of 64 bits
+    bool int64 = false;  ///< slots of 64 bits
     /// Rows of a page; 1 to 2^31. With 1, another page_stride than the packed one is an error, for
     /// page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length.
     std::uint32_t page_size = 1;
-    /// Elements, of each of the caches; 0: packed. token_stride and batch_stride of k_out and v_out are 0 then.
+    /// Elements, of both caches: where their rows differ in length and neither is packed, V takes a call of its own. 0: packed. token_stride and batch_stride of k_out and v_out are 0 then.
     std::int64_t page_stride = 0, row_stride = 0;
-    std::int64_t batch_stride = 0;                 ///< slots from one sequence's to the next's; 0: packed
+    std::int64_t batch_stride = 0;  ///< slots from one sequence's to the next's; 0: packed
 };
 
 /// Positions of the tokens, by the kernel's PositionSource. One that the angle source does not cover, or an int64 outside int32,

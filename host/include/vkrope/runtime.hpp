@@ -175,7 +175,7 @@ struct HostShape {
     std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
     /// Positions are [axes, batch, tokens], for the rotation's sections. 0: one position a token, which all axes share.
     std::uint32_t axes = 0;
-    std::int32_t first_position = 0;           ///< implicit: position of token 0 of every sequence
+    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
     AngleSource angles = AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
     Mapping mapping = Mapping::by_device;
     Conversion conversion = Conversion::by_device;

@@ -526,7 +526,7 @@ typedef struct vkrope_device_ref {
     const VkAllocationCallbacks* allocator;           /**< optional; must outlive what is made with it */
 } vkrope_device_ref;
 
-/** How Q or K is stored. */
+/** How Q, K or V is stored. */
 typedef struct vkrope_width {
     size_t struct_size;     /**< sizeof this struct */
     vkrope_element in;      /**< of the input */
@@ -626,7 +626,7 @@ typedef struct vkrope_arena vkrope_arena;
 /**
  * Makes the descriptor sets for `calls` calls of vkrope_record. They serve every kernel of the same device, position kernels too; on a
  * device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel` binds:
- * of its angle source (both kinds of texture are one), and no position kernel.
+ * of its angle source (both kinds of texture are one), with fewer than 9 also with V or without as it is, and no position kernel.
  *
  * @param kernel  says which device; need not outlive the arena
  * @param calls   at least 1
@@ -680,8 +680,9 @@ typedef struct vkrope_rows {
      *  page_size may have been forgotten; single rows that lie apart have a row_stride and a page_stride of one length. */
     uint32_t page_size;
     VkBool32 int64_slots;         /**< slots of 64 bits */
-    int64_t page_stride;          /**< elements, of each of the caches; 0: packed */
-    int64_t row_stride;           /**< elements, of each of the caches; 0: packed */
+    int64_t page_stride;          /**< elements, of both caches (where their rows differ in length and neither is packed,
+                                       V takes a call of its own); 0: packed */
+    int64_t row_stride;           /**< likewise */
     int64_t batch_stride;         /**< slots from one sequence's to the next's; 0: packed */
 } vkrope_rows;
 
@@ -1129,7 +1130,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_an
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
 
-/** What a vkrope_host_rotation works on. Q or K may be absent (0 heads). */
+/** What a vkrope_host_rotation works on. Q or K may be absent (0 heads); V goes with vkrope_record. */
 typedef struct vkrope_host_shape {
     size_t struct_size;           /**< sizeof this struct */
     uint32_t batch;               /**< sequences; 0: 1 */

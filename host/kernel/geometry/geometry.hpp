@@ -58,7 +58,7 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-/// Whether the widths and windows of Q and K allow this access at all; strides and offsets decide per call.
+/// Whether the widths and windows allow this access at all; strides and offsets decide per call.
 bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
 /// Whether rows allow it whose distances from a 16-byte boundary, in elements, are the multiples of what these bits have in common:

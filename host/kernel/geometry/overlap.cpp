@@ -2,6 +2,7 @@
 #include "kernel/geometry/overlap.hpp"
 
 #include <cinttypes>
+#include <cstring>
 
 #include "status.hpp"
 
@@ -10,13 +11,12 @@ namespace vkrope {
 Axes axes_of(const TensorRows& rows) noexcept {
     const View& view = rows.view;
     const bool paged = view.page_size != 0;
-    const char* owner = paged ? "k_rows" : rows.name;
-    const Axis all[] = {{rows.name, "head_stride", view.heads_per_group, view.head, rows.packed_head, 0},
-                        {rows.name, "group_stride", rows.groups(), view.group, rows.packed_group, 1},
-                        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token,
-                         rows.packed_token, 2},
-                        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch,
-                         rows.packed_batch, 3}};
+    const char* owner = !paged ? rows.name : std::strcmp(rows.name, "v_out") == 0 ? "v_out: k_rows" : "k_rows";
+    const Axis all[] = {
+        {rows.name, "head_stride", view.heads_per_group, view.head, rows.packed_head, 0},
+        {rows.name, "group_stride", rows.groups(), view.group, rows.packed_group, 1},
+        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token, rows.packed_token, 2},
+        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch, rows.packed_batch, 3}};
     Axes axes;
     for (const Axis& axis : all) {
         if (axis.count < 2) continue;
@@ -100,8 +100,8 @@ Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) n
                      packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field, axis.stride);
     }
     return error(Code::invalid_argument,
-                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner, axis.field,
-                 axis.stride, covered);
+                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner,
+                 axis.field, axis.stride, covered);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Tiling {
     Box at(std::uint64_t index) const noexcept;
 };
 
-/// What is bound for Q or K, and therefore has to fit maxStorageBufferRange: input, output, and where there are such, ids and
+/// What is bound for a tensor, and therefore has to fit maxStorageBufferRange: input, output, and where there are such, ids and
 /// slots.
 struct Bound {
     static constexpr std::uint32_t most = 4;
@@ -33,8 +33,7 @@ struct Bound {
 
 /// Cuts `whole` so that what is bound fits the range, and its heads and tokens fit one dispatch. limit_exceeded where one head row does
 /// not fit.
-Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
-                    std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
-                    const DispatchLimits& dispatch) noexcept;
+Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole, std::uint32_t group_heads,
+                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept;
 
 }  // namespace vkrope

@@ -3,6 +3,7 @@
 #include "kernel/resolve/resolve.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
@@ -20,7 +21,8 @@ Status check_present(const char* name, const Width& width, std::uint32_t heads, 
                      name);
     }
     if (in.heads != 0 && heads != 0 && in.heads != heads) {
-        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads, name, heads);
+        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads, name,
+                     heads);
     }
     return {};
 }
@@ -65,8 +67,15 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     }
     if (call.k_in.heads != 0 && call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
         resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
-    for (const auto& [a, b] : {std::pair{&q_out, &k_out}, {&q_in, &k_out}, {&q_out, &k_in}, {&q_out, &v_out}, {&q_in, &v_out},
-                               {&q_out, &v_in}, {&k_out, &v_out}, {&k_in, &v_out}, {&k_out, &v_in}}) {
+    for (const auto& [a, b] : {std::pair{&q_out, &k_out},
+                               {&q_in, &k_out},
+                               {&q_out, &k_in},
+                               {&q_out, &v_out},
+                               {&q_in, &v_out},
+                               {&q_out, &v_in},
+                               {&k_out, &v_out},
+                               {&k_in, &v_out},
+                               {&k_out, &v_in}}) {
         if (a->tensor.heads != 0 && b->tensor.heads != 0 && !disjoint(*a, *b))
             return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
     }

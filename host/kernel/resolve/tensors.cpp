@@ -33,7 +33,8 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
         }
         return {};
     }
-    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head, rows.packed_head); !s) return s;
+    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head, rows.packed_head); !s)
+        return s;
     if (tensor.heads_per_group == 0) {
         if (tensor.group_stride == 0) return {};
         return error(Code::invalid_argument, "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0", rows.name,
@@ -44,7 +45,8 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
                      tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
-    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group, rows.packed_group); !s) return s;
+    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group, rows.packed_group); !s)
+        return s;
     view.heads_per_group = tensor.heads_per_group;
     if (view.heads_per_group == 1) {  // groups of one are heads
         view.head = view.group;
@@ -79,21 +81,26 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     View& view = rows.view;
     if (Status s = resolve_heads(rows, input); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
-    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token, rows.packed_token); !s) return s;
+    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token, rows.packed_token);
+        !s)
+        return s;
     const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
-    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch, rows.packed_batch); !s) return s;
+    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch, rows.packed_batch);
+        !s)
+        return s;
     return resolve_span(rows);
 }
 
 // A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not that of single rows shows it.
-Status check_single_rows(const Rows& cache, std::uint64_t packed_row) noexcept {
+Status check_single_rows(const char* name, const Rows& cache, std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
     const bool said_twice = cache.page_stride == cache.row_stride;  // pages are rows, whatever lies between them
     if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row || said_twice) return {};
     return error(Code::invalid_argument,
-                 "k_rows.page_size is 1: with %s %" PRId64 " it must say how many rows a page has; single rows that lie apart have a "
+                 "k_rows.page_size is 1: with %s %" PRId64
+                 " it must say how many rows a page of %s has; single rows that lie apart have a "
                  "row_stride and a page_stride of one length",
-                 cache.page_stride != 0 ? "page_stride" : "row_stride", distance);
+                 cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
 // An output as a cache: as many pages as its range holds.
@@ -111,10 +118,12 @@ Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
     if (Status s = resolve_heads(rows, false); !s) return s;
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
-    if (Status s = check_single_rows(cache, packed_row); !s) return s;
-    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token, rows.packed_token); !s) return s;
+    if (Status s = check_single_rows(rows.name, cache, packed_row); !s) return s;
+    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token, rows.packed_token); !s)
+        return s;
     const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
-    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch, rows.packed_batch); !s) return s;
+    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch, rows.packed_batch); !s)
+        return s;
     if (Status s = resolve_span(rows); !s) return s;
     const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE ? 0 : tensor.where.range / view.element_bytes;
     if (held < rows.span) return {};  // check_where() says so
@@ -142,8 +151,8 @@ Status check_where(const TensorRows& rows) noexcept {
         for (const Axes axes = axes_of(rows); const Axis& axis : axes.of) {
             if (!axis.packed || axis.count < 2) continue;
             return error(Code::invalid_argument,
-                         "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64 ", with %s.%s 0, which packs them at %" PRIu64
-                         " elements",
+                         "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
+                         ", with %s.%s 0, which packs them at %" PRIu64 " elements",
                          rows.name, where.range, rows.span * bytes, axis.owner, axis.field, axis.stride);
         }
         return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64, rows.name, where.range,
@@ -185,8 +194,8 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                      packed.name, stride.field, stride.in_packed ? stride.in : stride.out, given.name,
                      stride.in_packed ? stride.out : stride.in);
     }
-    return error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint", in.name,
-                 out.name);
+    return error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
+                 in.name, out.name);
 }
 
 Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out,

@@ -7,7 +7,6 @@
 
 namespace vkrope {
 
-// A buffer of words: `bytes` bytes from where.offset on.
 Status check_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes) noexcept {
     if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.buffer is null", name);
     if (where.offset % 4 != 0)
@@ -17,7 +16,6 @@ Status check_words(const char* name, const VkDescriptorBufferInfo& where, std::u
                  name, where.range, bytes);
 }
 
-// Such a buffer, bound whole.
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes, const StorageLimits& limits,
                   VkDescriptorBufferInfo& bound, std::uint32_t& offset_words) noexcept {
     if (Status s = check_words(name, where, bytes); !s) return s;
@@ -28,7 +26,6 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
                  name, bound.range, limits.range);
 }
 
-// The numbers of computed angles.
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits, VkDescriptorBufferInfo& bound) noexcept {
     const VkDescriptorBufferInfo& where = angles.buffer;
     if (Status s = check_words(name, where, angles.plan->bytes); !s) return s;

@@ -10,9 +10,13 @@ namespace vkrope {
 
 constexpr std::size_t header_words = 5;
 
-inline spv::Op op_of(const std::uint32_t* instruction) noexcept { return spv::Op(instruction[0] & spv::OpCodeMask); }
+inline spv::Op op_of(const std::uint32_t* instruction) noexcept {
+    return spv::Op(instruction[0] & spv::OpCodeMask);
+}
 
-inline std::uint32_t length_of(const std::uint32_t* instruction) noexcept { return instruction[0] >> spv::WordCountShift; }
+inline std::uint32_t length_of(const std::uint32_t* instruction) noexcept {
+    return instruction[0] >> spv::WordCountShift;
+}
 
 /// The first word of an instruction of `length` words.
 constexpr std::uint32_t first_word(spv::Op op, std::uint32_t length) noexcept {

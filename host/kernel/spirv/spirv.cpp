@@ -16,7 +16,6 @@ namespace {
 
 using enum spv::Op;
 
-
 // One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
 class Specializer {
    public:
@@ -134,7 +133,8 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);
     Specializer specializer(of_id.get(), spec_id.get(), values, value_count, result->words.get() + header_words);
-    for (std::size_t at = header_words; at < count; at += length_of(words + at)) specializer.instruction(words + at, length_of(words + at));
+    for (std::size_t at = header_words; at < count; at += length_of(words + at))
+        specializer.instruction(words + at, length_of(words + at));
     result->count = header_words + specializer.written();
     return result;
 }
@@ -191,7 +191,8 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         copy(words, length_of(words));
         if (op != OpEntryPoint) continue;
         for (const FloatControl& control : float_controls) {
-            if (modes & control.mode) put({first_word(OpExecutionMode, 4), words[2], std::uint32_t(control.execution_mode), control.bits});
+            if (modes & control.mode)
+                put({first_word(OpExecutionMode, 4), words[2], std::uint32_t(control.execution_mode), control.bits});
         }
     }
     result->count = std::size_t(out - result->words.get());

@@ -113,10 +113,15 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
     return list;
 }
 
-// Without those of angles: of Q and K, and of one tensor.
+// Without those of angles: of Q, K and V, of Q and K, and of one tensor.
+BindingList bindings_of_three() noexcept {
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out,
+                         shader::binding_v_in, shader::binding_v_out, shader::binding_ids, shader::binding_slots,
+                         shader::binding_status});
+}
 BindingList bindings_of_two() noexcept {
-    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out, shader::binding_ids,
-                         shader::binding_slots, shader::binding_status});
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out,
+                         shader::binding_ids, shader::binding_slots, shader::binding_status});
 }
 BindingList bindings_of_one() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
@@ -125,8 +130,8 @@ BindingList bindings_of_one() noexcept {
 }  // namespace
 
 BindingList every_binding() noexcept {
-    BindingList list = bindings_of_two();
-    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin, shader::binding_v_in, shader::binding_v_out})
+    BindingList list = bindings_of_three();
+    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
     list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});
@@ -158,8 +163,7 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
     if (program.device.enabled & push_descriptor) info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     info.bindingCount = count;
     info.pBindings = bindings;
-    const VkResult result =
-        program.vk.vkCreateDescriptorSetLayout(program.device.device, &info, program.device.allocator, &layout);
+    const VkResult result = program.vk.vkCreateDescriptorSetLayout(program.device.device, &info, program.device.allocator, &layout);
     return created(result, layout, "vkCreateDescriptorSetLayout");
 }
 
@@ -167,7 +171,7 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
     // An arena serves the more kernels the more their layouts have: all, or those with the same source of angles.
     program.layout_binds = program.binds;
-    for (const BindingList& shared : {every_binding(), bindings_of_two(), bindings_of_one()}) {
+    for (const BindingList& shared : {every_binding(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {
         BindingList list = shared;
         for (const Binding& binding : program.binds) list.add(binding);
         if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;
@@ -182,7 +186,8 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
     info.pSetLayouts = &program.set_layout;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
-    const VkResult result = program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
+    const VkResult result =
+        program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
     if (Status s = created(result, program.layout, "vkCreatePipelineLayout"); !s) return s;
     return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout, "vkrope");
 }

@@ -62,9 +62,10 @@ const char* access_of(const Geometry& geometry) {
 void add_steps(const Use& use, Aspects& aspects) {
     const Geometry& geometry = use.geometry;
     const bool all = geometry.q_batch == 0, several = std::max(geometry.q_batch, geometry.k_batch) > 1;
-    const std::string how = fmt::format("a lane of {}, {}, {}", all       ? "all heads"
-                                                                : several ? "several heads"
-                                                                          : "one head",
+    const std::string how = fmt::format("a lane of {}, {}, {}",
+                                        all       ? "all heads"
+                                        : several ? "several heads"
+                                                  : "one head",
                                         access_of(geometry), unit_of(geometry));
     aspects.insert("steps  rotating: " + how);
     const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
@@ -95,8 +96,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
     const char* lane = geometry.k_batch == 0 ? "all heads" : geometry.k_batch == 1 ? "one head" : "several heads";
     const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
     const auto elements_as = [&](const char* where, const Width& width) {
-        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in), name_of(width.out),
-                                   use.conversion));
+        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in), name_of(width.out), use.conversion));
     };
     if (use.v_joins) {
         const bool beside = beside_k(use), after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
@@ -160,14 +160,18 @@ void add_angles(const Use& use, Aspects& aspects) {
                                callers ? std::string(" ") + name_of(info.table) : "",
                                !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
     if (apart) {
-        aspects.insert(fmt::format("runs  apart: {}, {}", !callers && of_axis ? "one angle each" : "one a pair", unit_of(use.geometry)));
+        aspects.insert(
+            fmt::format("runs  apart: {}, {}", !callers && of_axis ? "one angle each" : "one a pair", unit_of(use.geometry)));
     }
     for (const Window& window : info.windows) {
         count += window.rotary_dim != 0 ? 1 : 0;
     }
     aspects.insert(fmt::format("windows  {}: {}", std::max(count, 1u), unit_of(use.geometry)));
     if (sections.axes != 0) {
-        aspects.insert(fmt::format("axes  {}: {}", !sequential ? "interleaved" : of_axis ? "whole runs" : "within runs",
+        aspects.insert(fmt::format("axes  {}: {}",
+                                   !sequential ? "interleaved"
+                                   : of_axis   ? "whole runs"
+                                               : "within runs",
                                    unit_of(use.geometry)));
         if (!sequential || sections.axes == max_axes) {  // fewer axes leave the same code
             aspects.insert(fmt::format("axes  {} {}", sections.axes, sequential ? "in sequence" : "interleaved"));
@@ -221,7 +225,8 @@ struct Asked {
 };
 
 KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
-    KernelInfo info = {.rotary_dim = width[0], .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
+    KernelInfo info = {.rotary_dim = width[0],
+                       .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
     info.k = info.q;
     return info;
 }

@@ -37,7 +37,7 @@ static int make_kernel(struct work* w, vkrope_device* device) {
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
     if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &w->kernel, &error), &error)) return 0;
     if (ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
-    return succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 1, &w->arena, &error), &error);
+    return succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 3, &w->arena, &error), &error);
 }
 
 /* One head of each packed row, from channel `first` on. */
@@ -78,7 +78,7 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     uint64_t dispatches = 0;
     result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
     if (result != VKROPE_SUCCESS) return result;
-    if (dispatches != 1) { /* for which there is no set either */
+    if (dispatches > 3) { /* three, where the device binds few storage buffers */
         snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches", (unsigned)dispatches);
         return VKROPE_ERROR_INTERNAL;
     }
