@@ -95,6 +95,8 @@ tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
 tensor='#define VKROPE_TENSOR(name) k_##name
+#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_SIDE(side) k_##side
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
@@ -149,7 +151,7 @@ for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
     ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define $macro[ (]")" "$tensor" || wrong "a tensor without $macro compiles"
     grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
-for macro in VKROPE_TENSOR VKROPE_TENSOR_AT VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
+for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_AT VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
     ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define $macro[ (]")" || wrong "a tensor without $macro compiles"
     grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
