@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with them. Included once for each tensor.
+// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with them. Included once for each.
 // Needs interface.h, element.glsl, pairing.glsl and token.glsl, and the constants of VKROPE_CONSTANTS. Declares no binding, push
 // constant or workgroup size; it asks for macros, which it undefines, and for names that begin as a tensor's do:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in, element_out and batch, and
-//                            where it turns rotary_offset;
-//                            the buffers in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint, of which a pipeline uses
-//                            one view
+//                            where it turns rotary_offset; the buffers in_wide[] and out_wide[] of uvec4, in_word[] and
+//                            out_word[] of uint, of which a pipeline uses one view
 //   VKROPE_TENSOR_TURNS      1; 0: all of its channels are copied
 //   VKROPE_TENSOR_AT(side)   offset_q_##side, offset_k_##side or offset_v_##side
 //   VKROPE_TENSOR_SIDE(side) q_##side, or k_##side: which strides of the Push it has

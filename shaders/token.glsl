@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A token: at which angles it is turned, where K's row and V's go, and whether it counts as outside. Needs interface.h, angles.glsl, and the
-// constants rotary_dim, axes, angles, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it asks for
-// three macros:
+// A token: at which angles it is turned, where K's row and V's go, and whether it counts as outside. Needs interface.h,
+// angles.glsl, and the constants rotary_dim, axes, angles, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding,
+// push constant or workgroup size; it asks for three macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions

@@ -71,8 +71,10 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     shape.tokens = c.tokens;
     shape.q_heads = c.q_heads;
     shape.k_heads = c.k_heads;
+    shape.v_heads = c.v_heads;
     shape.q_head_dim = c.q_head_dim;
     shape.k_head_dim = c.k_head_dim;
+    shape.v_head_dim = c.v_head_dim;
     shape.element = enum_from<Element>(c.element);
     shape.layout = enum_from<Layout>(c.layout);
     shape.positions.assign(c.positions, c.positions + c.position_count);
@@ -266,10 +268,15 @@ size_t vkrope_host_rotation_k_bytes(const vkrope_host_rotation* host_rotation) {
     return host_rotation ? host_rotation->of.k_bytes() : 0;
 }
 
-vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k, vkrope_error* error) {
+size_t vkrope_host_rotation_v_bytes(const vkrope_host_rotation* host_rotation) {
+    return host_rotation ? host_rotation->of.v_bytes() : 0;
+}
+
+vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k, const void* v,
+                                          vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        return host_rotation->of.upload(q, k);
+        return host_rotation->of.upload(q, k, v);
     });
 }
 
@@ -299,10 +306,10 @@ vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, c
     });
 }
 
-vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, vkrope_error* error) {
+vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, void* v, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        return host_rotation->of.download(q, k);
+        return host_rotation->of.download(q, k, v);
     });
 }
 

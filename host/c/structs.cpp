@@ -36,7 +36,7 @@ VKROPE_ENDS_WITH(vkrope_position_call, out_of_range);
 VKROPE_ENDS_WITH(vkrope_boundary, reserved);
 VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
 VKROPE_ENDS_WITH(vkrope_device_info, limits);
-VKROPE_ENDS_WITH(vkrope_host_shape, axes);
+VKROPE_ENDS_WITH(vkrope_host_shape, v_head_dim);
 VKROPE_ENDS_WITH(vkrope_host_run, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_upload, lines);
 #undef VKROPE_ENDS_WITH

@@ -89,8 +89,8 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .counter = counts};
 }
 
-// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. A part of
-// one tensor is for few tokens: there are no angles that heads could share with another one, and little room.
+// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. V alone, and
+// tensors that are apart, have the load of few tokens only: none shares its angles with another, and there is little room.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower

@@ -307,6 +307,8 @@ Status rotate(void* prepared) {
     shape.tokens = 3;
     shape.q_heads = 2;
     shape.k_heads = 1;
+    shape.v_heads = 2;
+    shape.v_head_dim = 4;
     shape.positions = positions;
     shape.position_count = 3;
     OwnedHostRotation work;
@@ -316,14 +318,20 @@ Status rotate(void* prepared) {
     if (Status s = make(work, create); !s) return s;
     std::array<std::byte, 3 * 2 * 8 * 4> q = {};
     std::array<std::byte, 3 * 8 * 4> k = {};
+    std::array<std::byte, 3 * 2 * 4 * 4> v = {};
     CHECK(vkrope_host_rotation_q_bytes(work.get()) == q.size());
     CHECK(vkrope_host_rotation_k_bytes(work.get()) == k.size());
+    CHECK(vkrope_host_rotation_v_bytes(work.get()) == v.size());
     double nanoseconds = 0;
-    const auto upload = [&](auto* error) { return vkrope_host_rotation_upload(work.get(), q.data(), k.data(), error); };
+    const auto upload = [&](auto* error) {
+        return vkrope_host_rotation_upload(work.get(), q.data(), k.data(), v.data(), error);
+    };
     const auto run = [&](auto* error) {
         return vkrope_host_rotation_run(work.get(), VKROPE_DIRECTION_FORWARD, &nanoseconds, error);
     };
-    const auto download = [&](auto* error) { return vkrope_host_rotation_download(work.get(), q.data(), k.data(), error); };
+    const auto download = [&](auto* error) {
+        return vkrope_host_rotation_download(work.get(), q.data(), k.data(), v.data(), error);
+    };
     if (Status s = answer(upload); !s) return s;
     if (Status s = answer(run); !s) return s;
     CHECK((nanoseconds == 2000 || nanoseconds == -1));  // the fake's; -1 where there are no timestamps, or where they cannot be had

@@ -1130,7 +1130,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_an
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
 
-/** What a vkrope_host_rotation works on. Q or K may be absent (0 heads); V goes with vkrope_record. */
+/** What a vkrope_host_rotation works on. Q or K may be absent (0 heads), and V, which goes along with them. */
 typedef struct vkrope_host_shape {
     size_t struct_size;           /**< sizeof this struct */
     uint32_t batch;               /**< sequences; 0: 1 */
@@ -1150,6 +1150,8 @@ typedef struct vkrope_host_shape {
     vkrope_conversion conversion; /**< how f16 is converted */
     /** Positions are [axes, batch, tokens], for the rotation's sections; 0: one position a token, which all axes share. */
     uint32_t axes;
+    uint32_t v_heads;    /**< value heads; 0: no V */
+    uint32_t v_head_dim; /**< 0: as K's */
 } vkrope_host_shape;
 
 /** Rotates tensors that live in host memory: table and buffers for one rotation and one shape. */
@@ -1174,20 +1176,23 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_create(vkrope_dev
 VKROPE_API size_t vkrope_host_rotation_q_bytes(const vkrope_host_rotation* host_rotation);
 /** Bytes of K, or 0 for an absent one or a null pointer. */
 VKROPE_API size_t vkrope_host_rotation_k_bytes(const vkrope_host_rotation* host_rotation);
+/** Bytes of V, or 0 for an absent one or a null pointer. */
+VKROPE_API size_t vkrope_host_rotation_v_bytes(const vkrope_host_rotation* host_rotation);
 
 /**
- * Copies Q and K to the device.
+ * Copies Q, K and V to the device.
  *
  * @param host_rotation  where to
  * @param q              vkrope_host_rotation_q_bytes bytes; null where Q is absent
  * @param k              vkrope_host_rotation_k_bytes bytes; null where K is absent
+ * @param v              vkrope_host_rotation_v_bytes bytes; null where V is absent
  * @param error          optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k,
-                                                     vkrope_error* error);
+                                                     const void* v, vkrope_error* error);
 
 /**
- * Rotates what was uploaded; in place, what the last run left. Waits for it.
+ * Rotates the Q and K that were uploaded, and V goes along; in place, rotates what the last run left. Waits for it.
  *
  * @param host_rotation  what to rotate
  * @param direction      forward or inverse
@@ -1224,14 +1229,16 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_run_at(vkrope_hos
                                                                       vkrope_error* error);
 
 /**
- * Copies the rotated Q and K from the device.
+ * Copies the rotated Q and K, and V, from the device.
  *
  * @param host_rotation  where from
  * @param q              receives vkrope_host_rotation_q_bytes bytes; null where Q is absent
  * @param k              receives vkrope_host_rotation_k_bytes bytes; null where K is absent
+ * @param v              receives vkrope_host_rotation_v_bytes bytes; null where V is absent
  * @param error          optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, void* v,
+                                                     vkrope_error* error);
 
 /** Destroys a host rotation. */
 VKROPE_API void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation);

@@ -2,7 +2,6 @@
 #include "kernel/geometry/overlap.hpp"
 
 #include <cinttypes>
-#include <cstring>
 
 #include "status.hpp"
 
@@ -11,7 +10,7 @@ namespace vkrope {
 Axes axes_of(const TensorRows& rows) noexcept {
     const View& view = rows.view;
     const bool paged = view.page_size != 0;
-    const char* owner = !paged ? rows.name : std::strcmp(rows.name, "v_out") == 0 ? "v_out: k_rows" : "k_rows";
+    const char* owner = paged ? rows.cache_name : rows.name;
     const Axis all[] = {
         {rows.name, "head_stride", view.heads_per_group, view.head, rows.packed_head, 0},
         {rows.name, "group_stride", rows.groups(), view.group, rows.packed_group, 1},

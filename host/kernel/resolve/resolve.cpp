@@ -54,6 +54,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
     TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
     TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
+    v_out.cache_name = "v_out: k_rows";  // K's strides, which may be too short for V alone
     if (status = resolve_slots(info, call, resolved); !status) return result;
     const Rows* cache = resolved.slots.buffer ? &call.k_rows : nullptr;
     if (call.q_in.heads != 0) {

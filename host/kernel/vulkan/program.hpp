@@ -21,7 +21,7 @@ struct Program {
     std::uint32_t modes = 0;          ///< FloatModes of modules without 16-bit floats
     std::uint32_t float16_modes = 0;  ///< of modules with them; 0: 16-bit floats do not round as they have to
     BindingList binds;                ///< of its pipelines
-    BindingList layout_binds;         ///< of set_layout: the same, or every_binding()
+    BindingList layout_binds;         ///< of set_layout: those, or every_binding()
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
