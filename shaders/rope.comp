@@ -61,13 +61,6 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 
 // Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.
 
-// Two units of a row, the same in every head.
-struct Step {
-    uvec2 from, to;  // channels where they start, before and after, from rotary_offset on
-    bool rotates;    // otherwise they are copied, bit for bit unless the element type or the pairing changes
-    Unit c, s;
-};
-
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_TURNS 1
 #define VKROPE_TENSOR_SIDE(side) q_##side
@@ -156,12 +149,12 @@ Angle angle_of(Token token, uint pair) {
 }
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
-// Whether one row of a table of ours turns all pairs of a run.
-bool one_angle_a_run() { return angles < angles_apart && (axes == 0 || vkrope_one_axis(run_elements)); }
+// 0: one row of a table of ours turns all pairs of a run.
+const uint angles_misfit = (angles >= angles_apart ? 1 : 0) | (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
 
 // cos and sin of the pairs of a step.
 void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
-    if (one_angle_a_run()) {
+    if (angles_misfit == 0) {
         pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
         if (runs_apart) {
             Unit other_c, other_s;
@@ -290,9 +283,10 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     lane.step = step_lane;
     lane.q_head = gl_WorkGroupID.y * q_heads_group + head_lane;
     lane.k_head = gl_WorkGroupID.y * k_heads_group + head_lane;
-    lane.has_q = lane.q_head < (push.heads & 0xffffu);
-    lane.has_k = lane.k_head < (push.heads >> 16);
-    lane.has_v = lane.has_k && vkrope_has(flag_v);
+    lane.has_q = lane.has_k = lane.has_v = false;
+    if (q_head_dim != 0) lane.has_q = lane.q_head < (push.heads & 0xffffu);
+    if (k_head_dim != 0) lane.has_k = lane.k_head < (push.heads >> 16);
+    if (v_head_dim != 0) lane.has_v = lane.has_k && vkrope_has(flag_v);
     lane.q_from = q_from(index, z);
     lane.k_from = k_from(index, z);
     lane.v_from = v_from(index, z);

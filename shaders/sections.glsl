@@ -7,10 +7,8 @@
 const uint vkrope_section_sum = section_0 + section_1 + section_2 + section_3 + section_4 + section_5 + section_6 + section_7;
 const uint vkrope_section_bits = section_0 | section_1 | section_2 | section_3 | section_4 | section_5 | section_6 | section_7;
 
-// Whether one axis turns all of the n pairs that begin at a multiple of n, a power of two.
-bool vkrope_one_axis(uint n) {
-    return section_order == sections_sequential && (vkrope_section_bits & (n - 1)) == 0;
-}
+// 0: one axis turns all of the n pairs that begin at a multiple of n, a power of two. A constant where n is one.
+#define VKROPE_AXES_MISFIT(n) ((section_order ^ sections_sequential) | (vkrope_section_bits & ((n) - 1)))
 
 uint vkrope_axis_of(uint pair) {
     const uint m = pair % vkrope_section_sum;

@@ -37,21 +37,38 @@
 #error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
 #endif
 
+#ifndef VKROPE_TENSOR_GLSL
+#define VKROPE_TENSOR_GLSL
+// Two units of a row, the same in every head.
+struct Step {
+    uvec2 from, to;  // channels where they start, before and after, from rotary_offset on
+    bool rotates;    // otherwise they are copied, bit for bit unless the element type or the pairing changes
+    Unit c, s;       // of their pairs
+};
+#endif
+
 #define T(name) VKROPE_TENSOR(name)
 
 bool T(in_place)() { return vkrope_has(VKROPE_TENSOR_IN_PLACE); }
 
-// Where the rows of a token start.
+// Where the rows of a token start; of an absent tensor nothing is read.
 uint T(from)(uint index, uint z) {
-    const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
-    return VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
+    uint start = 0;
+    if (T(head_dim) != 0) {
+        const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
+        start = VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
+    }
+    return start;
 }
 
 uint T(to)(uint index, uint z, Token token) {
-    const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
-    uint start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
-    if (VKROPE_TENSOR_SCATTERS) start += token.page * rows.z + token.line * rows.token;
-    else start += z * rows.z + index * rows.token;
+    uint start = 0;
+    if (T(head_dim) != 0) {
+        const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
+        start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
+        if (VKROPE_TENSOR_SCATTERS) start += token.page * rows.z + token.line * rows.token;
+        else start += z * rows.z + index * rows.token;
+    }
     return start;
 }
 

@@ -134,6 +134,8 @@ std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     return handle;
 }
 
+enum class PlanFormat : std::uint32_t {};  // any number that C gives as a VkFormat
+
 Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept {
     vkrope_angle_plan c;
     if (Status s = read(from, name, c); !s) return s;
@@ -141,8 +143,13 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
         return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name, ull{c.bytes},
                      ull{std::numeric_limits<std::size_t>::max()});
     }
+    const auto format = std::uint32_t(enum_from<PlanFormat>(c.format));
+    if (format != VK_FORMAT_UNDEFINED && format != VK_FORMAT_R32G32B32A32_SFLOAT) {
+        return error(Code::invalid_argument, "%s.format is %u: it must be as vkrope_plan_angles gave it, %u or %u", name, format,
+                     unsigned(VK_FORMAT_UNDEFINED), unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
+    }
     plan.source = enum_from<AngleSource>(c.source);
-    plan.format = c.format;
+    plan.format = VkFormat(format);
     plan.extent = c.extent;
     plan.usage = c.usage;
     plan.bytes = std::size_t(c.bytes);

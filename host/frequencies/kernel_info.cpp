@@ -23,9 +23,14 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan, 
                 {}};
     }
     const bool of_caller = plan.source == AngleSource::caller_buffer;
-    if (!of_caller && plan.sections != rotation.sections) {
+    if (!of_caller && plan.sections.axes != rotation.sections.axes) {
         return {error(Code::invalid_argument, "plan.sections has %u axes: must be the rotation's sections, which have %u",
                       plan.sections.axes, rotation.sections.axes),
+                {}};
+    }
+    if (!of_caller && plan.sections != rotation.sections) {
+        return {error(Code::invalid_argument,
+                      "plan.sections differ from the rotation's in order, pairs or leftover_axis; make the plan of this rotation"),
                 {}};
     }
     if (!q && !k) return {error(Code::invalid_argument, "q and k are both absent: nothing to rotate"), {}};

@@ -50,7 +50,8 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, 
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
         if ((job.q && !tensor_allows(call.q, geometry.access)) || (job.k && !tensor_allows(call.k, geometry.access)) ||
-            (job.v && !tensor_allows(call.v, geometry.access)) || !angles_allow(kernel, call, geometry.access)) {
+            (job.v && !tensor_allows(call.v, geometry.access)) ||
+            ((job.q || job.k) && !angles_allow(kernel, call, geometry.access))) {
             continue;
         }
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;

@@ -71,7 +71,6 @@ Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, 
     if (!kernel) return error(Code::invalid_argument, "kernel is null");
     const Result<ResolvedCall> resolved = resolve(kernel->info, kernel->storage_limits, call);
     if (!resolved || resolved->tokens == 0) return resolved.status;
-    if (Status s = check_arena(*kernel, arena, 0); !s) return s;
     const Result<Jobs> jobs = plan(*kernel, resolved.value);
     if (!jobs) return jobs.status;
     const std::uint64_t count = jobs->dispatches();

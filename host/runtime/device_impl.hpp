@@ -80,6 +80,9 @@ struct Device::Impl {
     Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
     Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
 
+    /// Whether nothing records into the command buffer.
+    Status check_not_recording() const;
+
     /// Before staging memory or the command buffer is used again: waits for what an earlier wait left behind.
     Status ready();
 

@@ -30,6 +30,8 @@ struct HostTensor {
 Status check(const HostShape& shape) {
     if (shape.element > Element::bf16) return error(Code::invalid_argument, "element is %u: no such type", unsigned(shape.element));
     if (shape.layout > Layout::thd) return error(Code::invalid_argument, "layout is %u: no such layout", unsigned(shape.layout));
+    if (shape.angles >= AngleSource::caller_buffer)
+        return error(Code::invalid_argument, "angles is %u: no such source of angles here", unsigned(shape.angles));
     if (shape.layout == Layout::thd && shape.batch != 1) {
         return error(Code::invalid_argument, "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
     }
@@ -267,6 +269,7 @@ Result<std::optional<double>> HostRotation::run(Direction direction) {
 
 Result<std::optional<double>> HostRotation::run(const HostRun& run) {
     return no_throw([&]() -> Result<std::optional<double>> {
+        if (Status s = impl_->device->check_not_recording(); !s) return {s, {}};  // before positions change
         if (Status s = impl_->apply(run); !s) return {s, {}};
         reset(impl_->arena.get());
         return impl_->device->submit([&](VkCommandBuffer commands) {

@@ -78,14 +78,16 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() const {
     return {{}, double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
 }
 
+// There is one command buffer, which a callback may be recording: to begin it anew would drop what it has.
+Status Device::Impl::check_not_recording() const {
+    if (!recording) return {};
+    return error(
+        Code::invalid_argument,
+        "submit: called during the callback of a submit, which uploads, downloads and runs are too; call it before or after");
+}
+
 Result<std::optional<double>> Device::Impl::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
-    // There is one command buffer, which a callback is recording: to begin it anew would drop what it has.
-    if (recording) {
-        return {error(Code::invalid_argument,
-                      "submit: called during the callback of a submit, which uploads, downloads and runs are too; call it before or "
-                      "after"),
-                {}};
-    }
+    if (Status s = check_not_recording(); !s) return {s, {}};
     if (Status s = ready(); !s) return {s, {}};
     if (Status s = begin(); !s) return {s, {}};
     if (timestamps) {

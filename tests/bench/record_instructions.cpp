@@ -150,10 +150,14 @@ int main(int argc, char** argv) {
           Case{.name = "arena/apart", .storage_buffers = 4, .push_descriptors = false},
           Case{.name = "push_descriptors/q", .tensors = Tensors::q},
           Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
+          Case{.name = "push_descriptors/q_cpu_mapping", .tensors = Tensors::q, .mapping = Mapping::cpu},
           Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},
+          Case{.name = "push_descriptors/scatter_cpu_mapping", .tensors = Tensors::scatter, .mapping = Mapping::cpu},
           Case{.name = "create/q", .tensors = Tensors::q, .creates = true}, Case{.name = "create/q_and_k", .creates = true},
           Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
-          Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true}}) {
+          Case{.name = "create/q_cpu_mapping", .tensors = Tensors::q, .mapping = Mapping::cpu, .creates = true},
+          Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true},
+          Case{.name = "create/scatter_cpu_mapping", .tensors = Tensors::scatter, .mapping = Mapping::cpu, .creates = true}}) {
         of.times = times;
         KernelHost host({.storage_buffers = of.storage_buffers, .push_descriptors = of.push_descriptors, .debug_utils = false});
         host.ref.get_instance_proc_addr = instance_proc;

@@ -58,8 +58,7 @@ class Recording {
         submit.pCommandBuffers = &commands_;
         need(function<PFN_vkQueueSubmit>(ref_, "vkQueueSubmit")(device_.device().queue(), 1, &submit, fence_));
         busy_ = true;
-        constexpr std::uint64_t half_a_minute = 30'000'000'000;
-        need(function<PFN_vkWaitForFences>(ref_, "vkWaitForFences")(ref_.device, 1, &fence_, VK_TRUE, half_a_minute));
+        need(function<PFN_vkWaitForFences>(ref_, "vkWaitForFences")(ref_.device, 1, &fence_, VK_TRUE, device_.timeout_ns()));
         busy_ = false;
         need(function<PFN_vkResetFences>(ref_, "vkResetFences")(ref_.device, 1, &fence_));
     }

@@ -32,6 +32,7 @@ struct Options {
     std::string outputs, json, filter;
     Level level = Level::quick;
     bool list = false, with_uuid = false, validation = false;
+    std::uint32_t timeout_s = 30;
     std::vector<std::string> table, missing;
 };
 
@@ -55,6 +56,10 @@ void add_options(CLI::App& app, Options& options) {
         ->type_name("NAME=REASON")
         ->allow_extra_args(false);
     app.add_flag("--validation", options.validation, "Run with the validation layer; an error of it fails the check.");
+    app.add_option("--timeout", options.timeout_s, "Wait no longer for one submission; 1 to 86400 (30).")
+        ->envname("VKROPE_TIMEOUT")
+        ->check(CLI::Range(1u, 86400u))
+        ->type_name("SECONDS");
 }
 
 std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
@@ -148,7 +153,8 @@ std::string repeating_command(const Check& check, const std::string& select, boo
 using Unprinted = std::optional<tools::Failure>;
 
 DeviceReport run_on(const Options& options, const std::string& select, const std::vector<Group>& groups, Unprinted& unprinted) {
-    DeviceUnderTest device({.select = select, .validation = options.validation});
+    const std::uint64_t timeout_ns = std::uint64_t{options.timeout_s} * 1'000'000'000;
+    DeviceUnderTest device({.select = select, .validation = options.validation, .timeout_ns = timeout_ns});
     DeviceReport report = {.device = device.info(),
                            .traits = device.traits(),
                            .checks = {},

@@ -40,7 +40,8 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 
 }  // namespace
 
-DeviceUnderTest::DeviceUnderTest(DeviceOptions options) : layer_error_(std::make_shared<std::string>()) {
+DeviceUnderTest::DeviceUnderTest(DeviceOptions options)
+    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()) {
     options.on_message = [first = layer_error_](const Message& message) {
         if (!message.error) {
             return;

@@ -25,6 +25,8 @@ class DeviceUnderTest {
 
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
+    /// Longest wait for one submission.
+    std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
 
     /// Measured when first asked for.
     const Traits& traits();
@@ -65,6 +67,7 @@ class DeviceUnderTest {
     };
     void submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena);
 
+    std::uint64_t timeout_ns_;
     std::shared_ptr<std::string> layer_error_;
     Device device_;
     std::vector<Made> kernels_;  // destroyed before the device

@@ -13,7 +13,8 @@ constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
 Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element, bool key, const Bytes& in,
                      const Positions& positions, const Owned<DescriptorArena>& arena) {
     const auto absent = std::optional<Element>();
-    const KernelInfo info = must(key ? kernel_info(r, table.plan(), absent, element) : kernel_info(r, table.plan(), element, absent));
+    const KernelInfo info =
+        must(key ? kernel_info(r, table.plan(), absent, element) : kernel_info(r, table.plan(), element, absent));
     const Owned<Kernel> kernel = make_kernel(on, info);
     Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
     Call call{.tokens = tokens};
@@ -175,7 +176,7 @@ TEST_CASE("what submits during the callback of a submit is refused, and what was
     call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
     call.positions.first = 2;
     call.angles = table.angles();
-    HostRotation work = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads}));
+    HostRotation work = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 2}));
     std::vector<Status> seen;
     must(on.submit([&](VkCommandBuffer commands) {
         if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
@@ -184,7 +185,7 @@ TEST_CASE("what submits during the callback of a submit is refused, and what was
         seen.push_back(other.download(sixteen.data(), 16));
         seen.push_back(on.submit([](VkCommandBuffer) { return Status{}; }).status);
         seen.push_back(work.upload(in.data(), nullptr));
-        seen.push_back(work.run().status);
+        seen.push_back(work.run(HostRun{.first_position = 5}).status);
         seen.push_back(AngleTable::make(on, r, AngleSource::factored_texture, 10).status);
         return Status{};
     }));
@@ -196,6 +197,11 @@ TEST_CASE("what submits during the callback of a submit is refused, and what was
     const Bytes out = download(q, in.size());
     CHECK(out != in);
     check_contract(r, {.tokens = tokens, .q_heads = heads, .first_position = 2}, false, in, out);
+    must(work.upload(in.data(), nullptr));  // a run that was refused has not moved it
+    must(work.run());
+    Bytes again(in.size());
+    must(work.download(again.data(), nullptr));
+    CHECK(again == out);
     // A callback that fails leaves the device as it was.
     CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code == Code::invalid_argument);
     must(other.upload(in.data(), 16));

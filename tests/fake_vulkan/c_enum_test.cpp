@@ -108,6 +108,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         const std::size_t before = recorded(host).size();
         refuses_numbers("direction", call.direction, record);
         refuses_numbers("gain", call.gain, record);
+        refuses_numbers("call.angles.plan.format", plan.format, record);
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);
@@ -221,7 +222,7 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         };
         refuses_numbers("element", shape.element, create);
         refuses_numbers("layout", shape.layout, create);
-        refuses_numbers("source", shape.angles, create);
+        refuses_numbers("angles", shape.angles, create);
         refuses_numbers("mapping", shape.mapping, create);
         refuses_numbers("conversion", shape.conversion, create);
         vkrope_error error;

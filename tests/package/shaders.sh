@@ -123,7 +123,6 @@ tensor_shader() {
         for file in element pairing turns angles sections; do echo "#include \"$file.glsl\""; done
         echo "$2"
         echo '#include "token.glsl"'
-        echo 'struct Step { uvec2 from, to; bool rotates; Unit c, s; };'
         echo "$3"
         echo '#include "tensor.glsl"'
         cat <<'END'
@@ -133,7 +132,7 @@ void main() {
     Step step;
     step.from = step.to = uvec2(gl_LocalInvocationID.x, 64 + gl_LocalInvocationID.x);
     step.rotates = token.covered;
-    const Angle angle = axes == 0 ? token.angle : vkrope_axis_angle(vkrope_one_axis(8) ? 0 : vkrope_axis_of(step.from.x));
+    const Angle angle = axes == 0 ? token.angle : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(step.from.x));
     vkrope_angle_apart(element_f32, 0, 0, angle.row, step.c, step.s);
     step.c = vkrope_join(8, step.c, step.s);
     k_turn_batch(k_load_batch(from, 0, step.from), step, k_to(index, z, token), 0);

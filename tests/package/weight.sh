@@ -49,7 +49,8 @@ for library in "$kernel" "$frequencies" "$c"; do
 done
 
 # The flags, as the build says them.
-for file in "$SOURCE"/host/kernel/*.cpp "$SOURCE"/host/frequencies/*.cpp; do
+for file in $(cd "$SOURCE" && find host/kernel host/frequencies -name '*.cpp'); do
+    file=$SOURCE/$file
     command=$(grep -F "\"command\":" "$tiers/compile_commands.json" | grep -F -e "-c $file\"" -e "-c $file ") ||
         { complain "$file is not compiled"; continue; }
     for flag in -fno-exceptions -fno-rtti; do

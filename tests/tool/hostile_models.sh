@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Model files that are made to keep a command busy, or to fill the memory: each is accepted or refused in about a second, by every
-# command that reads one. `timeout` is for hangs; a machine that is slow passes.
+# command that reads one. The time limit is there for hangs: a machine that is slow passes.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
+hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 files=$models/../fuzz/corpus/gguf
 works "$vkrope" make-input --shape 1,5,4,32 --seed 1 --out q.npy
 
 # hostile TEXT FILE: refused with TEXT.
 hostile() {
-    refuse 5 "--model: '$2'" timeout 60 "$vkrope" frequencies --model "$2"
+    refuse 5 "--model: '$2'" timeout "$hang" "$vkrope" frequencies --model "$2"
     holds "$2: $1" grep -qF -e "$1" "$logs/err"
-    refuse 5 "$1" timeout 60 "$vkrope" explain --model "$2"
-    refuse 5 "$1" timeout 60 "$vkrope" check --model "$2" --q q.npy --actual q.npy
+    refuse 5 "$1" timeout "$hang" "$vkrope" explain --model "$2"
+    refuse 5 "$1" timeout "$hang" "$vkrope" check --model "$2" --q q.npy --actual q.npy
 }
 
 # GGUF files of 1 TiB, of which nearly all is a hole: an archive of one has 300 bytes, and zeros are valid entries.
@@ -40,7 +41,7 @@ if truncate -s 1T hole.gguf 2>/dev/null; then
     hostile 'llama.embedding_length is missing' hole.gguf
     # And a right file with a long hole behind it is a right file.
     with_hole <"$files/llama3.gguf"
-    works timeout 60 "$vkrope" frequencies --model hole.gguf
+    works timeout "$hang" "$vkrope" frequencies --model hole.gguf
     rm hole.gguf
 else
     echo 'this file system has no files of 1 TiB: GGUF files with holes were left out'
@@ -57,9 +58,9 @@ hostile 'layer_types has 60000 layer types: must have at most 64' config.json
 model_with "\"rope_parameters\": {$(seq -s , 60000 | sed 's/[0-9][0-9]*/"t&": {}/g')}" >config.json
 hostile 'rope_parameters has 60000 layer types: must have at most 64' config.json
 model_with "\"rope_theta\": 1e4, $(seq -s , 100000 | sed 's/[0-9][0-9]*/"rope&": 1/g')" >config.json
-works timeout 60 "$vkrope" frequencies --model config.json
+works timeout "$hang" "$vkrope" frequencies --model config.json
 holds '100 warnings, and how many more' [ "$(grep -c warning "$logs/err")" = 101 ]
 holds 'how many more' grep -q 'and 99900 warnings more' "$logs/err"
 hostile 'more than 16777216 bytes' /dev/zero
-refuse 5 "--model: '-' has more than 16777216 bytes" sh -c 'yes | timeout 60 "$0" frequencies --model -' "$vkrope"
+refuse 5 "--model: '-' has more than 16777216 bytes" sh -c 'yes | timeout "$1" "$0" frequencies --model -' "$vkrope" "$hang"
 finish

@@ -114,7 +114,10 @@ TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives"
     refuses(kernel_info(nope, plan_of(llama), Element::f16, {}), "rotates is false");
     refuses(kernel_info(llama, plan_of(deepseek), Element::f16, {}), "plan.pairs is 32");
     refuses(kernel_info(llama, AnglePlan{}, Element::f16, {}), "plan.pairs is 0");
-    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}), "plan.sections has 3 axes");
+    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}), "plan.sections has 3 axes: must be the rotation's");
+    Rotation other_order = qwen;
+    other_order.sections.order = SectionOrder::interleaved;
+    refuses(kernel_info(other_order, plan_of(qwen), Element::f16, {}), "plan.sections differ from the rotation's in order");
     refuses(kernel_info(llama, plan_of(llama), {}, {}), "q and k are both absent");
     AnglePlan broken = plan_of(llama);
     broken.source = AngleSource(9);

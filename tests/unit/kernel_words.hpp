@@ -17,21 +17,25 @@ namespace vkrope::test {
 struct KernelKind {
     const char* name;
     std::uint32_t angles;
-    bool has_k;
+    bool has_k, has_v = false, turns = true;  // turns: there is a Q, and K is not what V alone is taken for
 };
 
 inline const std::vector<KernelKind>& kernel_kinds() {
-    static const std::vector<KernelKind> all = {{"factored_texture", shader::angles_factored, true},
-                                                {"computed", shader::angles_computed, true},
-                                                {"direct_texture", shader::angles_texture, true},
-                                                {"direct_buffer", shader::angles_pairs, true},
-                                                {"caller_buffer, f32", shader::angles_apart + shader::element_f32, true},
-                                                {"caller_buffer, f16", shader::angles_apart + shader::element_f16, true},
-                                                {"caller_buffer, bf16", shader::angles_apart + shader::element_bf16, true},
-                                                {"factored_texture, one tensor", shader::angles_factored, false},
-                                                {"computed, one tensor", shader::angles_computed, false},
-                                                {"direct_texture, one tensor", shader::angles_texture, false},
-                                                {"direct_buffer, one tensor", shader::angles_pairs, false}};
+    static const std::vector<KernelKind> all = {
+        {"factored_texture", shader::angles_factored, true},
+        {"computed", shader::angles_computed, true},
+        {"direct_texture", shader::angles_texture, true},
+        {"direct_buffer", shader::angles_pairs, true},
+        {"caller_buffer, f32", shader::angles_apart + shader::element_f32, true},
+        {"caller_buffer, f16", shader::angles_apart + shader::element_f16, true},
+        {"caller_buffer, bf16", shader::angles_apart + shader::element_bf16, true},
+        {"factored_texture, one tensor", shader::angles_factored, false},
+        {"computed, one tensor", shader::angles_computed, false},
+        {"direct_texture, one tensor", shader::angles_texture, false},
+        {"direct_buffer, one tensor", shader::angles_pairs, false},
+        {"factored_texture, with V", shader::angles_factored, true, true},
+        {"caller_buffer, f32, with V", shader::angles_apart + shader::element_f32, true, true},
+        {"V alone", shader::angles_factored, true, false, false}};
     return all;
 }
 
@@ -67,15 +71,19 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std
                                 .access = v.access,
                                 .unit_elements = v.unit,
                                 .conversion = conversion};
-    values.q_head_dim = dim + 16;
+    values.q_head_dim = kind.turns ? dim + 16 : 0;
     values.q_element_in = values.q_element_out = v.element;
-    values.k_head_dim = kind.has_k ? dim + 32 : 0;
+    // V is loaded with K where a lane has one step of it.
+    values.k_head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
     values.k_element_in = values.k_element_out = v.element;
+    values.v_head_dim = kind.has_v ? values.k_head_dim : 0;
+    values.v_element_in = values.v_element_out = v.element;
     values.scatter = kind.has_k ? v.scatter : 0;
     values.pairing_out = v.pairing_out;
-    values.rotary_dim = dim;
-    const auto window = [&](std::uint32_t number) { return number < v.windows ? 16u : 0u; };
-    values.window_dim_0 = window(0), values.window_dim_1 = window(1), values.window_dim_2 = window(2), values.window_dim_3 = window(3);
+    values.rotary_dim = kind.turns ? dim : 0;
+    const auto window = [&](std::uint32_t number) { return kind.turns && number < v.windows ? 16u : 0u; };
+    values.window_dim_0 = window(0), values.window_dim_1 = window(1), values.window_dim_2 = window(2),
+    values.window_dim_3 = window(3);
     values.window_at_1 = window(1), values.window_at_2 = 2 * window(2), values.window_at_3 = 3 * window(3);
     values.angles = kind.angles;
     values.positions = v.positions;

@@ -224,7 +224,7 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
            "v_out: k_rows.row_stride is 32: the faster strides cover 48");
     short_rows.k_rows = {.slots = c.k_rows.slots, .row_stride = 32};
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "k_rows.page_size is 1: with row_stride 32 it must say how many rows a page of v_out has");
+           "k_rows.page_size is 1, its default: with row_stride 32 it must say how many rows a page of v_out has");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
@@ -262,8 +262,13 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.token_stride = c.q_out.token_stride = 16;
         },
         "q_out.batch_stride is 0, which packs its rows at 64");
+    // What reaches too far: the stride that was given, unless another was left at 0 where it must step over that one.
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
-                  "its rows reach 8528, with q_in.batch_stride 0, which packs them at 2400 elements");
+                  "its rows reach 8528, with q_in.token_stride 600 elements");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
+                  "with q_in.token_stride 0, which packs them at 64 elements");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; },
+                  "with q_in.batch_stride 0, which packs them at 256 elements");
     breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
     breaks_record(
         [](KernelInfo&, Call& c) {
@@ -573,11 +578,11 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
     // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1: with page_stride 128 it must say how many rows a page of k_out has");
+           "k_rows.page_size is 1, its default: with page_stride 128 it must say how many rows a page of k_out has");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64; },
-           "k_rows.page_size is 1: with row_stride 16");
+           "k_rows.page_size is 1, its default: with row_stride 16");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1: with page_stride 128");
+           "k_rows.page_size is 1, its default: with page_stride 128");
     {  // the strides of single rows are what they would be without
         Call c = good;
         c.k_rows.page_size = 1;
@@ -626,7 +631,20 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->k.group_heads == 8);  // groups of one are heads
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_out and k_out overlap");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which packs its rows at 3840 elements");
+    // The slip that packed QKV invites: a stride of tokens that was forgotten is named, of whichever tensor.
+    c.k_in = c.k_out = plane(4, 1);
+    c.k_in.token_stride = c.k_out.token_stride = 0;
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "k_out.token_stride is 0, which packs its rows at 128: the faster strides cover 688 elements");
+    c.k_in = c.k_out = plane(4, 1);
+    c.q_in.token_stride = c.q_out.token_stride = 0;
+    c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
+    c.q_in.group_stride = c.q_out.group_stride = 0;
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which packs its rows at 512 elements");
+    c.q_in = c.q_out = plane(0, 4);
     // K at the end of a group, so that it reaches over the end of the period as seen from Q.
     c.k_in = c.k_out = plane(5, 1);
     CHECK(resolve(info(), limits, c));

@@ -200,18 +200,22 @@ TEST_CASE("a kernel binds what its constants ask for") {
                 BindingList list;
                 REQUIRE(add_bindings(kernel_module(kind, v, shader::conversion_integer, counts), list));
                 std::map<std::uint32_t, VkDescriptorType> expected;
-                const auto expect = [&](bool wanted, std::uint32_t number, VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) {
+                const auto expect = [&](bool wanted, std::uint32_t number,
+                                        VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) {
                     if (wanted) expected[number] = type;
                 };
-                const bool turns = kind.angles == shader::angles_computed;
-                const bool textured = kind.angles == shader::angles_texture || kind.angles == shader::angles_factored;
-                expect(true, shader::binding_q_in);
-                expect(true, shader::binding_q_out);
+                const bool turns = kind.turns && kind.angles == shader::angles_computed;
+                const bool textured =
+                    kind.turns && (kind.angles == shader::angles_texture || kind.angles == shader::angles_factored);
+                expect(kind.turns, shader::binding_q_in);
+                expect(kind.turns, shader::binding_q_out);
                 expect(kind.has_k, shader::binding_k_in);
                 expect(kind.has_k, shader::binding_k_out);
-                expect(v.positions != shader::positions_implicit, shader::binding_ids);
+                expect(kind.has_v, shader::binding_v_in);
+                expect(kind.has_v, shader::binding_v_out);
+                expect(v.positions != shader::positions_implicit && (kind.turns || counts), shader::binding_ids);
                 expect(kind.has_k && v.scatter != 0, shader::binding_slots);
-                expect(!turns && !textured, shader::binding_table);
+                expect(kind.turns && !turns && !textured, shader::binding_table);
                 expect(kind.angles >= shader::angles_apart, shader::binding_table_sin);
                 expect(counts, shader::binding_status);
                 expect(turns, shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
@@ -221,6 +225,32 @@ TEST_CASE("a kernel binds what its constants ask for") {
                 CHECK(found == expected);
                 CHECK(list.storage_buffers() == expected.size() - turns - textured);
             }
+        }
+    }
+}
+
+// Of a tensor that is absent not even the strides are read.
+TEST_CASE("a kernel reads the strides of the tensors that it has") {
+    constexpr std::uint32_t op_variable = 59, op_access_chain = 65, push_constant = 9, sides = 4;
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (const KernelVariation& v : kernel_variations) {
+            CAPTURE(std::string(kind.name));
+            CAPTURE(v.access);
+            std::map<std::uint32_t, std::uint32_t> constants;
+            std::uint32_t push = 0;
+            std::set<std::uint32_t> read;  // members of Push that are strides: Q's in and out, K's in and out
+            for (const Instruction& i : instructions(words_of(kernel_module(kind, v, shader::conversion_integer)))) {
+                if (i.op == op_constant) constants[i.operands[1]] = i.operands[2];
+                if (i.op == op_variable && i.operands[2] == push_constant) push = i.operands[1];
+                if (i.op != op_access_chain || i.operands[2] != push) continue;
+                REQUIRE(i.operands.size() > 4);
+                REQUIRE(constants.count(i.operands[4]) == 1);
+                if (constants[i.operands[4]] < sides) read.insert(constants[i.operands[4]]);
+            }
+            std::set<std::uint32_t> expected;
+            if (kind.turns) expected = {0, 1};
+            if (kind.has_k) expected.insert({2, 3});
+            CHECK(read == expected);
         }
     }
 }

@@ -82,9 +82,8 @@ inline constexpr std::uint32_t most_calls = 65536;
 
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per thread and frame. A call of several
 /// dispatches counts as so many, see dispatches(). It serves every kernel of the same DeviceRef::device, PositionKernels too; on a
-/// device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel`
-/// binds: of its angle source (both kinds of texture are one), with fewer than 9 also with V or without as it is, and no
-/// PositionKernel. Thread-safe.
+/// device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those of an equal KernelInfo: it
+/// may serve others, and record() refuses those that it does not. Thread-safe.
 ///
 /// kernel  says which device; need not outlive the arena
 /// calls   1 to most_calls
@@ -162,8 +161,8 @@ struct Angles {
 struct Call {
     std::uint32_t batch = 1, tokens = 0;  ///< 0 tokens is legal and records nothing
     Tensor q_in = {}, q_out = {}, k_in = {}, k_out = {};
-    /// Moved to where it is stored, and to another element type if the kernel says so; in place nothing is left to do. With K's heads
-    /// and K's strides, in elements, it takes K's dispatch; otherwise it has one of its own.
+    /// Moved to where it is stored, and to another element type if the kernel says so; in place nothing is left to do. With K's heads,
+    /// head_dim and strides, in elements, it takes K's dispatch; otherwise it has one of its own.
     Tensor v_in = {}, v_out = {};
     Positions positions = {};
     Angles angles = {};
@@ -175,10 +174,11 @@ struct Call {
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Dispatches that record() makes of a call, and sets of an arena that it takes: one, or as many as there are parts. Tokens beyond the
-/// workgroups of a dispatch go into further ones. Q, K and V go apart where the device binds too few storage buffers for all, and where
-/// a tensor exceeds what it binds at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in groups
-/// may meet a batch or slots. Fails as record() would, for all but the arena. Thread-safe.
+/// Dispatches that record() makes of a call, and sets of an arena that it takes: one, or as many as there are parts; 0 where there is
+/// nothing to do, for want of tokens or with a V alone that stays in place. Tokens beyond the workgroups of a dispatch go into further
+/// ones. Q, K and V go apart where the device binds too few storage buffers for all, and where a tensor exceeds what it binds at once;
+/// V also where it lies otherwise than K. A cache may span several such ranges; heads in groups may meet a batch or slots. Fails as
+/// record() would, for all but the arena. Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
 /// How what record() records is ordered against other commands.

@@ -625,8 +625,8 @@ typedef struct vkrope_arena vkrope_arena;
 
 /**
  * Makes the descriptor sets for `calls` calls of vkrope_record. They serve every kernel of the same device, position kernels too; on a
- * device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those that bind what `kernel` binds:
- * of its angle source (both kinds of texture are one), with fewer than 9 also with V or without as it is, and no position kernel.
+ * device that binds fewer than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those of an equal
+ * vkrope_kernel_info: it may serve others, and vkrope_record refuses those that it does not.
  *
  * @param kernel  says which device; need not outlive the arena
  * @param calls   at least 1
@@ -725,16 +725,17 @@ typedef struct vkrope_call {
      *  slot the cache does not have, which leaves its K and its V nowhere. Never cleared here. */
     VkDescriptorBufferInfo out_of_range;
     /** Null: absent. Moved to where it is stored, and to another element type if the kernel says so; in place nothing is left to do. With
-     *  K's heads and K's strides, in elements, it takes K's dispatch; otherwise it has one of its own. */
+     *  K's heads, head_dim and strides, in elements, it takes K's dispatch; otherwise it has one of its own. */
     const vkrope_tensor* v_in;
     const vkrope_tensor* v_out; /**< may be the pointer that v_in is */
 } vkrope_call;
 
 /**
- * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts. Tokens beyond
- * the workgroups of a dispatch go into further ones. Q, K and V go apart where the device binds too few storage buffers for all, and
- * where a tensor exceeds what it binds at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in
- * groups may meet a batch or slots. Any thread.
+ * Dispatches that vkrope_record makes of a call, and sets of an arena that it takes: one, or as many as there are parts; 0 where there
+ * is nothing to do, for want of tokens or with a V alone that stays in place. Tokens beyond the workgroups of a dispatch go into
+ * further ones. Q, K and V go apart where the device binds too few storage buffers for all, and where a tensor exceeds what it binds
+ * at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in groups may meet a batch or slots. Any
+ * thread.
  *
  * @param kernel      which kernel
  * @param call        as for vkrope_record

@@ -7,10 +7,6 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
-    return (value + by - 1) / by;
-}
-
 bool all_f32(const Width& width) {
     return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
 }

@@ -7,6 +7,11 @@
 
 namespace vkrope {
 
+/// value / by, rounded up.
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) noexcept {
+    return (value + by - 1) / by;
+}
+
 /// The part of a device that shapes a dispatch.
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};

@@ -26,6 +26,21 @@ Axes axes_of(const TensorRows& rows) noexcept {
     return axes;
 }
 
+const Axis* longest_axis(const Axes& axes) noexcept {
+    const Axis *longest = nullptr, *forgotten = nullptr;
+    for (std::uint32_t i = 0; i < axes.count; ++i) {
+        const Axis& axis = axes.of[i];
+        for (std::uint32_t j = 0; axis.packed && j < axes.count; ++j) {
+            const Axis& faster = axes.of[j];
+            if (faster.packed || faster.rank > axis.rank || faster.stride < axis.stride) continue;
+            if (!forgotten || axis.rank < forgotten->rank) forgotten = &axis;
+        }
+        const bool further = !longest || (axis.count - 1) * axis.stride > (longest->count - 1) * longest->stride;
+        if (!longest || (axis.packed == longest->packed ? further : longest->packed)) longest = &axis;
+    }
+    return forgotten ? forgotten : longest;
+}
+
 namespace {
 
 // Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in bytes.

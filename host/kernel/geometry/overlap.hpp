@@ -51,6 +51,11 @@ struct Axes {
 };
 Axes axes_of(const TensorRows& rows) noexcept;
 
+/// The axis whose stride most likely makes a tensor reach too far: one that was left at 0 although a faster axis has a given stride
+/// that is no shorter; else the one that the given strides reach furthest along; else, where none was given, the longest. Null: a
+/// tensor of one row.
+const Axis* longest_axis(const Axes& axes) noexcept;
+
 /// Rows of an output must not overlap each other. The rule: every direction steps over all that the faster ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;
 

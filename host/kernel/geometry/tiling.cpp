@@ -10,10 +10,6 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
-    return (value + by - 1) / by;
-}
-
 // The members of Counts, in the order in which boxes are counted, slowest first.
 using Along = std::uint32_t Counts::*;
 constexpr Along tokens_first[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};

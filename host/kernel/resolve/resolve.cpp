@@ -3,6 +3,8 @@
 #include "kernel/resolve/resolve.hpp"
 
 #include <algorithm>
+#include <cinttypes>
+#include <iterator>
 #include <utility>
 
 #include "kernel/resolve/rules.hpp"
@@ -25,6 +27,25 @@ Status check_present(const char* name, const Width& width, std::uint32_t heads, 
                      heads);
     }
     return {};
+}
+
+// Rows of tensors that must be apart are not: a stride that was left at 0 is named, tokens' before others, since that is what packed
+// QKV is mistaken for.
+Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
+    constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // of Axis: token, batch, group, head
+    for (const std::uint32_t rank : ranks) {
+        for (const TensorRows* rows : {&a, &b}) {
+            const Axes axes = axes_of(*rows);
+            for (std::uint32_t i = 0; i < axes.count; ++i) {
+                const Axis& axis = axes.of[i];
+                if (!axis.packed || axis.rank != rank) continue;
+                return error(Code::invalid_argument,
+                             "%s and %s overlap: they must be disjoint; %s.%s is 0, which packs its rows at %" PRIu64 " elements",
+                             a.name, b.name, axis.owner, axis.field, axis.stride);
+            }
+        }
+    }
+    return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a.name, b.name);
 }
 
 }  // namespace
@@ -68,17 +89,16 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     }
     if (call.k_in.heads != 0 && call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
         resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
-    for (const auto& [a, b] : {std::pair{&q_out, &k_out},
-                               {&q_in, &k_out},
-                               {&q_out, &k_in},
-                               {&q_out, &v_out},
-                               {&q_in, &v_out},
-                               {&q_out, &v_in},
-                               {&k_out, &v_out},
-                               {&k_in, &v_out},
-                               {&k_out, &v_in}}) {
-        if (a->tensor.heads != 0 && b->tensor.heads != 0 && !disjoint(*a, *b))
-            return {error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a->name, b->name), {}};
+    const std::pair<const TensorRows&, const TensorRows&> tensors[] = {{q_in, q_out}, {k_in, k_out}, {v_in, v_out}};
+    for (std::size_t i = 0; i < std::size(tensors); ++i) {
+        const auto& [a_in, a_out] = tensors[i];
+        for (std::size_t j = a_in.tensor.heads == 0 ? std::size(tensors) : i + 1; j < std::size(tensors); ++j) {
+            const auto& [b_in, b_out] = tensors[j];
+            if (b_in.tensor.heads == 0) continue;
+            if (!disjoint(a_out, b_out)) return {overlap_of(a_out, b_out), {}};
+            if (!disjoint(a_in, b_out)) return {overlap_of(a_in, b_out), {}};
+            if (!disjoint(a_out, b_in)) return {overlap_of(a_out, b_in), {}};
+        }
     }
     if (status = resolve_positions(info, call, resolved); !status) return result;
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;

@@ -97,7 +97,7 @@ Status check_single_rows(const char* name, const Rows& cache, std::uint64_t pack
     const bool said_twice = cache.page_stride == cache.row_stride;  // pages are rows, whatever lies between them
     if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row || said_twice) return {};
     return error(Code::invalid_argument,
-                 "k_rows.page_size is 1: with %s %" PRId64
+                 "k_rows.page_size is 1, its default: with %s %" PRId64
                  " it must say how many rows a page of %s has; single rows that lie apart have a "
                  "row_stride and a page_stride of one length",
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
@@ -148,15 +148,16 @@ Status check_where(const TensorRows& rows) noexcept {
                      rows.name, where.offset, where.range);
     }
     if (rows.span * bytes > where.range) {
-        for (const Axes axes = axes_of(rows); const Axis& axis : axes.of) {
-            if (!axis.packed || axis.count < 2) continue;
-            return error(Code::invalid_argument,
-                         "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
-                         ", with %s.%s 0, which packs them at %" PRIu64 " elements",
-                         rows.name, where.range, rows.span * bytes, axis.owner, axis.field, axis.stride);
+        const Axes axes = axes_of(rows);
+        const Axis* axis = longest_axis(axes);
+        if (!axis) {
+            return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its row has %" PRIu64, rows.name,
+                         where.range, rows.span * bytes);
         }
-        return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64, rows.name, where.range,
-                     rows.span * bytes);
+        return error(Code::invalid_argument,
+                     "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64 ", with %s.%s %s%" PRIu64 " elements",
+                     rows.name, where.range, rows.span * bytes, axis->owner, axis->field,
+                     axis->packed ? "0, which packs them at " : "", axis->stride);
     }
     const VkDeviceSize buffer_size = rows.tensor.buffer_size;
     if (buffer_size != 0 && where.offset + where.range > buffer_size) {

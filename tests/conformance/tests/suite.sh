@@ -3,6 +3,7 @@
 # The built-in suite as a command: what there is, what a report says, what a failure prints, one table of several reports.
 # Arguments: those of cases.sh, then the tool with seeded faults.
 seeded=$5
+hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 . "$(dirname "$0")/cases.sh"
 
 # has FILE TEXT...: each of the texts is in FILE.
@@ -32,6 +33,7 @@ while read -r id; do grep -qxF -e "$id" full || wrong "$id is not in full"; done
 works "$tool" --list --filter 'algebra/*'
 [ "$(grep -c '^algebra/' "$logs/out")" = "$(wc -l <"$logs/out")" ] || wrong '--filter lets others through'
 expect 2 '--filter' "$tool" --filter 'algebra'
+expect 2 '--timeout' "$tool" --timeout 0
 
 # A report.
 works "$tool" --filter 'algebra/composition_*_computed' --json report.json
@@ -86,8 +88,8 @@ sed 's/"subgroup_size": [0-9]*/"subgroup_size": -5.5e30/' report.json >broken.js
 expect 5 'is no report' "$tool" --table broken.json
 mkfifo fifo
 expect 5 "'.' is a directory; it must be a regular file" "$tool" --table .
-expect 5 "'fifo' is no regular file" timeout 60 "$tool" --table fifo
-expect 5 "'/dev/zero' is no regular file" timeout 60 "$tool" --table /dev/zero
+expect 5 "'fifo' is no regular file" timeout "$hang" "$tool" --table fifo
+expect 5 "'/dev/zero' is no regular file" timeout "$hang" "$tool" --table /dev/zero
 # The limit is the parser's, and has one number: white space up to it is a report, one byte more is none.
 head -c $((16777216 - $(wc -c <report.json))) /dev/zero | tr '\0' ' ' | cat report.json - >endless.json
 works "$tool" --table endless.json
@@ -116,7 +118,7 @@ interrupted() {
     : >lines
     env --default-signal "$tool" --filter 'a*' --json interrupted.json >lines 2>"$logs/err" &
     pid=$!
-    for _ in $(seq 600); do
+    for _ in $(seq $((10 * hang))); do
         [ "$(wc -l <lines)" -lt 2 ] || break
         sleep 0.1
     done

@@ -258,7 +258,7 @@ void Gpu::submit_and_wait(VkCommandBuffer commands) const {
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands;
     check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit");
-    check(vkWaitForFences(device_, 1, &fence, VK_TRUE, 60'000'000'000), "vkWaitForFences");
+    check(vkWaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
     vkDestroyFence(device_, fence, nullptr);
 }
 
