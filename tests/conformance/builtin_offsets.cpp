@@ -2,8 +2,9 @@
 // Rows that are far from each other, and tensors that are far from the start of their buffer. For every b from 20 on two rows lie
 // 2^b bytes apart: a distance that a driver cuts to b bits, in push constants or in the shader, makes one row of them. Then both
 // lie next to each other, 2^b bytes behind the start: only the offset of a descriptor reaches so far, whatever range the device
-// binds at once, and one that is cut reaches bytes that are none of theirs. Beyond 4 MiB on every device, beyond 128 MiB where it
-// has the memory, beyond 4 GiB with Level::full. Only the rows themselves, and as many bytes at the start, are ever touched.
+// binds at once, and one that is cut leads to bytes that are nobody's. Beyond 4 MiB on every device, beyond 128 MiB where it has
+// the memory, and with Level::full a check for each power of two from 256 MiB to 4 GiB. Only the rows, and some bytes at the start,
+// are ever touched.
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -182,15 +183,25 @@ void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t f
 }  // namespace
 
 void add_offsets(Checks& checks) {
+    // One check a power of two, for what has no room for the last one may have it for those before.
+    struct Far {
+        const char* name;
+        std::uint32_t bit;
+    };
+    constexpr Far farther[] = {{"256_MiB", 28}, {"512_MiB", 29}, {"1_GiB", 30}, {"2_GiB", 31}, {"4_GiB", 32}};
     for (const Access& access : accesses) {
         checks.add(fmt::format("beyond_4_MiB_{}", access.name),
                    [=](DeviceUnderTest& device, Findings& findings) { hold_offsets(device, access, 20, 23, false, findings); });
         checks.add(fmt::format("beyond_128_MiB_{}", access.name),
                    [=](DeviceUnderTest& device, Findings& findings) { hold_offsets(device, access, 24, 27, true, findings); });
-        checks.add(
-            fmt::format("beyond_4_GiB_{}", access.name),
-            [=](DeviceUnderTest& device, Findings& findings) { hold_offsets(device, access, 28, 32, true, findings); },
-            Level::full);
+        for (const Far& far : farther) {
+            checks.add(
+                fmt::format("beyond_{}_{}", far.name, access.name),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    hold_offsets(device, access, far.bit, far.bit, true, findings);
+                },
+                Level::full);
+        }
     }
 }
 
