@@ -7,6 +7,7 @@
 
 #include "case_angles.hpp"
 #include "case_positions.hpp"
+#include "interrupt.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -327,6 +328,7 @@ class Run {
         const bool repeats = repeated(q) || repeated(k);
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
         for (std::uint32_t first = 0; first < shape.batch; first += step) {
+            leave_off_if_interrupted();
             call.call.batch = step;
             call.call.tokens = shape.tokens;
             call.call.positions = positions.of(first, pass.axis);

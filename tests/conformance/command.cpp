@@ -113,6 +113,7 @@ std::vector<std::string> selected_devices(const Options& options) {
     return selected;
 }
 
+/// Throws Interrupted where the check leaves off.
 Outcome run_check(Check& check, DeviceUnderTest& device) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -174,10 +175,15 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
                 progress->update(double(report.checks.size()) / double(count));
             }
             CheckReport done = {.group = group.name, .id = check->id(), .outcome = {}};
-            done.outcome = lost ? Outcome{.verdict = Verdict::error,
-                                          .reason = "not run: the device has failed",
-                                          .exit = ExitCode::device_failed}
-                                : run_check(*check, device);
+            try {
+                done.outcome = lost ? Outcome{.verdict = Verdict::error,
+                                              .reason = "not run: the device has failed",
+                                              .exit = ExitCode::device_failed}
+                                    : run_check(*check, device);
+            } catch (const Interrupted&) {
+                report.interrupted = true;
+                return report;
+            }
             const Outcome& outcome = done.outcome;
             if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !lost) {
                 tools::print_warning(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
