@@ -124,14 +124,6 @@ TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout, st
     return tensor;
 }
 
-/// Of H * D channels in one axis: the count that head_dim says, where num_heads is missing or is another tensor's.
-void count_flattened_heads(TensorCase& tensor, std::uint32_t head_dim) {
-    if (tensor.layout.empty() || tensor.layout.back() != 'E' || tensor.shape.empty() || tensor.shape.back() % head_dim != 0) {
-        return;
-    }
-    tensor.num_heads = tensor.shape.back() / head_dim;
-}
-
 void read_tensors(Fields& root, CaseDescription& description) {
     const auto layout = root.optional_text("layout");
     const auto num_heads = root.integer("num_heads", 1, any_high);
@@ -390,11 +382,6 @@ CaseDescription describe(const nlohmann::json& document) {
     description.dtype = meaning(root.text("dtype"), "dtype", dtypes);
     if (const auto head_dim = root.integer("head_dim", 1, most_channels)) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
-        for (std::optional<TensorCase>* tensor : {&description.q, &description.k}) {
-            if (*tensor) {
-                count_flattened_heads(**tensor, *description.head_dim);
-            }
-        }
     }
     read_tensors(root, description);
     read_windows(root, description);

@@ -7,6 +7,7 @@
 
 #include "case_angles.hpp"
 #include "case_positions.hpp"
+#include "interrupt.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -26,10 +27,12 @@ struct Pass {
     }
 };
 
-/// A tensor on the device. Each pass reads the result of the one before.
+/// A tensor on the device. Each pass reads the result of the one before, whose input is freed.
 struct Resident {
     CaseTensor tensor;
-    std::vector<Buffer> buffers;  // the case's parent buffer, then one a pass
+    Buffer in;  // of the first pass: the case's parent buffer
+    Buffer out = {};
+    std::uint64_t passes = 0;
 };
 
 /// A rotated plane of a tensor: what a call knows as Q or K.
@@ -214,12 +217,16 @@ class Run {
                 unsupported("tensors.{}: {} windows one after another write {} elements, more than {}", tensor.name, passes,
                             passes * tensor.count, most_written);
             }
+            hold_elements(tensor, passes);
         }
     }
 
     void add_output(Resident& resident) {
+        if (resident.passes++ > 0) {
+            resident.in = std::move(resident.out);
+        }
         const std::vector<std::byte> initial = initial_output(resident.tensor, rotated_planes(resident.tensor, description_));
-        resident.buffers.push_back(device_.upload(initial.data(), initial.size()));
+        resident.out = device_.upload(initial.data(), initial.size());
     }
 
     static bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
@@ -321,6 +328,7 @@ class Run {
         const bool repeats = repeated(q) || repeated(k);
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
         for (std::uint32_t first = 0; first < shape.batch; first += step) {
+            leave_off_if_interrupted();
             call.call.batch = step;
             call.call.tokens = shape.tokens;
             call.call.positions = positions.of(first, pass.axis);
@@ -342,15 +350,14 @@ class Run {
 
     /// A pass after the first reads what the one before has written, which is contiguous.
     static const RowStrides& input_strides(const Part& part) {
-        return part.resident->buffers.size() == 2 ? part.resident->tensor.in : part.resident->tensor.out;
+        return part.resident->passes == 1 ? part.resident->tensor.in : part.resident->tensor.out;
     }
 
     Tensor input(const Part& part, std::uint32_t sequence) const {
-        const std::vector<Buffer>& buffers = part.resident->buffers;
-        return rows(part, input_strides(part), buffers[buffers.size() - 2], sequence);
+        return rows(part, input_strides(part), part.resident->in, sequence);
     }
     Tensor output(const Part& part, std::uint32_t sequence) const {
-        return rows(part, part.resident->tensor.out, part.resident->buffers.back(), sequence);
+        return rows(part, part.resident->tensor.out, part.resident->out, sequence);
     }
 
     Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer, std::uint32_t sequence) const {
@@ -397,9 +404,9 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder, 
     std::vector<Resident> residents;
     const auto add = [&](const char* name, const std::optional<TensorCase>& tensor) {
         if (tensor) {
-            Resident resident = {.tensor = read_tensor(folder, name, *tensor, description.dtype), .buffers = {}};
-            resident.buffers.push_back(device.upload(resident.tensor.parent.data.data(), resident.tensor.parent.data.size()));
-            residents.push_back(std::move(resident));
+            CaseTensor read = read_tensor(folder, name, *tensor, description.dtype);
+            Buffer parent = device.upload(read.parent.data.data(), read.parent.data.size());
+            residents.push_back({.tensor = std::move(read), .in = std::move(parent)});
         }
     };
     add("q", description.q);
@@ -422,7 +429,7 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder, 
     for (Resident& resident : residents) {
         std::vector<std::byte> bytes(resident.tensor.count * element_bytes(description.dtype));
         if (!bytes.empty()) {
-            check(resident.buffers.back().download(bytes.data(), bytes.size()));
+            check(resident.out.download(bytes.data(), bytes.size()));
         }
         actual.push_back({.tensor = std::move(resident.tensor), .bytes = std::move(bytes)});
     }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 29, most_steps = std::uint64_t{1} << 31;
 
-/// Product of the shape; a view may repeat elements, so that the file does not bound it.
+/// Product of the shape; a view may repeat elements, so that only hold_elements() bounds it by the file.
 std::uint64_t elements_of(const CaseTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t dimension : tensor.shape) {
@@ -154,7 +154,25 @@ CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const 
     const std::int64_t offset = tensor.in.offset;
     tensor.in = {.offset = offset, .batch = batch.in, .token = tokens.in, .head = heads.in, .plane = planes.in};
     tensor.out = {.offset = 0, .batch = batch.out, .token = tokens.out, .head = heads.out, .plane = planes.out};
+    hold_elements(tensor, 1);
     return tensor;
+}
+
+void hold_elements(const CaseTensor& tensor, std::uint64_t passes) {
+    constexpr std::uint64_t times = 64, beside = std::uint64_t{1} << 24;
+    const std::uint64_t in_file = count_of(tensor.parent), most = times * in_file + beside;
+    if (tensor.count > most / passes) {
+        unsupported("tensors.{}: shape {}{} is {} elements to write; a file of {} elements allows {}, {} times its own and 2^24",
+                    tensor.name, npy::shape_text(tensor.shape),
+                    passes > 1 ? fmt::format(", {} windows one after another,", passes) : "", tensor.count * passes, in_file, most,
+                    times);
+    }
+    // Tokens have positions, even where they have no channels.
+    const std::uint64_t rows = std::uint64_t{tensor.batch} * tensor.tokens;
+    if (rows > most) {
+        unsupported("tensors.{}: shape {} has {} tokens; a file of {} elements allows {}, {} times its own and 2^24", tensor.name,
+                    npy::shape_text(tensor.shape), rows, in_file, most, times);
+    }
 }
 
 std::string place_text(const CaseTensor& tensor, std::uint64_t index) {

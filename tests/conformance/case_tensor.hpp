@@ -31,6 +31,10 @@ struct CaseTensor {
 /// Reads the file and checks shape, layout and view against it. Throws Refusal.
 CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const TensorCase& tensor, Element dtype);
 
+/// Shape and view may name elements again and again that the file has once: refuses, as unsupported, what would take far longer than
+/// the file gives reason for. `passes`: how often all of them are written.
+void hold_elements(const CaseTensor& tensor, std::uint64_t passes);
+
 /// Calls visit(logical index, index in the parent buffer) for all elements, in logical order.
 template <class Visit>
 void each_element(const CaseTensor& tensor, const Visit& visit) {

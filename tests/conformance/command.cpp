@@ -51,7 +51,10 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--filter", options.filter, "Run only what has this id; * and ? stand for any characters.")->type_name("ID");
     tools::add_choice(app, "--level", options.level, levels, "How much of the built-in checks to run (quick).");
     app.add_flag("--with-uuid", options.with_uuid, "Name the UUID of each device in the JSON report.");
-    app.add_option("--table", options.table, "Run nothing: print one table of these reports of --json.")->type_name("FILE...");
+    app.add_option("--table", options.table,
+                   "Run nothing: print one table of these reports of --json. Exit code 1 where a device has failed, or nothing was "
+                   "checked on one: where all is unsupported, or there is none.")
+        ->type_name("FILE...");
     app.add_option("--missing", options.missing, "Name in the table a device that could not be had; may be repeated.")
         ->type_name("NAME=REASON")
         ->allow_extra_args(false);
@@ -118,6 +121,7 @@ std::vector<std::string> selected_devices(const Options& options) {
     return selected;
 }
 
+/// Throws Interrupted where the check leaves off.
 Outcome run_check(Check& check, DeviceUnderTest& device) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -180,10 +184,15 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
                 progress->update(double(report.checks.size()) / double(count));
             }
             CheckReport done = {.group = group.name, .id = check->id(), .outcome = {}};
-            done.outcome = lost ? Outcome{.verdict = Verdict::error,
-                                          .reason = "not run: the device has failed",
-                                          .exit = ExitCode::device_failed}
-                                : run_check(*check, device);
+            try {
+                done.outcome = lost ? Outcome{.verdict = Verdict::error,
+                                              .reason = "not run: the device has failed",
+                                              .exit = ExitCode::device_failed}
+                                    : run_check(*check, device);
+            } catch (const Interrupted&) {
+                report.interrupted = true;
+                return report;
+            }
             const Outcome& outcome = done.outcome;
             if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !lost) {
                 tools::print_warning(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
@@ -230,8 +239,13 @@ void write_report(const Options& options, const Report& report) {
 /// One table on stdout of what other runs, on other drivers, have reported.
 ExitCode merge_reports(const Options& options) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    std::string empty_report;
     for (const std::string& file : options.table) {
-        for (nlohmann::ordered_json& device : read_devices(file)) {
+        nlohmann::ordered_json reported = read_devices(file);
+        if (reported.empty()) {
+            empty_report = fmt::format("--table: '{}' has no device: nothing was checked", file);
+        }
+        for (nlohmann::ordered_json& device : reported) {
             devices.push_back(std::move(device));
         }
     }
@@ -244,8 +258,9 @@ ExitCode merge_reports(const Options& options) {
         missing.push_back({.name = text.substr(0, equals), .reason = text.substr(equals + 1)});
     }
     tools::write_output(table_of(devices, missing));
-    if (any_failed(devices)) {
-        tools::print_error("a device has failed");
+    const std::string shortfall = shortfall_of(devices);
+    if (!shortfall.empty() || !empty_report.empty()) {
+        tools::print_error(shortfall.empty() ? empty_report : shortfall);
         return ExitCode::verification_failed;
     }
     return ExitCode::success;

@@ -51,6 +51,12 @@ int interrupted_by() noexcept {
     return came;
 }
 
+void leave_off_if_interrupted() {
+    if (came != 0) {
+        throw Interrupted();
+    }
+}
+
 void end_if_interrupted() noexcept {
     if (came != 0) {
         end_by(came);

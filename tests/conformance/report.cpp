@@ -37,23 +37,23 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
     }
     const auto count = [&of](Verdict verdict) { return of[static_cast<std::size_t>(verdict)]; };
     if (count(Verdict::fail) > 0) {
-        return {"not conformant", fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
+        return {not_conformant, fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
     }
     if (count(Verdict::error) > 0) {
-        return {"not judged", fmt::format("{} of {} checks could not be run", count(Verdict::error), device.checks.size())};
+        return {not_judged, fmt::format("{} of {} checks could not be run", count(Verdict::error), device.checks.size())};
     }
     for (const Tool& tool : device.traits.tools) {
         if (tool.alters_features) {
-            return {"not judged", tool.name + " reports that it alters the features of the device"};
+            return {not_judged, tool.name + " reports that it alters the features of the device"};
         }
     }
     if (device.interrupted) {
-        return {"not judged", fmt::format("the run was interrupted after {} checks", device.checks.size())};
+        return {not_judged, fmt::format("the run was interrupted after {} checks", device.checks.size())};
     }
     if (!device.whole_suite || count(Verdict::pass) == 0) {
-        return {"not judged", "only a part of the suite ran"};
+        return {not_judged, "only a part of the suite ran"};
     }
-    return {"conformant", count(Verdict::unsupported) > 0 ? fmt::format("{} checks unsupported", count(Verdict::unsupported)) : ""};
+    return {conformant, count(Verdict::unsupported) > 0 ? fmt::format("{} checks unsupported", count(Verdict::unsupported)) : ""};
 }
 
 namespace {
@@ -117,6 +117,18 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
     return {{"version", VKROPE_VERSION}, {"level", level == Level::full ? "full" : "quick"}, {"devices", std::move(devices)}};
 }
 
+namespace {
+
+std::size_t good_checks(const DeviceReport& device) noexcept {
+    std::size_t good = 0;
+    for (const CheckReport& check : device.checks) {
+        good += is_good(check.outcome.verdict) ? 1 : 0;
+    }
+    return good;
+}
+
+}  // namespace
+
 std::string sentence_of(const Report& report) {
     std::size_t of[std::size(verdicts)] = {}, all = 0;
     for (const DeviceReport& device : report) {
@@ -130,29 +142,33 @@ std::string sentence_of(const Report& report) {
         const std::size_t count = of[static_cast<std::size_t>(verdict)];
         sentence += count > 0 ? fmt::format(", {} {}", count, word_for(verdict)) : "";
     }
+    for (const DeviceReport& device : report) {
+        if (report.size() > 1 && good_checks(device) == 0) {
+            sentence += "; none was good on " + device.device.name;
+        }
+    }
     return sentence;
 }
 
 ExitCode exit_of(const Report& report) noexcept {
-    std::size_t good = 0;
-    bool failed = false, lost = false, out_of_memory = false, erred = false;
+    bool failed = false, lost = false, out_of_memory = false, erred = false, all_checked = !report.empty();
     for (const DeviceReport& device : report) {
         for (const CheckReport& check : device.checks) {
             const Outcome& outcome = check.outcome;
             const bool error = outcome.verdict == Verdict::error;
-            good += outcome.verdict == Verdict::pass || outcome.verdict == Verdict::computed ? 1 : 0;
             failed = failed || outcome.verdict == Verdict::fail;
             erred = erred || error;
             lost = lost || (error && outcome.exit == ExitCode::device_failed);
             out_of_memory = out_of_memory || (error && outcome.exit == ExitCode::out_of_memory);
         }
+        all_checked = all_checked && good_checks(device) > 0;
     }
     // What a script should act on first comes first: nothing that a lost device says counts.
     return lost            ? ExitCode::device_failed
            : out_of_memory ? ExitCode::out_of_memory
            : failed        ? ExitCode::verification_failed
            : erred         ? ExitCode::bad_file
-           : good == 0     ? ExitCode::verification_failed
+           : !all_checked  ? ExitCode::verification_failed
                            : ExitCode::success;
 }
 

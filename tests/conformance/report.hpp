@@ -30,7 +30,10 @@ using Report = std::vector<DeviceReport>;
 /// "pass         onnx/test_rotary_embedding  1.19e-07"
 std::string line_of(const CheckReport& check);
 
-/// "conformant", "not conformant" or "not judged", and why.
+inline constexpr const char conformant[] = "conformant", not_conformant[] = "not conformant", not_judged[] = "not judged";
+inline constexpr const char* device_verdicts[] = {conformant, not_conformant, not_judged};
+
+/// One of these words, and why.
 struct DeviceVerdict {
     std::string word, reason;
 };
@@ -43,7 +46,7 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
 /// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.
 std::string sentence_of(const Report& report);
 
-/// success only where at least one check passed or was computed, and none failed or erred.
+/// success only where on each device at least one check passed or was computed, and none failed or erred.
 tools::ExitCode exit_of(const Report& report) noexcept;
 
 }  // namespace vkrope::conformance

@@ -24,6 +24,11 @@ enum class Verdict {
 };
 inline constexpr Verdict verdicts[] = {Verdict::pass, Verdict::fail, Verdict::unsupported, Verdict::error, Verdict::computed};
 
+/// Whether something was checked, and is as it should be: a run without such a check is no success.
+constexpr bool is_good(Verdict verdict) noexcept {
+    return verdict == Verdict::pass || verdict == Verdict::computed;
+}
+
 /// "pass", as the report says it.
 const char* word_for(Verdict verdict) noexcept;
 

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "report.hpp"
 #include "suite.hpp"
 #include "terminal.hpp"
 
@@ -49,15 +51,25 @@ std::string until_semicolon(const std::string& text) {
     return text.substr(0, text.find(';'));
 }
 
-Column column_of(const Json& device, std::vector<std::string>& groups) {
+/// Rows in the order in which reports name them.
+struct Rows {
+    std::vector<std::string> names;
+    std::set<std::string> known;
+
+    void add(const std::string& name) {
+        if (known.insert(name).second) {
+            names.push_back(name);
+        }
+    }
+};
+
+Column column_of(const Json& device, Rows& groups) {
     std::map<std::string, Counts> counts;
     double seconds = 0;
     std::optional<double> u;
     for (const Json& check : device.at("cases")) {
         const auto group = printable(check.at("group").get<std::string>());
-        if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
-            groups.push_back(group);
-        }
+        groups.add(group);
         ++counts[group].of[check.at("status").get<std::string>()];
         seconds += check.at("seconds").get<double>();
         if (!check.at("max_u").is_null()) {
@@ -85,11 +97,11 @@ Column column_of(const Json& device, std::vector<std::string>& groups) {
 }  // namespace
 
 std::string table_of(const Json& devices, const std::vector<MissingDevice>& missing) {
-    std::vector<std::string> rows;
+    Rows groups;
     std::vector<Column> columns;
     std::string text = "\n";
     for (const Json& device : devices) {
-        columns.push_back(column_of(device, rows));
+        columns.push_back(column_of(device, groups));
         const auto word = [&device](const char* key) { return printable(device.at(key).get<std::string>()); };
         text += fmt::format("{:>3}  {}; {}; Vulkan {}, subgroups of {}\n", columns.size(), word("name"), word("driver"),
                             word("api_version"), device.at("limits").at("subgroup_size").get_ref<const Json::number_unsigned_t&>());
@@ -105,6 +117,7 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
     if (columns.empty()) {
         return text;
     }
+    std::vector<std::string> rows = std::move(groups.names);
     rows.insert(rows.end(), {"largest error", "subnormals of f32", "rounding of f32", "specials of f32", "bits of a NaN",
                              "f16 it converts", "seconds", "verdict"});
     std::size_t width = 0;
@@ -185,6 +198,17 @@ void check_statuses(const std::string& file, const Json& devices) {
     }
 }
 
+/// The same of the verdict on each device.
+void check_verdicts(const std::string& file, const Json& devices) {
+    for (const Json& device : devices) {
+        const auto verdict = device.at("verdict").get<std::string>();
+        if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) == std::end(device_verdicts)) {
+            tools::fail(tools::ExitCode::bad_file, "--table: '{}': the device '{}' has the verdict '{}', which is none", file,
+                        shown_key(device.at("name").get<std::string>()), shown_key(verdict));
+        }
+    }
+}
+
 }  // namespace
 
 Json read_devices(const std::string& file) {
@@ -198,6 +222,7 @@ Json read_devices(const std::string& file) {
         devices = Json(parse_json(content)).at("devices");
         static_cast<void>(table_of(devices));  // looks at all that it needs
         check_statuses(file, devices);
+        check_verdicts(file, devices);
     } catch (const ImportError& problem) {
         is_none(static_cast<const char*>(problem.status.what));
     } catch (const nlohmann::json::exception&) {
@@ -206,16 +231,30 @@ Json read_devices(const std::string& file) {
     return devices;
 }
 
-bool any_failed(const Json& devices) {
+std::string shortfall_of(const Json& devices) {
+    std::string unchecked;
+    std::size_t number = 0;
     for (const Json& device : devices) {
+        ++number;
+        if (device.at("verdict").get<std::string>() == not_conformant) {
+            return fmt::format("device {} is not conformant", number);
+        }
+        std::size_t good = 0;
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
             if (status == word_for(Verdict::fail) || status == word_for(Verdict::error)) {
-                return true;
+                return fmt::format("device {} has failed: {}", number, shown_key(check.at("id").get<std::string>()));
             }
+            good += std::any_of(std::begin(verdicts), std::end(verdicts),
+                                [&status](Verdict verdict) { return is_good(verdict) && status == word_for(verdict); })
+                        ? 1
+                        : 0;
+        }
+        if (good == 0 && unchecked.empty()) {
+            unchecked = fmt::format("on device {} nothing was checked", number);
         }
     }
-    return false;
+    return number == 0 ? "nothing was checked: there is no device" : unchecked;
 }
 
 }  // namespace vkrope::conformance

@@ -19,7 +19,8 @@ std::string table_of(const nlohmann::ordered_json& devices, const std::vector<Mi
 /// The devices of a report that --json has written. Throws tools::Failure.
 nlohmann::ordered_json read_devices(const std::string& file);
 
-/// Whether a check of one of them failed or erred.
-bool any_failed(const nlohmann::ordered_json& devices);
+/// Why these devices are no success, as a run says it of its own: one has failed, on one nothing was checked, or there is none.
+/// Empty: they are one.
+std::string shortfall_of(const nlohmann::ordered_json& devices);
 
 }  // namespace vkrope::conformance

@@ -134,6 +134,10 @@ a_view refused 'view.strides has 3 numbers' '2, 3, 2, 8' '"offset": 1, "strides"
 a_view unsupported 'channels are 2 elements apart' '2, 3, 2, 8' '"offset": 0, "strides": [54, 9, 4, 2]'
 a_view unsupported 'must not be negative' '2, 3, 2, 8' '"offset": 55, "strides": [-54, 9, 27, 1]'
 a_view unsupported 'more than 536870912 elements' '1000000, 1000000, 2, 8' '"offset": 0, "strides": [0, 0, 0, 1]'
+# What a view repeats is bounded by the file, 64 times over and 2^24: here 108 elements.
+a_view unsupported 'tensors.q: shape (1, 12, 200000, 8) is 19200000 elements to write; a file of 108 elements allows 16784128, 64 times' \
+    '1, 12, 200000, 8' '"offset": 0, "strides": [0, 9, 0, 1]'
+a_view unsupported 'has 20000000 tokens; a file of 108 elements allows 16784128' '1, 20000000, 0, 8' '"offset": 0, "strides": [0, 0, 0, 1]'
 a_view unsupported 'all tokens are one row' '2, 3, 2, 8' '"offset": 0, "strides": [54, 0, 27, 1]'
 
 # with_file STATUS CODE TEXT NAME FILE COMMAND...: what becomes of a case one of whose files is what COMMAND writes.
@@ -209,6 +213,10 @@ window='{"offset": 0, "rotary_dim": 6}'
 with_many unsupported 1 'windows has 65 entries, more than 64' windows 65 "$window" windows_in_order
 with_many unsupported 1 'windows has 100000 entries, more than 64' windows 100000 "$window" windows_in_order
 with_many fail 1 'q[0, 0, 0, 1] is ' windows 64 "$window" windows_in_order
+# Each of them writes all elements: so many are bounded by the file together.
+wide='s|"shape": \[1, 4, 2, 14\]|"shape": [1, 4, 20000, 14], "view": {"offset": 0, "strides": [0, 28, 0, 1]}|'
+unsupported '(1, 4, 20000, 14), 64 windows one after another, is 71680000 elements to write; a file of 112 elements allows 16784384' \
+    "$wide; s|\"windows\": \[.*\]|\"windows\": [$(many 64 "$window")]|" windows_in_order
 with_many unsupported 1 'planes_rotated has 257 entries, more than 256' planes_rotated 257 1 planes_of_packed_qkv
 with_many unsupported 1 'sections.sizes has 257 entries, more than 256' sizes 257 1 sections_sequential
 with_file unsupported 1 'bytes, more than 1048576' scaling_ggml_linear_with_divisors freq_factors.npy array 2000000 '<f4' '(500000,)'

@@ -54,6 +54,29 @@ grep -q 2000000000 far/case.json || wrong 'the case has no position to change'
 runs 0 --cases far
 reports computed 'no expected output'
 
+# A case of many calls leaves off at a signal: it is in no report, and what ran before it is.
+own_case half_f32_bshd long/a
+own_case nothing_expected long/b
+zeros 4194304 | npy '<f4' '(1, 4096, 16, 16)' >long/b/q.npy
+many=$(awk 'BEGIN { for (i = 0; i < 64; ++i) printf "%s{\"offset\": 0, \"rotary_dim\": 4}", i ? ", " : "" }')
+sed -i 's|"shape": \[[^]]*\]|"shape": [1, 4096, 16, 16]|; s|"rotary_dim": [0-9]*|"rotary_dim": null|; s|"rotary_offset": [0-9]*|"rotary_offset": null|
+    s|"head_dim": [0-9]*|"head_dim": 16, "windows": ['"$many"']|; s|"exponent_dim": [0-9]*|"exponent_dim": null|' long/b/case.json
+: >lines
+env --default-signal "$tool" --no-builtin --cases long --json "$logs/report.json" >lines 2>"$logs/err" &
+pid=$!
+for _ in $(seq 600); do
+    [ ! -s lines ] || break
+    sleep 0.1
+done
+sleep 0.5
+kill -s TERM "$pid" || wrong 'the long case has ended by itself'
+code=0
+wait "$pid" || code=$?
+[ "$code" = 143 ] || wrong "exit code $code after SIGTERM"
+reports pass '"reason": ""'
+grep -qF '"interrupted": true' "$logs/report.json" || wrong 'the report is not of an interrupted run'
+[ "$(grep -c '"id"' "$logs/report.json")" = 1 ] || wrong 'the long case ran to its end all the same'
+
 # Exit codes and usage.
 works "$tool" --no-builtin --cases "$own" --list
 [ "$(wc -l <"$logs/out")" = "$(find "$own" -name case.json | wc -l)" ] || wrong '--list does not list all cases'

@@ -70,9 +70,38 @@ expect 1 'seeded/fault of full' "$seeded" --device llvmpipe --level full --filte
 # One table.
 works "$tool" --table report.json with_uuid.json --missing 'SwiftShader=not here' --missing 'a=b=c'
 has "$logs/out" '  1  llvmpipe' '  2  llvmpipe' '  -  SwiftShader: not run: not here' '  -  a: not run: b=c' 'algebra ' '  2  not judged: '
-expect 1 'a device has failed' "$tool" --table report.json fault.json
+expect 1 'device 2 is not conformant' "$tool" --table report.json fault.json
 has "$logs/out" '  2  not conformant: 1 of 2 checks failed' 'seeded faults '
-works "$tool" --missing 'SwiftShader=not here'
+# Nothing that was checked is no success, as it is none of a run.
+expect 1 'nothing was checked: there is no device' "$tool" --missing 'SwiftShader=not here'
+has "$logs/out" '  -  SwiftShader: not run: not here'
+printf '{"devices": []}' >none_checked.json
+expect 1 'nothing was checked: there is no device' "$tool" --table none_checked.json
+expect 1 "'none_checked.json' has no device: nothing was checked" "$tool" --table none_checked.json report.json
+expect 1 '' "$seeded" --level full --filter seeded/refusal --json none_checked.json
+expect 1 'on device 2 nothing was checked' "$tool" --table report.json none_checked.json
+expect 1 'device 2 is not conformant' "$tool" --table none_checked.json fault.json
+sed '/"cases": \[/,/^ *\]$/c "cases": []' report.json >none_checked.json
+expect 1 'on device 1 nothing was checked' "$tool" --table none_checked.json report.json
+# A verdict counts by itself, and has to be one.
+sed 's/"verdict": "not judged"/"verdict": "not conformant"/' report.json >broken.json
+expect 1 'device 2 is not conformant' "$tool" --table report.json broken.json
+sed 's/"verdict": "not judged"/"verdict": "splendid"/' report.json >broken.json
+expect 5 "has the verdict 'splendid', which is none" "$tool" --table report.json broken.json
+sed 's/"status": "pass"/"status": "fail"/' report.json >broken.json
+expect 1 'device 2 has failed: algebra/composition_' "$tool" --table report.json broken.json
+# About as many groups as a report has room for take a second, not half a minute.
+{
+    sed '/"cases": \[/q' report.json
+    awk 'BEGIN {
+        for (i = 0; i < 80000; ++i)
+            printf "%s{\"id\": \"a\", \"group\": \"g%d\", \"status\": \"pass\", \"max_u\": null, \"seconds\": 0}\n", i ? "," : "", i
+    }'
+    sed '1,/"cases": \[/d' report.json | sed -n '/^ *]/,$p'
+} >many_groups.json
+works timeout 15 "$tool" --table many_groups.json
+[ "$(grep -c '^g[0-9]* *1 pass$' "$logs/out")" = 80000 ] || wrong 'not all groups are in the table'
+rm many_groups.json
 expect 2 'NAME=REASON' "$tool" --table report.json --missing SwiftShader
 expect 5 'cannot be read' "$tool" --table none.json
 for text in '' '{' '{"devices": 3}' '{"devices": [{"name": "x"}]}' '[]'; do
