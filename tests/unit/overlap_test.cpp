@@ -32,7 +32,7 @@ struct Placed {
         if (view.page_size == 1) view.token = 0;
         if (view.page_size != 0 && pages == 1) view.batch = 0;
         tensor.where = {the_buffer, view.first_byte, 0};
-        return {"rows", tensor, batch, tokens, view, pages, span()};
+        return {.name = "rows", .tensor = tensor, .batch = batch, .tokens = tokens, .view = view, .pages = pages, .span = span()};
     }
 
     std::uint64_t span() const {
