@@ -43,13 +43,14 @@ for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_
 done
 for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed/in_place" "copy/$shape/f16" "host/record/$shape"; done
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do has "rival/$who/prefill_llama3_8b/f16"; done
+for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
 has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 growth/tokens_of_one_head/1048576 growth/tokens/1 growth/tokens/4096 growth/heads/128 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" "host/create_warm/$kind" "host/record_of/$kind"; done
 
 # A row of every kind, each checked by the tool itself. But for ggml's: Debian 12's lavapipe takes seconds for one.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b1|decode_b64|vision_2d)/f16/[a-z_]*/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture'
-rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/$who/prefill_llama3_8b/f32|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
+rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/$who/prefill_llama3_8b/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
 rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 --commit abc123 \
     --benchmark_out=run.json --html page.html
@@ -71,6 +72,7 @@ counts rope/decode_b64/f16/computed/in_place bytes_per_second roof tokens_per_se
 counts rope/vision_2d/f16/direct_texture/in_place bytes_per_second roof tokens_per_second host_ns
 counts rival/ggml_along_x/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
 counts rival/unfused/prefill_llama3_8b/f32 roof vkrope_speedup
+counts rival/unfused/decode_b1/f16 bytes_per_second roof vkrope_speedup checked error_u
 counts copy/decode_b64/f32 bytes_per_second
 counts copy_buffer/decode_b64/f32 bytes_per_second roof
 counts cpu/prefill_llama3_8b/f16 bytes_per_second vkrope_speedup

@@ -284,4 +284,51 @@ TEST_CASE("many heads, wide rows: all invocations of a token are there, and none
     }
 }
 
+TEST_CASE("128 heads: a GPU's lanes have all of them, in workgroups side by side, with the bits of the CPU mapping") {
+    constexpr std::uint32_t D = 64, q_heads = 128, many = 513;
+    constexpr Element element = Element::f16;
+    const auto kernel_for = [](Mapping mapping, std::uint32_t q, std::uint32_t k) {
+        const Width width{element, element, D, 0};
+        return make_kernel(device(), {.rotary_dim = D, .q = width, .k = width, .mapping = mapping, .q_heads = q, .k_heads = k});
+    };
+    const Rotation r = rotation(Pairing::half_split, D, D);
+    const AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, many + 3));
+    const Owned<Kernel> cpu = kernel_for(Mapping::cpu, 0, 0), gpu = kernel_for(Mapping::gpu, 0, 0);
+    for (const std::uint32_t k_heads : {8u, 128u}) {
+        const Owned<Kernel> told = kernel_for(Mapping::gpu, q_heads, k_heads);
+        for (const std::uint32_t tokens : {2u, many}) {  // one head a lane; several, of 2^16 lanes or more
+            if (gpu_assisted() && tokens == many) continue;
+            const Bytes q = random_elements(element, std::size_t{tokens} * q_heads * D, 81),
+                        k = random_elements(element, std::size_t{tokens} * k_heads * D, 82);
+            Bytes expected[2];
+            for (const Owned<Kernel>* kernel : {&cpu, &gpu, &told}) {
+                CAPTURE(k_heads);
+                CAPTURE(tokens);
+                CAPTURE((kernel == &told));
+                Buffer q_buffer = upload(device(), q), k_buffer = upload(device(), k);
+                Call call{.tokens = tokens, .positions = {.first = 3}, .angles = table.angles()};
+                call.q_in = call.q_out = {.where = q_buffer.whole(), .heads = q_heads};
+                call.k_in = call.k_out = {.where = k_buffer.whole(), .heads = k_heads};
+                CHECK(must(dispatches(kernel->get(), call)) == 1);
+                test::run(device(), *kernel, call);
+                const Bytes after[2] = {download(q_buffer, q.size()), download(k_buffer, k.size())};
+                if (kernel == &cpu) {
+                    std::copy(after, after + 2, expected);
+                    if (tokens == many) continue;
+                    const HostShape shape{.tokens = tokens,
+                                          .q_heads = q_heads,
+                                          .k_heads = k_heads,
+                                          .element = element,
+                                          .first_position = 3,
+                                          .angles = AngleSource::factored_texture};
+                    check_contract(r, shape, false, q, after[0]);
+                    check_contract(r, shape, true, k, after[1]);
+                }
+                CHECK((after[0] == expected[0]));
+                CHECK((after[1] == expected[1]));
+            }
+        }
+    }
+}
+
 }  // namespace vkrope::test

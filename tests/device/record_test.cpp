@@ -65,12 +65,12 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
                 const Width width{Element::f16, Element::f16, D, 4};
                 const Owned<Kernel> kernel = make_kernel(device(), {.pairing = Pairing::interleaved,
-                                                                   .rotary_dim = 8,
-                                                                   .q = width,
-                                                                   .k = width,
-                                                                   .angles = source,
-                                                                   .positions = PositionSource::ids,
-                                                                   .mapping = mapping});
+                                                                    .rotary_dim = 8,
+                                                                    .q = width,
+                                                                    .k = width,
+                                                                    .angles = source,
+                                                                    .positions = PositionSource::ids,
+                                                                    .mapping = mapping});
                 const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31),
                             k = random_elements(Element::f16, tokens * D, 32);
                 Buffer q_in = upload(device(), q), k_in = upload(device(), k);
@@ -109,6 +109,47 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
     }
 }
 
+TEST_CASE("a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 bytes") {
+    constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
+    for (const Element element : {Element::f32, Element::f16}) {
+        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+            const Rotation r = rotation(pairing, D, D);
+            const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, tokens + 2, 0));
+            Bytes table(plan.bytes);
+            must(fill_angles(r, plan, table.data(), table.size()));
+            const Bytes in = random_elements(element, tokens * heads * D, 41);
+            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                const Owned<Kernel> kernel = make_kernel(device(), {.pairing = pairing,
+                                                                    .rotary_dim = D,
+                                                                    .q = {element, element, D, 0},
+                                                                    .angles = AngleSource::direct_buffer,
+                                                                    .mapping = mapping});
+                Bytes expected;
+                for (const std::size_t offset : {0u, 4u, 8u, 12u, 16u, 20u}) {
+                    CAPTURE(int(element));
+                    CAPTURE(int(pairing));
+                    CAPTURE(int(mapping));
+                    CAPTURE(offset);
+                    Bytes around(table.size() + room, std::byte{0x3f});  // as angles: 0.747
+                    std::memcpy(around.data() + offset, table.data(), table.size());
+                    Buffer angles = upload(device(), around), x = upload(device(), in);
+                    Call call{.tokens = tokens, .positions = {.first = 2}};
+                    call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+                    call.angles = {.plan = &plan, .buffer = part(angles, offset, table.size())};
+                    run(device(), kernel, call);
+                    const Bytes got = download(x, in.size());
+                    if (offset == 0) {
+                        expected = got;
+                        const HostShape shape{.tokens = tokens, .q_heads = heads, .element = element, .first_position = 2};
+                        check_contract(r, shape, false, in, got);
+                    }
+                    CHECK(got == expected);
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("an input of one type, an output of another") {
     constexpr std::uint32_t D = 32, tokens = 5, offset = 8;
     const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
@@ -116,9 +157,9 @@ TEST_CASE("an input of one type, an output of another") {
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
         // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
         const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 16,
-                                                           .q = {Element::f32, Element::f32, D, offset},
-                                                           .k = {Element::f32, Element::f16, D, offset},
-                                                           .mapping = mapping});
+                                                            .q = {Element::f32, Element::f32, D, offset},
+                                                            .k = {Element::f32, Element::f16, D, offset},
+                                                            .mapping = mapping});
         const Bytes x = random_elements(Element::f32, tokens * D, 41);
         Buffer q = upload(device(), x), k = upload(device(), x), k_cache = upload(device(), Bytes(tokens * D * 2));
         const Call call{.tokens = tokens,

@@ -132,7 +132,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     } else {
         place(tuple.out, numbers, true, memory, prepared);
     }
-    if (numbers.scatter && tuple.k) {
+    if (has_slots(numbers, tuple)) {  // V's cache has the rows of K's, which may be absent
         prepared.k.out = arrange_cache(shape, numbers.widths.k_head_dim, tuple.page_size, tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
@@ -191,7 +191,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared, const VkDescr
             part(prepared.ids_byte, (std::uint64_t{shape.batch - 1} * prepared.ids_stride + shape.tokens) * sizeof(std::int32_t));
         call.positions.batch_stride = prepared.ids_stride;
     }
-    if (numbers.scatter && tuple.k) {
+    if (has_slots(numbers, tuple)) {
         const reference::Cache& cache = *prepared.k.out.rows.cache;
         const std::uint64_t count = std::uint64_t{shape.batch - 1} * prepared.slots_stride + shape.tokens;
         call.k_rows = {.slots = part(prepared.slots_byte, count * (tuple.wide_slots ? 8 : 4)),

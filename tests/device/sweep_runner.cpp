@@ -147,10 +147,10 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
              "byte " + std::to_string(byte - prepared.first_byte) + " of its memory changed, which is nobody's");
         break;
     }
-    std::uint64_t outside = 0;  // K knows the slots too
+    std::uint64_t outside = 0;  // K knows the slots too, or V
     if (tuple.q) outside = check_tensor(index, numbers, choice, memory, prepared, false).out_of_range;
     if (tuple.k) outside = check_tensor(index, numbers, choice, memory, prepared, true).out_of_range;
-    if (tuple.v != PlaceOfV::absent) check_v(numbers, choice, memory, prepared);
+    if (tuple.v != PlaceOfV::absent) outside = check_v(numbers, choice, memory, prepared).out_of_range;
     if (!tuple.counts) return;
     std::uint32_t before = 0, after = 0;
     std::memcpy(&before, &memory.before[prepared.counter_byte], sizeof before);
@@ -162,17 +162,20 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
 }
 
 // Nothing of V is rotated: each of its rows is what came in, converted.
-void Sweep::check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory, const PreparedCall& prepared) {
+reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
+                                  const PreparedCall& prepared) {
     const PreparedTensor& v = prepared.v;
     const auto size_of = [](const reference::Tensor& rows) { return rows.type == reference::Type::f32 ? 4u : 2u; };
     reference::Operation operation;
     operation.positions = prepared.positions;
+    operation.covered = table(numbers, choice, prepared.tuple.factor).plan().rows;
     const reference::Verdict verdict =
         reference::compare(v.in.rows, v.out.rows, operation, &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
                            &memory.after[v.out_byte + v.out.first * size_of(v.out.rows)]);
     elements += verdict.elements;
     if (verdict.nan_mismatch || verdict.bits_changed)
         fail(numbers, choice, prepared.tuple, "V: its rows are not what came in: " + verdict.worst);
+    return verdict;
 }
 
 reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,

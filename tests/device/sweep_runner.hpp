@@ -61,7 +61,8 @@ class Sweep {
     reference::Verdict check_tensor(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
                                     const PreparedCall& prepared, bool key);
 
-    void check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory, const PreparedCall& prepared);
+    reference::Verdict check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
+                               const PreparedCall& prepared);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

@@ -174,17 +174,16 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
     tuple.gain = Gain(below(random, 3));
     tuple.factor = below(random, 2) == 1;
     tuple.counts = !(kernel.limits == Limits::four_buffers && kernel.source == AngleSource::direct_buffer) && below(random, 2) == 1;
-    if (numbers.scatter && tuple.k) {
+    if (numbers.v) {
+        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter && tuple.in != Arrangement::broadcast_k;
+        tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
+    }
+    if (has_slots(numbers, tuple)) {
         constexpr std::uint32_t page_sizes[] = {1, 3, 16};
         tuple.page_size = page_sizes[below(random, kernel.limits == Limits::short_ranges ? 2 : 3)];
         tuple.pages_by_head = below(random, 2) == 1;
         tuple.wide_slots = below(random, 2) == 1;
         tuple.odd_pages = below(random, 3) == 0;
-    }
-    if (numbers.v) {
-        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter && tuple.in != Arrangement::broadcast_k;
-        tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
-        if (numbers.scatter && !tuple.k) tuple.v = PlaceOfV::absent;  // the slots are K's
     }
     return tuple;
 }
@@ -208,7 +207,7 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
     constexpr const char* gains[] = {"apply", "omit", "divide_out"};
     constexpr const char* limits[] = {"as they are", "4 storage buffers", "short storage ranges"};
     std::string slots = "none";
-    if (numbers.scatter && tuple.k) {
+    if (has_slots(numbers, tuple)) {
         slots = std::string(tuple.wide_slots ? "int64" : "int32") + ", pages of " + std::to_string(tuple.page_size) +
                 (tuple.pages_by_head ? ", by head" : "") + (tuple.odd_pages ? ", odd" : "");
     }

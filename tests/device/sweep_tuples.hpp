@@ -84,6 +84,11 @@ struct Tuple {
     PlaceOfV v = PlaceOfV::absent;
 };
 
+/// Whether rows go where slots say: those of K and V, or of one of them.
+inline bool has_slots(const Numbers& numbers, const Tuple& tuple) {
+    return numbers.scatter && (tuple.k || tuple.v != PlaceOfV::absent);
+}
+
 /// A call that `numbers` allows, with a counter where the kernel can have one.
 Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& random);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // requirements(), create() and arenas: which objects are made, with what, and that all of them go.
+#include <map>
+#include <set>
+
+#include "kernel/kernel_object.hpp"
 #include "kernel_host.hpp"
 
 namespace vkrope::test {
@@ -62,7 +66,8 @@ TEST_CASE(
         for (const auto type : {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             for (const AngleSource angles : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
                                              AngleSource::direct_texture, AngleSource::direct_buffer}) {
-                for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u}, {128u, 0u}, {130u, 0u}, {128u, 128u}, {130u, 65u}}) {
+                for (const auto& [k_dim, v_dim] :
+                     {std::pair{0u, 0u}, {128u, 0u}, {130u, 0u}, {128u, 128u}, {130u, 65u}, {0u, 128u}}) {
                     CAPTURE(storage_buffers);
                     CAPTURE(k_dim);
                     CAPTURE(v_dim);
@@ -92,9 +97,9 @@ TEST_CASE(
                         CHECK(specialisation_constants(words) == 0);
                     }
                     // One tensor, its table and its ids; K beside it; V beside both where its heads are K's; the counter.
-                    // Where they are too many, V leaves first, then K, then the counter.
+                    // Where they are too many, V leaves first, then K, then the counter. V by itself binds what K would.
                     const std::size_t alone = angles == AngleSource::direct_buffer ? 4 : 3;
-                    const std::size_t together = alone + (k_dim == 0 ? 1 : 3);
+                    const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
                     std::size_t expected = alone;
                     for (const std::size_t fewer : {with_v, together, alone + 1}) {
@@ -112,6 +117,49 @@ TEST_CASE(
             }
         }
     }
+}
+
+TEST_CASE(
+    "create: a lane has two heads of a tensor on Intel, Arm, Broadcom and Imagination, four on other GPUs, and all on a "
+    "processor") {
+    constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010, amd = 0x1002, nvidia = 0x10de,
+                            qualcomm = 0x5143, apple = 0x106b, nobody = 0;
+    const std::set<std::uint32_t> of_two = {intel, arm, broadcom, imagination};
+    std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>> words_of;  // by heads that a lane has
+    for (const std::uint32_t vendor : {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
+        for (const auto type :
+             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+            CAPTURE(vendor);
+            CAPTURE(int(type));
+            const KernelHost host({.type = type, .vendor = vendor});
+            KernelInfo info = kernel_info();
+            info.q_heads = info.k_heads = 64;  // of which a workgroup has 8 side by side
+            const Owned<Kernel> kernel(create(host.ref, info).value);
+            REQUIRE(kernel);
+            const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+            const std::uint32_t heads = processor ? 0 : of_two.contains(vendor) ? 2 : 4;
+            std::uint32_t many = 0;
+            for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
+                const Geometry& geometry = kernel->pipelines[i].geometry;
+                if (geometry.q_batch == 1) continue;  // for calls of few tokens
+                ++many;
+                CHECK(geometry.q_batch == heads);
+                CHECK(geometry.k_batch == heads);
+            }
+            CHECK(many == 3);  // one for each kind of access
+            words_of[heads].insert(fake().shaders());
+            check_no_faults();
+        }
+    }
+    // No more of the vendor is in the code.
+    CHECK(words_of.size() == 3);
+    std::set<std::vector<std::vector<std::uint32_t>>> all;
+    for (const auto& [heads, words] : words_of) {
+        CAPTURE(heads);
+        CHECK(words.size() == 1);
+        all.insert(words.begin(), words.end());
+    }
+    CHECK(all.size() == 3);
 }
 
 TEST_CASE("create: names are given where debug utils are enabled, and nothing of them is called elsewhere") {
@@ -217,6 +265,60 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
               (all ? Code::ok : Code::invalid_argument));
         check_no_faults();
+    }
+}
+
+TEST_CASE(
+    "an arena of one source of angles serves every kernel without V, and with V where the device binds V's two buffers besides") {
+    // Of Q and K with ids, slots and the counter there are 7 storage buffers, to which a source adds none, its table, or the caller's
+    // two.
+    const struct {
+        AngleSource angles;
+        std::uint32_t without_v;
+    } sources[] = {{AngleSource::factored_texture, 7},
+                   {AngleSource::direct_texture, 7},
+                   {AngleSource::computed, 7},
+                   {AngleSource::direct_buffer, 8},
+                   {AngleSource::caller_buffer, 9}};
+    for (const auto& [angles, without_v] : sources) {
+        for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12; ++storage_buffers) {
+            CAPTURE(int(angles));
+            CAPTURE(storage_buffers);
+            const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
+            const KernelInfo q_and_k = kernel_info(angles);
+            KernelInfo by_ids = q_and_k, alone = q_and_k;
+            by_ids.positions = PositionSource::ids;
+            alone.k = {};
+            AnglePlan plan = angle_plan(angles);
+            if (angles == AngleSource::caller_buffer)
+                plan = {.source = angles, .bytes = 512 * 64 * 4, .pairs = 64, .rows = 512, .row_stride = 64};
+            const auto call_of = [&](const KernelInfo& info) {
+                Call call = kernel_call(host, 7, angles);
+                call.angles.plan = &plan;
+                if (angles == AngleSource::caller_buffer) call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
+                if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
+                if (info.k.head_dim == 0) call.k_in = call.k_out = {};
+                return info.v.head_dim != 0 ? with_v(host, call) : call;
+            };
+            const auto serves = [&](const KernelInfo& made_for, const KernelInfo& info) {
+                const Owned<Kernel> owner(create(host.ref, made_for).value), kernel(create(host.ref, info).value);
+                REQUIRE((owner && kernel));
+                const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
+                const Status status = record(host.commands, kernel.get(), call_of(info), arena.get());
+                INFO(status.what);
+                CHECK((status || std::string(status.what).find("a kernel of another kind") != std::string::npos));
+                return bool(status);
+            };
+            CHECK(serves(q_and_k, by_ids));
+            CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
+            CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
+            if (storage_buffers >= without_v) {  // with fewer, V goes alone, as a K, and these kernels bind no more than without it
+                CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
+                CHECK(serves(with_v(by_ids), with_v(q_and_k)) == (storage_buffers >= without_v + 1));
+                CHECK(serves(with_v(q_and_k), alone) == (storage_buffers >= without_v + 2));
+            }
+            check_no_faults();
+        }
     }
 }
 

@@ -135,6 +135,7 @@ VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice, VkPhysicalDeviceProp
     *properties = {};
     properties->apiVersion = config.api_version;
     properties->driverVersion = 7;
+    properties->vendorID = config.vendor;
     properties->deviceType = config.type;
     std::snprintf(properties->deviceName, sizeof properties->deviceName, "Fake");
     VkPhysicalDeviceLimits& limits = properties->limits;

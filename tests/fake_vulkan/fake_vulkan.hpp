@@ -29,6 +29,7 @@ struct FakeConfig {
     std::uint32_t uniform_range = 1u << 14;  ///< maxUniformBufferRange
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    std::uint32_t vendor = 0;  ///< vendorID
     std::uint32_t api_version = VK_API_VERSION_1_1;
     bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
     bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 ...

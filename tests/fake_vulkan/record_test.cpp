@@ -200,6 +200,25 @@ TEST_CASE("record: the push constants and descriptors of a call with offsets, st
     }
 }
 
+TEST_CASE("record: a table in a buffer is read in 16 bytes where it begins at a multiple of them, and in words elsewhere") {
+    const auto access_at = [](AngleSource angles, VkDeviceSize offset) {
+        Recorder recorder({}, kernel_info(angles));
+        Call call = kernel_call(recorder.host, 7, angles);
+        call.angles.buffer.offset += offset;
+        if (angles == AngleSource::caller_buffer) call.angles.sin = call.angles.buffer;
+        CHECK(recorder(call));
+        const Command dispatch = dispatches(recorder.host).at(0);
+        CHECK(offset_of(pushed(dispatch), shader::offset_table) == offset / 4 % 4);  // in words, from a multiple of 16 bytes on
+        return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
+    };
+    for (const VkDeviceSize offset : {0u, 16u, 32u})
+        CHECK(access_at(AngleSource::direct_buffer, offset) == "vkrope, 16-byte access");
+    for (const VkDeviceSize offset : {4u, 8u, 12u, 20u, 24u}) {
+        CAPTURE(offset);
+        CHECK(access_at(AngleSource::direct_buffer, offset) == "vkrope, word access");
+    }
+}
+
 TEST_CASE("record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
     KernelInfo info = kernel_info(AngleSource::direct_buffer);
     info.scatter_k = true;

@@ -16,6 +16,17 @@ rotate() { "$vkrope" rotate --model model.json "$@"; }
 rotate_q() { rotate --q "$1" --out-q out.npy; }
 # with ARGUMENT...: rotates good tensors, with more arguments.
 with() { rotate --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy "$@"; }
+with_v() { with --v "$1" --out-v out_v.npy; }
+# refuse_zeros COMMAND TEXT BYTES TYPE SHAPE [FORTRAN_ORDER]: refuse 5, of a file with so many zero bytes behind a header that says
+# the rest.
+refuse_zeros() {
+    command=$1
+    text_of_error=$2
+    bytes=$3
+    shift 3
+    zeros "$bytes" | npy "$@" >bad.npy
+    refuse 5 "$text_of_error" "$command" bad.npy
+}
 
 # The command line.
 refuse 2 '--q: missing, and --k too' rotate
@@ -71,16 +82,11 @@ done
 refuse 5 '1 extra bytes after the data' rotate_q extra.npy
 { printf '\223NUMPY\004\000' && tail -c +9 q.npy; } >version.npy
 refuse 5 '.npy format version 4.0' rotate_q version.npy
-zeros 5120 | npy '<f4' '(1, 5, 4, 64)' True >bad.npy
-refuse 5 'fortran_order is True' rotate_q bad.npy
-zeros 5120 | npy '>f4' '(1, 5, 4, 64)' >bad.npy
-refuse 5 'big-endian' rotate_q bad.npy
-zeros 10240 | npy '<f8' '(1, 5, 4, 64)' >bad.npy
-refuse 5 'has data of type <f8' rotate_q bad.npy
-zeros 5120 | npy '<i4' '(1, 5, 4, 64)' >bad.npy
-refuse 5 'has data of type <i4' rotate_q bad.npy
-zeros 5120 | npy '<f4' '(4294967296, 4294967296)' >bad.npy
-refuse 5 '2^63 bytes or more' rotate_q bad.npy
+refuse_zeros rotate_q 'fortran_order is True' 5120 '<f4' '(1, 5, 4, 64)' True
+refuse_zeros rotate_q 'big-endian' 5120 '>f4' '(1, 5, 4, 64)'
+refuse_zeros rotate_q 'has data of type <f8' 10240 '<f8' '(1, 5, 4, 64)'
+refuse_zeros rotate_q 'has data of type <i4' 5120 '<i4' '(1, 5, 4, 64)'
+refuse_zeros rotate_q '2^63 bytes or more' 5120 '<f4' '(4294967296, 4294967296)'
 npy '<f4' "(0,), 'shape': (0,)" </dev/null >bad.npy
 refuse 5 'has the key shape twice' rotate_q bad.npy
 
@@ -89,8 +95,7 @@ refuse 5 "--q: 'q16.npy' has type <f2 (f16), and --dtype says f32" rotate --q q1
 refuse 5 "--k: 'kb16.npy' has type <u2 (bf16), and --dtype says f16" rotate --k kb16.npy --out-k out.npy --dtype f16
 refuse 5 "--k: 'kb16.npy' has type bf16, --q 'q16.npy' has f16" rotate --q q16.npy --out-q out.npy --k kb16.npy --out-k out_k.npy
 refuse 5 "has shape (1, 5, 4, 64); layout thd has 3 dimensions" with --layout thd
-zeros 1024 | npy '<f4' '(4, 64)' >bad.npy
-refuse 5 "has shape (4, 64); layout bshd has 4 dimensions" rotate_q bad.npy
+refuse_zeros rotate_q "has shape (4, 64); layout bshd has 4 dimensions" 1024 '<f4' '(4, 64)'
 npy '<f4' '(4294967296, 0, 4, 64)' </dev/null >bad.npy
 refuse 5 'it must be below 2^32' rotate_q bad.npy
 works "$vkrope" make-input --shape 1,5,4,63 --out narrow.npy
@@ -101,7 +106,6 @@ refuse 5 "--k: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 an
 works "$vkrope" make-input --shape 2,5,2,64 --out wider.npy
 refuse 5 'has batch 2 and 5 tokens' rotate --q q.npy --out-q out.npy --k wider.npy --out-k out_k.npy
 
-with_v() { with --v "$1" --out-v out_v.npy; }
 refuse 5 "--v: 'missing.npy': cannot be read: No such file" with_v missing.npy
 refuse 5 "--v: 'q16.npy' has type f16, --q 'q.npy' has f32; they must be the same" with_v q16.npy
 refuse 5 "--v: 'q.npy' has type f32, --k 'kb16.npy' has bf16" \
@@ -110,12 +114,9 @@ refuse 5 "--v: 'kb16.npy' has type <u2 (bf16), and --dtype says f32" with --v kb
 refuse 5 "--v: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 and 5 tokens; they must be the same" \
     with_v longer.npy
 refuse 5 "--v: 'wider.npy' has batch 2 and 5 tokens, --q 'q.npy' has batch 1 and 5 tokens" with_v wider.npy
-zeros 40 | npy '<f4' '(5, 2, 1)' >bad.npy
-refuse 5 "--v: 'bad.npy' has shape (5, 2, 1); layout bshd has 4 dimensions" with_v bad.npy
-zeros 40 | npy '<f4' '(1, 5, 2, 1)' >bad.npy
-refuse 5 "--v: 'bad.npy' has shape (1, 5, 2, 1), head_dim 1; it must be 2 to 65534" with_v bad.npy
-zeros 1310700 | npy '<f4' '(1, 5, 1, 65535)' >bad.npy
-refuse 5 'head_dim 65535; it must be 2 to 65534' with_v bad.npy
+refuse_zeros with_v "--v: 'bad.npy' has shape (5, 2, 1); layout bshd has 4 dimensions" 40 '<f4' '(5, 2, 1)'
+refuse_zeros with_v "--v: 'bad.npy' has shape (1, 5, 2, 1), head_dim 1; it must be 2 to 65534" 40 '<f4' '(1, 5, 2, 1)'
+refuse_zeros with_v 'head_dim 65535; it must be 2 to 65534' 1310700 '<f4' '(1, 5, 1, 65535)'
 npy '<f4' '(1, 5, 0, 64)' </dev/null >none.npy
 refuse 5 "--v: 'k.npy' has 2 heads, and of Q and K there are none; V goes along with heads that are rotated" \
     rotate --q none.npy --out-q out.npy --v k.npy --out-v out_v.npy

@@ -27,6 +27,20 @@ int make_rotation(vkrope_rotation** rotation) {
     return succeeded("vkrope_rotation_create", vkrope_rotation_create(&info, rotation, &error), &error);
 }
 
+int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info, uint32_t dispatches, vkrope_kernel** kernel,
+                vkrope_arena** arena) {
+    vkrope_error error;
+    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(device, info, kernel, &error), &error)) return 0;
+    if (device->enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
+    return succeeded("vkrope_arena_create", vkrope_arena_create(*kernel, dispatches, arena, &error), &error);
+}
+
+int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer) {
+    vkrope_error error;
+    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error), &error) &&
+           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
+}
+
 int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b) {
     for (int j = 0; j < pairs; ++j) {
         const double x0 = row[j], x1 = row[j + pairs];

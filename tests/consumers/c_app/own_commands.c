@@ -67,8 +67,7 @@ static int make_commands(struct work* w) {
     return vulkan("vkAllocateCommandBuffers", w->vkAllocateCommandBuffers(w->ref.device, &commands, &w->commands));
 }
 
-static int make_kernel(struct work* w) {
-    vkrope_error error;
+static int make_own_kernel(struct work* w) {
     const vkrope_width q = {.struct_size = sizeof q, .head_dim = head_dim};
     const vkrope_kernel_info info = {
         .struct_size = sizeof info,
@@ -76,9 +75,7 @@ static int make_kernel(struct work* w) {
         .angles = VKROPE_ANGLES_DIRECT_BUFFER,
         .q = &q,
     };
-    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&w->ref, &info, &w->kernel, &error), &error)) return 0;
-    if (w->ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
-    return succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 2, &w->arena, &error), &error);
+    return make_kernel(&w->ref, &info, 2, &w->kernel, &w->arena);
 }
 
 static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
@@ -92,8 +89,7 @@ static int make_table(struct work* w, vkrope_device* device, const vkrope_rotati
     void* memory = malloc(bytes);
     const int good = memory &&
                      succeeded("vkrope_fill_angles", vkrope_fill_angles(rotation, &w->plan, memory, bytes, &error), &error) &&
-                     succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, &w->table, &error), &error) &&
-                     succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->table, memory, bytes, 0, &error), &error);
+                     make_buffer(device, memory, bytes, &w->table);
     free(memory);
     return good;
 }
@@ -149,9 +145,8 @@ static int rotate(struct work* w, vkrope_device* device) {
     const float row[head_dim] = {1, 2, 3, 4};
     float forward[head_dim] = {0}, backward[head_dim] = {0};
     vkrope_error error;
-    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, sizeof row, &w->in, &error), &error) &&
-           succeeded("vkrope_buffer_create", vkrope_buffer_create(device, sizeof row, &w->out, &error), &error) &&
-           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->in, row, sizeof row, 0, &error), &error) && submit(w) &&
+    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, sizeof row, &w->out, &error), &error) &&
+           make_buffer(device, row, sizeof row, &w->in) && submit(w) &&
            succeeded("vkrope_buffer_download", vkrope_buffer_download(w->out, forward, sizeof forward, 0, &error), &error) &&
            succeeded("vkrope_buffer_download", vkrope_buffer_download(w->in, backward, sizeof backward, 0, &error), &error) &&
            is_rotated("own commands, forward", row, forward, 1, DIRECT_BOUND) &&
@@ -174,7 +169,7 @@ int use_own_commands(vkrope_device* device) {
     vkrope_error error;
     const int good = succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &w.ref, &error), &error) &&
                      succeeded("vkrope_device_get_queue", vkrope_device_get_queue(device, &w.family, &w.queue, &error), &error) &&
-                     load_functions(&w) && make_commands(&w) && make_kernel(&w) && make_rotation(&rotation) &&
+                     load_functions(&w) && make_commands(&w) && make_own_kernel(&w) && make_rotation(&rotation) &&
                      make_table(&w, device, rotation) && rotate(&w, device);
     destroy(&w);
     vkrope_rotation_destroy(rotation);

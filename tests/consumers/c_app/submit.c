@@ -19,16 +19,11 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
     const vkrope_width k = {.struct_size = sizeof k, .head_dim = head_dim};
     const vkrope_kernel_info info = {.struct_size = sizeof info, .rotary_dim = head_dim, .k = &k};
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
-    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &w->kernel, &error), &error)) return 0;
-    if (!(ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) &&
-        !succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 1, &w->arena, &error), &error)) {
-        return 0;
-    }
-    return succeeded("vkrope_angle_table_create",
+    return make_kernel(&ref, &info, 1, &w->kernel, &w->arena) &&
+           succeeded("vkrope_angle_table_create",
                      vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_BY_DEFAULT, position + 1, &w->table, &error),
                      &error) &&
-           succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, &w->row, &error), &error) &&
-           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(w->row, row, bytes, 0, &error), &error);
+           make_buffer(device, row, bytes, &w->row);
 }
 
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {

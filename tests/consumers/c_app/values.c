@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A decode step of three sequences: from packed rows of Q, K and V, Q goes to a tensor of its own, and K and V go to
-   the rows of their caches that slots name, in one dispatch. */
+   the rows of their caches that slots name, in one dispatch where the device binds 8 storage buffers to a stage. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,17 +13,20 @@ struct work {
     vkrope_arena* arena;
     vkrope_angle_table* table;
     vkrope_buffer *packed, *slots, *q, *k_cache, *v_cache;
+    uint32_t most_dispatches; /* that the call may take on this device */
 };
 
-static int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer) {
-    vkrope_error error;
-    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error), &error) &&
-           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
-}
-
-static int make_kernel(struct work* w, vkrope_device* device) {
+static int make_values_kernel(struct work* w, vkrope_device* device) {
     vkrope_error error;
     vkrope_device_ref ref = {.struct_size = sizeof ref};
+    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
+    const PFN_vkGetPhysicalDeviceProperties get =
+        (PFN_vkGetPhysicalDeviceProperties)ref.get_instance_proc_addr(ref.instance, "vkGetPhysicalDeviceProperties");
+    if (!get) return 0;
+    VkPhysicalDeviceProperties properties;
+    get(ref.physical, &properties);
+    /* Q, K and V have two each, and there are slots and a counter. */
+    w->most_dispatches = properties.limits.maxPerStageDescriptorStorageBuffers < 8 ? 3 : 1;
     const vkrope_width row = {.struct_size = sizeof row, .head_dim = head_dim};
     const vkrope_kernel_info info = {
         .struct_size = sizeof info,
@@ -34,10 +37,7 @@ static int make_kernel(struct work* w, vkrope_device* device) {
         .v = &row,
         .v_heads = 1,
     };
-    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
-    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &w->kernel, &error), &error)) return 0;
-    if (ref.enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
-    return succeeded("vkrope_arena_create", vkrope_arena_create(w->kernel, 3, &w->arena, &error), &error);
+    return make_kernel(&ref, &info, w->most_dispatches, &w->kernel, &w->arena);
 }
 
 /* One head of each packed row, from channel `first` on. */
@@ -78,8 +78,9 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     uint64_t dispatches = 0;
     result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
     if (result != VKROPE_SUCCESS) return result;
-    if (dispatches > 3) { /* three, where the device binds few storage buffers */
-        snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches", (unsigned)dispatches);
+    if (dispatches > w->most_dispatches) {
+        snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches, of %u", (unsigned)dispatches,
+                 (unsigned)w->most_dispatches);
         return VKROPE_ERROR_INTERNAL;
     }
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
@@ -112,7 +113,7 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     float k_rows[cache_rows][head_dim], v_rows[cache_rows][head_dim];
     for (int i = 0; i < sequences * packed_row; ++i) (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
     for (int i = 0; i < cache_rows; ++i) memcpy(cache[i], before, sizeof before);
-    int good = make_kernel(w, device) && make_table(w, device, rotation);
+    int good = make_values_kernel(w, device) && make_table(w, device, rotation);
     good = good && make_buffer(device, packed, sizeof packed, &w->packed);
     good = good && make_buffer(device, slots, sizeof slots, &w->slots);
     good = good && make_buffer(device, q, sizeof q, &w->q);

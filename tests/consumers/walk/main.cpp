@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <iterator>
+#include <utility>
 
 #include "../engine/gpu.hpp"
 #include "../engine/table.hpp"
@@ -34,6 +35,15 @@ vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope, v
     if (vkrope::Status s = vkrope::fill_angles(rope, plan.value, content.data(), content.size()); !s) return {s, {}};
     if (plan->format == VK_FORMAT_UNDEFINED) return {{}, {plan.value, VK_NULL_HANDLE, gpu.upload_buffer(plan->usage, content)}};
     return {{}, {plan.value, gpu.upload_texture(plan.value, content), {}}};
+}
+
+Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source, std::uint64_t max_position,
+                  std::vector<Step>& taken) {
+    auto rope = vkrope::from_hf_config(config_json);
+    taken.push_back({"model", rope.status});
+    const auto table = make_table(gpu, rope.value, source, max_position != 0 ? max_position : rope->max_position);
+    taken.push_back({"table", table.status});
+    return {std::move(rope.value), table.value};
 }
 
 namespace {

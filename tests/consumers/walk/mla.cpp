@@ -58,14 +58,11 @@ vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const T
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource;
     std::vector<Step> taken;
-    const auto rope = vkrope::from_hf_config(config_json);
-    taken.push_back({"model", rope.status});
-    const auto table = make_table(gpu, rope.value, AngleSource::computed, 1);
-    taken.push_back({"angles", table.status});
-    const Made made(gpu.ref, kernel_info(rope.value, AngleSource::computed));
+    const Loaded model = load_model(gpu, config_json, AngleSource::computed, 1, taken);
+    const Made made(gpu.ref, kernel_info(model.rope, AngleSource::computed));
     taken.push_back({"kernel", made.status});
     taken.push_back(
-        {"layer", gpu.run([&](VkCommandBuffer commands) { return mla_layer(commands, made, table.value, gpu.buffers); })});
+        {"layer", gpu.run([&](VkCommandBuffer commands) { return mla_layer(commands, made, model.table, gpu.buffers); })});
     const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
                                 .rotary_dim = rope_dim,
                                 .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},
@@ -73,7 +70,7 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
                                 .positions = vkrope::PositionSource::ids});
     taken.push_back({"window kernel", window.status});
     taken.push_back(
-        {"expand", gpu.run([&](VkCommandBuffer commands) { return expand_k_pe(commands, window, table.value, gpu.buffers); })});
+        {"expand", gpu.run([&](VkCommandBuffer commands) { return expand_k_pe(commands, window, model.table, gpu.buffers); })});
     return taken;
 }
 

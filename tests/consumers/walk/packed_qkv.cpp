@@ -225,11 +225,8 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const auto rope = vkrope::from_hf_config(config_json);
-    taken.push_back({"model", rope.status});
-    const auto table = make_table(gpu, rope.value, vkrope::AngleSource::factored_texture, rope->max_position);
-    taken.push_back({"table", table.status});
-    const auto info = kernel_info(rope.value, table->plan);
+    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0, taken);
+    const auto info = kernel_info(model.rope, model.table.plan);
     taken.push_back({"kernel info", info.status});
     vkrope::KernelInfo scattering = info.value;
     scattering.scatter_k = true;
@@ -249,7 +246,7 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
 
     const Made paged(gpu.ref, scattering);
     taken.push_back({"kernel", paged.status});
-    const vkrope::Call stores = to_cache(on, table.value);
+    const vkrope::Call stores = to_cache(on, model.table);
     taken.push_back({"to the caches, dispatches", is_one_dispatch(paged, stores)});
     taken.push_back({"to the caches", run(paged, stores)});
     const Outcome stored = {content(on.packed), content(on.q), content(on.k_cache), content(on.v_cache)};
@@ -260,7 +257,7 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
 
     const Made packed_rows(gpu.ref, info.value);
     taken.push_back({"kernel of packed rows", packed_rows.status});
-    const vkrope::Call turns = in_place(on.packed, table.value);
+    const vkrope::Call turns = in_place(on.packed, model.table);
     taken.push_back({"in place, dispatches", is_one_dispatch(packed_rows, turns)});
     taken.push_back({"in place", run(packed_rows, turns)});
     taken.push_back({"in place, values", check_in_place(given, content(on.packed))});

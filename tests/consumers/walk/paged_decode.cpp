@@ -42,14 +42,11 @@ vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Tabl
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const auto rope = vkrope::from_hf_config(config_json);
-    taken.push_back({"model", rope.status});
-    const auto table = make_table(gpu, rope.value, vkrope::AngleSource::factored_texture, rope->max_position);
-    taken.push_back({"table", table.status});
-    const Made made(gpu.ref, kernel_info(rope.value, table->plan.source));
+    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0, taken);
+    const Made made(gpu.ref, kernel_info(model.rope, model.table.plan.source));
     taken.push_back({"kernel", made.status});
     taken.push_back(
-        {"layer", gpu.run([&](VkCommandBuffer commands) { return rope_layer(commands, made, table.value, gpu.buffers, 3); })});
+        {"layer", gpu.run([&](VkCommandBuffer commands) { return rope_layer(commands, made, model.table, gpu.buffers, 3); })});
     return taken;
 }
 

@@ -78,17 +78,14 @@ vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource, vkrope::Element;
     std::vector<Step> taken;
-    const auto rope = vkrope::from_hf_config(config_json);
-    taken.push_back({"model", rope.status});
-    const auto table = make_table(gpu, rope.value, AngleSource::factored_texture, seq);
-    taken.push_back({"table", table.status});
-    const Made there(gpu.ref, kernel_info(rope.value, Element::bf16, Element::bf16, table->plan.source));
+    const Loaded model = load_model(gpu, config_json, AngleSource::factored_texture, seq, taken);
+    const Made there(gpu.ref, kernel_info(model.rope, Element::bf16, Element::bf16, model.table.plan.source));
     taken.push_back({"forward kernel", there.status});
-    const Made back(gpu.ref, kernel_info(rope.value, Element::f32, Element::bf16, table->plan.source));
+    const Made back(gpu.ref, kernel_info(model.rope, Element::f32, Element::bf16, model.table.plan.source));
     taken.push_back({"backward kernel", back.status});
     const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true}, narrow{.ids = gpu.buffers.ids};
     const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {
-        return gpu.run([&](VkCommandBuffer commands) { return way(commands, made, table.value, gpu.buffers, positions); });
+        return gpu.run([&](VkCommandBuffer commands) { return way(commands, made, model.table, gpu.buffers, positions); });
     };
     taken.push_back({"forward, int64 ids", run(forward, there, wide)});
     taken.push_back({"forward, int32 ids", run(forward, there, narrow)});

@@ -60,6 +60,15 @@ struct Step {
     vkrope::Status status;
 };
 
+/// A model and its table, which are the first steps of most programs.
+struct Loaded {
+    vkrope::Rotation rope;
+    Table table;
+};
+/// max_position  0: the model's own
+Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source, std::uint64_t max_position,
+                  std::vector<Step>& taken);
+
 namespace paged_decode {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
