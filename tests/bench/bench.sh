@@ -72,7 +72,7 @@ counts rope/decode_b64/f16/computed/in_place bytes_per_second roof tokens_per_se
 counts rope/vision_2d/f16/direct_texture/in_place bytes_per_second roof tokens_per_second host_ns
 counts rival/ggml_along_x/prefill_llama3_8b/f32 bytes_per_second roof vkrope_speedup error_u
 counts rival/unfused/prefill_llama3_8b/f32 roof vkrope_speedup
-counts rival/unfused/decode_b1/f16 bytes_per_second roof vkrope_speedup checked error_u
+counts rival/unfused/decode_b1/f16 bytes_per_second roof vkrope_speedup checked
 counts copy/decode_b64/f32 bytes_per_second
 counts copy_buffer/decode_b64/f32 bytes_per_second roof
 counts cpu/prefill_llama3_8b/f16 bytes_per_second vkrope_speedup

