@@ -87,7 +87,8 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(46, section_5, 0)                                                                                        \
     X(47, section_6, 0)                                                                                        \
     X(48, section_7, 0)                                                                                        \
-    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */
+    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */                 \
+    X(50, k_after_q, 0)       /* 1: K is loaded after Q is stored, for registers are few */
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
 VKROPE_CONSTANT most_batch = 4;  // heads

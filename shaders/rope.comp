@@ -201,9 +201,8 @@ struct Lane {
     uint q_from, k_from, v_from;  // where their rows start
 };
 
-// The loads of a step come before everything else that waits for memory. Those of K wait for Q's stores where a lane has several
-// heads of Q, whose words fill its registers.
-const bool k_later = q_head_dim != 0 && q_batch > 1;
+// The loads of a step come before everything else that waits for memory; those of K may have to wait for Q's stores.
+const bool k_later = k_after_q != 0;
 // 0: a lane copies one step of V, which is loaded and stored with its step of K. (glslang takes no && within && for a constant.)
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) | (v_head_dim ^ (2 * unit_elements * step_lanes));
 

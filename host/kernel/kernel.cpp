@@ -86,7 +86,8 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .section_5 = sections.pairs[5],
             .section_6 = sections.pairs[6],
             .section_7 = sections.pairs[7],
-            .counter = counts};
+            .counter = counts,
+            .k_after_q = geometry.k_after_q};
 }
 
 // The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. V alone, and

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -80,6 +81,11 @@ Device& device(bool push_descriptors) {
 
 bool gpu_assisted() {
     return std::getenv("VK_KHRONOS_VALIDATION_GPUAV_ENABLE") != nullptr;
+}
+
+std::size_t sweep_share() {
+    const char* text = std::getenv("VKROPE_SWEEP_SHARE");
+    return text ? std::max<std::size_t>(1, std::strtoul(text, nullptr, 10)) : 1;
 }
 
 std::size_t unexpected_messages() {

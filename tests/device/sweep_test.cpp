@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small calls of every kind against the oracle: distinct tuples of layout in and out, pairing, types in and out, direction, gain,
 // source, in place or not, each with several heads, tokens and positions, spread over everything else that a kernel or a call can
-// have. VKROPE_SEED chooses other ones; VKROPE_SWEEP_SHARE n takes every n-th set of numbers, for a device beside the first.
+// have. VKROPE_SEED chooses other ones; of a share (sweep_share()) it is sets of numbers that are left out.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -18,11 +18,6 @@ constexpr std::uint32_t tuples_of_a_kernel = 144;
 std::uint64_t seed() {
     const char* text = std::getenv("VKROPE_SEED");
     return text ? std::strtoull(text, nullptr, 10) : 20260101;
-}
-
-std::uint32_t share() {
-    const char* text = std::getenv("VKROPE_SWEEP_SHARE");
-    return text ? std::uint32_t(std::max(1ul, std::strtoul(text, nullptr, 10))) : 1;
 }
 
 /// How many tuples have each value of each dimension, in the order in which they came.
@@ -72,7 +67,7 @@ TEST_CASE("sweep: every kind of call against the oracle") {
     for (std::uint32_t index = 0; index < numbers_count; ++index) {
         const Widths& widths = widths_of(index);
         const Numbers numbers = numbers_of(index, widths, small_shape(widths, random), 48, random);
-        if (index % share() != 0) continue;
+        if (index % sweep_share() != 0) continue;
         for (const KernelChoice& kernel : kernels_for(index, numbers)) {
             std::vector<Tuple> tuples;
             while (tuples.size() < tuples_of_a_kernel) {
@@ -91,7 +86,7 @@ TEST_CASE("sweep: every kind of call against the oracle") {
         "against the oracle\n",
         keys.size(), kernels, static_cast<unsigned long long>(sweep.dispatches), static_cast<unsigned long long>(sweep.cut_calls),
         static_cast<unsigned long long>(sweep.elements));
-    CHECK(keys.size() >= least_tuples / share());
+    CHECK(keys.size() >= least_tuples / sweep_share());
     report(sweep);
 }
 

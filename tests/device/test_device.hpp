@@ -19,6 +19,10 @@ Device& device(bool push_descriptors = true);
 /// Whether this run is with GPU-assisted validation: the layer rewrites the shaders so that they check what they access.
 bool gpu_assisted();
 
+/// What a test that goes through many combinations takes of them: every n-th, by VKROPE_SWEEP_SHARE; without it all. Every kernel is
+/// made of one source, so that a share tells another device from the first.
+std::size_t sweep_share();
+
 /// Messages so far that are not on the list of expected ones.
 std::size_t unexpected_messages();
 

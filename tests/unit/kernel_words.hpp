@@ -90,6 +90,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std
     values.axes = v.axes;
     values.section_0 = values.section_1 = values.section_2 = v.axes == 0 ? 0 : 3;
     values.counter = counts;
+    values.k_after_q = kind.turns && kind.has_k && v.batch > 1;
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
     const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size, shader::constant_count);

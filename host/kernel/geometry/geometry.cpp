@@ -128,6 +128,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens, con
     geometry.k_batch = many_tokens ? batch_of(info.k_heads, geometry.head_lanes, 1, limits.batch) : 1;
     if (info.q.head_dim == 0) geometry.q_batch = 1;
     if (info.k.head_dim == 0) geometry.k_batch = 1;
+    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 && (geometry.q_batch > 1 || limits.batch == 1);
     const auto whole = [&](const Width& width, std::uint32_t of, std::uint32_t batch) {
         return width.head_dim == 0 || batch == 1 || (of != 0 && of % (geometry.head_lanes * batch) == 0);
     };

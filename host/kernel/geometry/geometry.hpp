@@ -16,7 +16,7 @@ constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) noexcep
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     std::uint32_t workgroup_invocations = 128;  ///< the most in one workgroup, along x
-    std::uint32_t batch = shader::most_batch;   ///< heads whose words the registers of a lane hold
+    std::uint32_t batch = shader::most_batch;   ///< heads whose words the registers of a lane hold; 1: they are few
 };
 
 /// Which row of the table a pipeline is from. It never changes a bit of the result.
@@ -36,13 +36,15 @@ struct Geometry {
     std::uint32_t q_batch = 0, k_batch = 0;  ///< heads that a lane has of each, head_lanes apart; 0: all
     bool whole_batches = false;              ///< no lane has fewer heads, but where a call is cut between them
     bool units_apart = false;                ///< neighbouring lanes have neighbouring units
+    bool k_after_q = false;                  ///< Q's words fill a lane's registers: it loads K when they are stored
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
 };
 constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
     return a.access == b.access && a.unit_elements == b.unit_elements && a.step_lanes == b.step_lanes &&
            a.head_lanes == b.head_lanes && a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
-           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches && a.units_apart == b.units_apart;
+           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches &&
+           a.units_apart == b.units_apart && a.k_after_q == b.k_after_q;
 }
 
 /// What a dispatch has to do. z counts sequences or groups of heads; heads are those of one group then.

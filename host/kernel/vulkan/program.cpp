@@ -63,11 +63,12 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
     if (rounds && (program.device.enabled & shader_float16)) program.float16_modes = round | denorm | keep;
 }
 
-// Heads whose words a lane's registers hold: four of them spill, or halve the lanes that run at once, on Intel, Mali, VideoCore and
-// PowerVR. These are PCI vendor ids.
+// Heads whose words a lane's registers hold: four of them halve the lanes that run at once on Intel, and two spill on Mali, whose 64
+// registers VideoCore and PowerVR have as well. These are PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
-    return vendor == intel || vendor == arm || vendor == broadcom || vendor == imagination ? 2 : shader::most_batch;
+    if (vendor == intel) return 2;
+    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : shader::most_batch;
 }
 
 }  // namespace

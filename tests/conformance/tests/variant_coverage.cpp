@@ -26,7 +26,7 @@ namespace vkrope::conformance {
 namespace {
 
 // A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
-static_assert(shader::constant_count == 50);
+static_assert(shader::constant_count == 51);
 
 using Aspects = std::set<std::string>;
 
