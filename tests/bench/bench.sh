@@ -120,6 +120,19 @@ awk -f "$source/bench/table.awk" "$source"/bench/results/*.json >tables || wrong
 checks=$((checks + 1))
 while read -r line; do grep -qxF "$line" "$source/README.md" || wrong "README.md lacks: $line"; done <tables
 
+# And what it says of instructions are the counts of the test beside this one.
+counts=$source/tests/bench/record_instructions.txt
+count() { awk -v name="$1" '$1 == "x86_64-GNU-12" && $2 == name { print $3 }' "$counts"; }
+for case in q: one_dispatch/q_and_k: scatter:; do
+    record=${case%%[/:]*} && create=${case#*/} && create=${create%:}
+    processors=${record}_cpu_mapping && [ "$record" != one_dispatch ] || processors=cpu_mapping
+    holds "README.md has what record() takes: $record" \
+        grep -qF "| $(count "push_descriptors/$record"), $(count "push_descriptors/$processors") |" "$source/README.md"
+    millions=$(printf '%s %s\n' "$(count "create/$create")" "$(count "create/$processors")" |
+        awk '{ printf "| %.1f M, %.1f M |", $1 / 1e6, $2 / 1e6 }')
+    holds "README.md has what create() takes: $create" grep -qF "$millions" "$source/README.md"
+done
+
 # Medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
 holds 'one line, the median of several' [ "$(grep -c 'host/fill' "$logs/out")" = 1 ]
