@@ -115,10 +115,14 @@ holds 'losses are in bold' [ "$(four '\*\*0\.50 x\*\*')" = 1 ]
 checks=$((checks + 1))
 awk -f "$source/bench/table.awk" run.json >"$logs/out" 2>&1 && wrong 'results without medians made a table'
 
-# The tables of the README are those of the results.
+# The tables of the guide are those of the results, and so are the rows of the front page.
+guide=$source/host/guide/performance.md
 awk -f "$source/bench/table.awk" "$source"/bench/results/*.json >tables || wrong 'bench/results makes no table'
 checks=$((checks + 1))
-while read -r line; do grep -qxF "$line" "$source/README.md" || wrong "README.md lacks: $line"; done <tables
+while read -r line; do grep -qxF "$line" "$guide" || wrong "performance.md lacks: $line"; done <tables
+checks=$((checks + 1))
+grep -F '| prefill_llama3_8b/' "$source/README.md" >front || wrong 'README.md has no figures'
+while read -r line; do grep -qxF "$line" tables || wrong "README.md has figures of its own: $line"; done <front
 
 # And what it says of instructions are the counts of the test beside this one.
 counts=$source/tests/bench/record_instructions.txt
@@ -126,11 +130,11 @@ count() { awk -v name="$1" '$1 == "x86_64-GNU-12" && $2 == name { print $3 }' "$
 for case in q: one_dispatch/q_and_k: scatter:; do
     record=${case%%[/:]*} && create=${case#*/} && create=${create%:}
     processors=${record}_cpu_mapping && [ "$record" != one_dispatch ] || processors=cpu_mapping
-    holds "README.md has what record() takes: $record" \
-        grep -qF "| $(count "push_descriptors/$record"), $(count "push_descriptors/$processors") |" "$source/README.md"
+    holds "performance.md has what record() takes: $record" \
+        grep -qF "| $(count "push_descriptors/$record"), $(count "push_descriptors/$processors") |" "$guide"
     millions=$(printf '%s %s\n' "$(count "create/$create")" "$(count "create/$processors")" |
         awk '{ printf "| %.1f M, %.1f M |", $1 / 1e6, $2 / 1e6 }')
-    holds "README.md has what create() takes: $create" grep -qF "$millions" "$source/README.md"
+    holds "performance.md has what create() takes: $create" grep -qF "$millions" "$guide"
 done
 
 # Medians of repetitions.

@@ -30,8 +30,11 @@ if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
 
-# The guide: each block of C++ or C becomes the body of a function, after its own #include lines; CMake blocks stay as they are.
-guide=$SOURCE/host/INTEGRATION.md
+# The guide and the front page: each block of C++ or C becomes the body of a function, after its own #include lines; CMake blocks
+# stay as they are. Blocks of "cpp program" and "cmake program" are another test's.
+guide="$SOURCE/host/guide/engine.md $SOURCE/host/guide/c_and_python.md $SOURCE/README.md"
+# shellcheck disable=SC2086 # several files
+cat $guide >"$work/guide.md"
 awk -v folder="$work/consumers/guide/block" '
     /^```(cpp|c)$/ {
         inside = 1; n++; body = 0
@@ -46,11 +49,11 @@ awk -v folder="$work/consumers/guide/block" '
     /^```$/ && inside { inside = 0; print (cpp ? "    return {};\n}" : "}") >file; close(file); next }
     inside && /^#include/ { print >file; next }
     inside && !body { if ($0 == "") next; body = 1; print (cpp ? "vkrope::Status" : "vkrope_result") " block" n (cpp ? "()" : "(void)") " {" >file }
-    inside { print >file }' "$guide"
+    inside { print >file }' "$work/guide.md"
 for kind in cpp c cmake; do
-    written=$(grep -c "^\`\`\`$kind\$" "$guide")
+    written=$(grep -c "^\`\`\`$kind\$" "$work/guide.md")
     found=$(find "$work/consumers/guide" -name "block*.$kind" | wc -l)
-    [ "$written" = "$found" ] || { echo "host/INTEGRATION.md has $written blocks of $kind, $found were found"; exit 1; }
+    [ "$written" = "$found" ] || { echo "the guide has $written blocks of $kind, $found were found"; exit 1; }
 done
 # Each CMake block stands in one of the projects that are built below, line by line.
 for block in "$work"/consumers/guide/block*.cmake; do
@@ -63,7 +66,7 @@ $(cat "$project")
 $lines
 "*) stands=$project ;; esac
     done
-    [ -n "$stands" ] || { echo "no project has these lines of host/INTEGRATION.md:"; echo "$lines"; exit 1; }
+    [ -n "$stands" ] || { echo "no project has these lines of the guide:"; echo "$lines"; exit 1; }
 done
 
 if grep -rn -e "$SOURCE" -e "$BUILD" "$work/installed/include" "$work/installed/share" "$work/installed"/lib*/cmake; then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the guide, host/INTEGRATION.md, takes for granted: `my::` is what an engine has anyway. tests/package/consumers.sh puts each
+// What the guide, host/guide, takes for granted: `my::` is what an engine has anyway. tests/package/consumers.sh puts each
 // C++ block of the guide into a function of its own, beside this file.
 #pragma once
 
