@@ -95,5 +95,9 @@ grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --al
 tool dev vkrope_pace 'echo 0.7'
 says 0 '--timeout 1800, 1' test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
+# A group by its name, or tests by theirs.
+says 0 '-C all -L ^unit$, 1' test unit
+says 0 '-C all -R device_sweep.lavapipe, 1' test device_sweep.lavapipe
+says 2 'usage: ./dev COMMAND' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 exit $failed
