@@ -25,12 +25,13 @@ struct Manner {
 
 std::vector<Manner> all_manners() {
     std::vector<Manner> manners;
-    constexpr std::pair<std::uint32_t, std::uint32_t> patterns[] = {{1, 1}, {4, 1}, {16, 1}, {4, 4}, {16, 16}, {64, 64}};
+    constexpr std::pair<std::uint32_t, std::uint32_t> patterns[] = {{1, 1}, {4, 1},   {16, 1},
+                                                                    {4, 4}, {16, 16}, {64, 64}};
     for (const std::uint32_t words : {4u, 2u, 1u}) {
         for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
     }
-    // The widest access once more in workgroups as RoPE's are, and as a software device's invocation goes through the heads of a token:
-    // 64 bytes here and 64 further on.
+    // The widest access once more in workgroups as RoPE's are, and as a software device's
+    // invocation goes through the heads of a token: 64 bytes here and 64 further on.
     for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
     for (const std::uint32_t items : {16u, 64u}) {
         for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
@@ -48,7 +49,8 @@ struct Contender {
         std::string name = std::to_string(4 * manner.words) + " bytes";
         if (manner.run > 1) name = std::to_string(manner.run) + " x " + name + " side by side";
         if (manner.items > manner.run)
-            name = std::to_string(manner.items / manner.run) + " x " + name + (manner.run > 1 ? "," : "") + " a workgroup apart";
+            name = std::to_string(manner.items / manner.run) + " x " + name +
+                   (manner.run > 1 ? "," : "") + " a workgroup apart";
         return name + ", workgroups of " + std::to_string(shader.workgroup_size());
     }
 };
@@ -77,8 +79,9 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
     made->impl_ = std::make_unique<Impl>();
     made->impl_->device = &device;
     for (const Manner& manner : all_manners()) {
-        Result<Shader> shader = Shader::make(device, module, {manner.items, manner.run, manner.words}, sizeof(std::uint32_t),
-                                             "vkrope copy roof", {.size = manner.workgroup_size});
+        Result<Shader> shader = Shader::make(
+            device, module, {manner.items, manner.run, manner.words}, sizeof(std::uint32_t),
+            "vkrope copy roof", {.size = manner.workgroup_size});
         if (!shader) return {shader.status, {}};
         made->impl_->contenders.push_back({manner, std::move(shader.value), {}});
     }
@@ -87,13 +90,17 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
 
 Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buffers) {
     std::vector<Copied> copies;
-    for (const auto& [from, to] :
-         {std::pair{buffers.q_in, buffers.q_out}, {buffers.k_in, buffers.k_out}, {buffers.v_in, buffers.v_out}}) {
+    for (const auto& [from, to] : {std::pair{buffers.q_in, buffers.q_out},
+                                   {buffers.k_in, buffers.k_out},
+                                   {buffers.v_in, buffers.v_out}}) {
         if (from.buffer == VK_NULL_HANDLE) continue;
-        if (from.buffer == to.buffer) return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"), {}};
+        if (from.buffer == to.buffer)
+            return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"),
+                    {}};
         copies.push_back({from, to});
     }
-    if (copies.empty()) return {error(Code::invalid_argument, "buffers: there is nothing to copy"), {}};
+    if (copies.empty())
+        return {error(Code::invalid_argument, "buffers: there is nothing to copy"), {}};
     Result<CopyRoof> made = make(device);
     if (made) made->aim(std::move(copies));
     return made;
@@ -106,12 +113,16 @@ void CopyRoof::aim(std::vector<Copied> copies) {
     for (const Copied& copied : copies) {
         for (VkDeviceSize done = 0; done < copied.from.range; done += most) {
             const VkDeviceSize bytes = std::min(most, copied.from.range - done);
-            parts.push_back(
-                {{copied.from.buffer, copied.from.offset + done, bytes}, {copied.to.buffer, copied.to.offset + done, bytes}});
+            parts.push_back({{copied.from.buffer, copied.from.offset + done, bytes},
+                             {copied.to.buffer, copied.to.offset + done, bytes}});
         }
     }
-    const auto same_bytes = [](const Copied& a, const Copied& b) { return a.from.range == b.from.range; };
-    if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(), same_bytes)) impl_->tried = false;
+    const auto same_bytes = [](const Copied& a, const Copied& b) {
+        return a.from.range == b.from.range;
+    };
+    if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(),
+                    same_bytes))
+        impl_->tried = false;
     impl_->copies = std::move(parts);
 }
 
@@ -121,8 +132,10 @@ void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender
         descriptors.buffers[0] = copied.from;
         descriptors.buffers[1] = copied.to;
         const auto vectors = std::uint32_t(copied.from.range / (4 * contender.manner.words));
-        const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} * contender.manner.items;
-        contender.shader.record(commands, descriptors, &vectors, (vectors + per_group - 1) / per_group);
+        const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} *
+                                        contender.manner.items;
+        contender.shader.record(commands, descriptors, &vectors,
+                                (vectors + per_group - 1) / per_group);
     }
 }
 
@@ -142,8 +155,9 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     for (std::size_t round = 0; round < trial_rounds; ++round) {
         if (Status s = impl.race(all.size()); !s) return s;
     }
-    std::sort(all.begin(), all.end(),
-              [](const Contender& a, const Contender& b) { return median(a.times_ns) < median(b.times_ns); });
+    std::sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+        return median(a.times_ns) < median(b.times_ns);
+    });
     forget();
     impl.tried = true;
     return {};
@@ -181,7 +195,9 @@ Status CopyRoof::round() {
 
 const Contender& CopyRoof::Impl::best() const {
     return *std::min_element(contenders.begin(), contenders.begin() + finalists,
-                             [](const Contender& a, const Contender& b) { return median(a.times_ns) < median(b.times_ns); });
+                             [](const Contender& a, const Contender& b) {
+                                 return median(a.times_ns) < median(b.times_ns);
+                             });
 }
 
 double CopyRoof::best_ns() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The roof: RoPE moves bytes, so the most that it can reach on a device is a shader that copies the same bytes.
+// The roof: RoPE moves bytes, so the most that it can reach on a device is a shader that copies the
+// same bytes.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,9 @@ struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
 
-/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an invocation, patterns of access and
-/// sizes of workgroups. settle() tries all of them; the fastest then take turns with what is held against them. Move-only.
+/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an
+/// invocation, patterns of access and sizes of workgroups. settle() tries all of them; the fastest
+/// then take turns with what is held against them. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -32,8 +34,9 @@ class CopyRoof {
     /// From now on copies these, which must outlive the next aim().
     void aim(std::vector<Copied> copies);
 
-    /// Warms up, and forgets all times; finds out which shaders are the fastest, unless as many bytes were copied before.
-    /// not_supported where the device has no timestamps, unless the wall clock will do.
+    /// Warms up, and forgets all times; finds out which shaders are the fastest, unless as many
+    /// bytes were copied before. not_supported where the device has no timestamps, unless the wall
+    /// clock will do.
     Status settle(bool wall_clock_will_do = false);
 
     /// Times each of the fastest shaders once, after settle().
@@ -42,7 +45,8 @@ class CopyRoof {
     Result<double> copy(std::size_t shader);
     std::size_t shader_count() const;
 
-    /// Of the fastest shader, after round(): nanoseconds, the median over its rounds and those of the last round; and which one it is.
+    /// Of the fastest shader, after round(): nanoseconds, the median over its rounds and those of
+    /// the last round; and which one it is.
     double best_ns() const;
     double last_ns() const;
     std::string best_name() const;

@@ -5,8 +5,10 @@
 
 #include "rivals.hpp"
 
-// The processor's own vectors, chosen when the program starts; sanitizers cannot be called that early.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+// The processor's own vectors, chosen when the program starts; sanitizers cannot be called that
+// early.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define VKROPE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define VKROPE_CLONES
@@ -23,7 +25,8 @@ struct F32 {
     static float narrow(float f) { return f; }
 };
 
-// A choice without a branch, which a compiler would not vectorise where a side computes with floats.
+// A choice without a branch, which a compiler would not vectorise where a side computes with
+// floats.
 std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
     const std::uint32_t mask = 0u - std::uint32_t{condition};
     return (yes & mask) | (no & ~mask);
@@ -35,14 +38,18 @@ struct F16 {
     static float widen(Half h) {
         const std::uint32_t sign = std::uint32_t(h & 0x8000) << 16, magnitude = h & 0x7fff;
         const std::uint32_t normal = (magnitude << 13) + (112u << 23);
-        const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(float(std::int32_t(magnitude)) * 0x1p-24f);
+        const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(
+            float(std::int32_t(magnitude)) * 0x1p-24f);
         return std::bit_cast<float>(choose(magnitude < 0x400, subnormal, normal) | sign);
     }
     static Half narrow(float f) {
         const std::uint32_t bits = std::bit_cast<std::uint32_t>(f), magnitude = bits & 0x7fffffff;
-        const std::uint32_t normal = (magnitude + 0xfff + ((magnitude >> 13) & 1) - (112u << 23)) >> 13;
-        const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
-        const std::uint32_t h = choose(magnitude >= 0x477ff000, 0x7c00, choose(magnitude < 0x38800000, subnormal, normal));
+        const std::uint32_t normal = (magnitude + 0xfff + ((magnitude >> 13) & 1) - (112u << 23)) >>
+                                     13;
+        const std::uint32_t subnormal =
+            std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
+        const std::uint32_t h = choose(magnitude >= 0x477ff000, 0x7c00,
+                                       choose(magnitude < 0x38800000, subnormal, normal));
         return Half(h | ((bits >> 16) & 0x8000));
     }
 };
@@ -101,13 +108,17 @@ VKROPE_CLONES void rotate_bf16(const Slice& slice) {
 
 }  // namespace
 
-void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_sin, std::uint64_t tokens, std::uint32_t heads,
-                   std::uint32_t head_dim) {
-    const auto rotate_slice = element == Element::f32 ? rotate_f32 : element == Element::f16 ? rotate_f16 : rotate_bf16;
+void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_sin,
+                   std::uint64_t tokens, std::uint32_t heads, std::uint32_t head_dim) {
+    const auto rotate_slice = element == Element::f32   ? rotate_f32
+                              : element == Element::f16 ? rotate_f16
+                                                        : rotate_bf16;
     const std::uint64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
     std::vector<std::thread> threads;
     for (std::uint64_t core = 0; core < cores; ++core) {
-        const Slice slice = {in, out, cos_sin, tokens * core / cores, tokens * (core + 1) / cores, heads, head_dim / 2};
+        const Slice slice = {
+            in,    out,         cos_sin, tokens * core / cores, tokens * (core + 1) / cores,
+            heads, head_dim / 2};
         if (core + 1 < cores)
             threads.emplace_back([=] { rotate_slice(slice); });
         else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host pays: recording a call, compiling a kernel with and without a pipeline cache, filling a table.
+// What the host pays: recording a call, compiling a kernel with and without a pipeline cache,
+// filling a table.
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -16,11 +17,13 @@ using tools::Subject;
 using tools::value_of;
 
 double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 void check_result(VkResult result, const char* what) {
-    if (result != VK_SUCCESS) tools::fail(tools::ExitCode::device_failed, "{}: VkResult {}", what, int(result));
+    if (result != VK_SUCCESS)
+        tools::fail(tools::ExitCode::device_failed, "{}: VkResult {}", what, int(result));
 }
 
 /// A command buffer that is recorded and thrown away.
@@ -30,7 +33,8 @@ class Scratch {
         VkCommandPoolCreateInfo pool_info = {};
         pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
         pool_info.queueFamilyIndex = device.queue_family();
-        check_result(vk_.vkCreateCommandPool(device_, &pool_info, nullptr, &pool_), "vkCreateCommandPool");
+        check_result(vk_.vkCreateCommandPool(device_, &pool_info, nullptr, &pool_),
+                     "vkCreateCommandPool");
         VkCommandBufferAllocateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
         info.commandPool = pool_;
@@ -86,10 +90,14 @@ std::vector<Kind> kinds() {
     q.tokens = 16;  // the host pays the same for any number
     const Shape q_and_k = q, scatter = named("decode_b1");
     q.k_heads = 0;
-    return {{"q", q}, {"q_and_k", q_and_k}, {"scatter", scatter}, {"gpu_mapping", q_and_k, Mapping::gpu}};
+    return {{"q", q},
+            {"q_and_k", q_and_k},
+            {"scatter", scatter},
+            {"gpu_mapping", q_and_k, Mapping::gpu}};
 }
 
-void time_record(benchmark::State& state, Device& device, const Shape& shape, Mapping mapping = Mapping::by_device) {
+void time_record(benchmark::State& state, Device& device, const Shape& shape,
+                 Mapping mapping = Mapping::by_device) {
     const Layer layer(device, shape, Element::f16, true);
     constexpr std::uint32_t batch = 64;
     Rope rope(device, layer, AngleSource::by_default, batch, mapping);
@@ -114,12 +122,16 @@ class Cache {
    public:
     Cache(Device& device, bool wanted) : device_(device.ref().device) {
         const DeviceRef& ref = device.ref();
-        const auto get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(ref.get_instance_proc_addr(ref.instance, "vkGetDeviceProcAddr"));
-        destroy_ = reinterpret_cast<PFN_vkDestroyPipelineCache>(get(ref.device, "vkDestroyPipelineCache"));
-        const auto make = reinterpret_cast<PFN_vkCreatePipelineCache>(get(ref.device, "vkCreatePipelineCache"));
+        const auto get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
+            ref.get_instance_proc_addr(ref.instance, "vkGetDeviceProcAddr"));
+        destroy_ = reinterpret_cast<PFN_vkDestroyPipelineCache>(
+            get(ref.device, "vkDestroyPipelineCache"));
+        const auto make = reinterpret_cast<PFN_vkCreatePipelineCache>(
+            get(ref.device, "vkCreatePipelineCache"));
         VkPipelineCacheCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-        if (wanted) check_result(make(ref.device, &info, nullptr, &cache_), "vkCreatePipelineCache");
+        if (wanted)
+            check_result(make(ref.device, &info, nullptr, &cache_), "vkCreatePipelineCache");
     }
     ~Cache() { destroy_(device_, cache_, nullptr); }
     Cache(const Cache&) = delete;
@@ -140,8 +152,10 @@ PFN_vkGetDeviceProcAddr get_of_device = nullptr;
 PFN_vkCreateComputePipelines create_pipelines = nullptr;
 double seconds = 0;
 
-VKAPI_ATTR VkResult VKAPI_CALL create_watched(VkDevice device, VkPipelineCache cache, std::uint32_t count,
-                                              const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* allocator,
+VKAPI_ATTR VkResult VKAPI_CALL create_watched(VkDevice device, VkPipelineCache cache,
+                                              std::uint32_t count,
+                                              const VkComputePipelineCreateInfo* infos,
+                                              const VkAllocationCallbacks* allocator,
                                               VkPipeline* pipelines) {
     const double start = now();
     const VkResult result = create_pipelines(device, cache, count, infos, allocator, pipelines);
@@ -170,7 +184,8 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     ref.pipeline_cache = cache.get();
     watched::get_of_instance = ref.get_instance_proc_addr;
     ref.get_instance_proc_addr = watched::of_instance;
-    const KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture, kind.mapping);
+    const KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture,
+                                        kind.mapping);
     if (warm) destroy(value_of(create(ref, info), Subject::device));
     std::vector<double> ours, processor;
     for (auto _ : state) {
@@ -186,12 +201,14 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     }
     state.counters["without_driver_ns"] = median(ours);
     state.counters["processor_ns"] = median(processor);
-    state.SetLabel(warm ? "with a VkPipelineCache that has it" : "without a VkPipelineCache; the driver may keep one of its own");
+    state.SetLabel(warm ? "with a VkPipelineCache that has it"
+                        : "without a VkPipelineCache; the driver may keep one of its own");
 }
 
 void time_fill(benchmark::State& state) {
     const Rotation rotation = rotation_of(shapes()[0]);
-    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::factored_texture, 131072, 16384), Subject::device);
+    const AnglePlan plan = value_of(
+        plan_angles(rotation, AngleSource::factored_texture, 131072, 16384), Subject::device);
     std::vector<std::byte> memory(plan.bytes);
     for (auto _ : state) {
         const double start = now();
@@ -219,8 +236,10 @@ void Bench::register_host_rows() {
             set_up_.clear();
             time_record(state, device_, kind.shape, kind.mapping);
         });
-        add("host/create_cold/" + name, [this, kind](benchmark::State& state) { time_create(state, device_, kind, false); });
-        add("host/create_warm/" + name, [this, kind](benchmark::State& state) { time_create(state, device_, kind, true); });
+        add("host/create_cold/" + name,
+            [this, kind](benchmark::State& state) { time_create(state, device_, kind, false); });
+        add("host/create_warm/" + name,
+            [this, kind](benchmark::State& state) { time_create(state, device_, kind, true); });
     }
     add("host/fill_factored_131072", time_fill);
 }

@@ -19,17 +19,21 @@ Buffer make_buffer(Device& device, std::uint64_t bytes) {
 
 Buffer uploaded(Device& device, const std::vector<std::int32_t>& numbers) {
     Buffer buffer = make_buffer(device, numbers.size() * sizeof(std::int32_t));
-    if (!numbers.empty()) check(buffer.upload(numbers.data(), numbers.size() * sizeof(std::int32_t)), Subject::device);
+    if (!numbers.empty())
+        check(buffer.upload(numbers.data(), numbers.size() * sizeof(std::int32_t)),
+              Subject::device);
     return buffer;
 }
 
 /// Writes `elements` elements, of which `part` makes any run.
-void upload(Buffer& buffer, Element element, std::uint64_t elements,
-            const std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>& part) {
+void upload(
+    Buffer& buffer, Element element, std::uint64_t elements,
+    const std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>& part) {
     constexpr std::uint64_t most = std::uint64_t{1} << 23;
     for (std::uint64_t first = 0; first < elements; first += most) {
         const std::vector<std::byte> bytes = part(first, std::min(most, elements - first));
-        check(buffer.upload(bytes.data(), bytes.size(), first * element_bytes(element)), Subject::device);
+        check(buffer.upload(bytes.data(), bytes.size(), first * element_bytes(element)),
+              Subject::device);
     }
 }
 
@@ -43,9 +47,13 @@ Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
     k_in_ = make_buffer(device, shape.k_elements() * bytes);
     k_out_ = make_buffer(device, shape.k_out_elements() * bytes);
     const Pattern pattern(element);
-    const auto input = [&](std::uint64_t first, std::uint64_t count) { return pattern.at(first, count); };
+    const auto input = [&](std::uint64_t first, std::uint64_t count) {
+        return pattern.at(first, count);
+    };
     // NaN: else memory that an earlier row left could pass for an output.
-    const auto nothing = [&](std::uint64_t, std::uint64_t count) { return std::vector<std::byte>(count * bytes, std::byte{0xff}); };
+    const auto nothing = [&](std::uint64_t, std::uint64_t count) {
+        return std::vector<std::byte>(count * bytes, std::byte{0xff});
+    };
     upload(q_in_, element, shape.q_elements(), input);
     upload(k_in_, element, shape.k_elements(), input);
     upload(q_out_, element, shape.q_elements(), nothing);
@@ -54,14 +62,20 @@ Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
 
 std::uint64_t Layer::bytes_read(bool key) const {
     const std::uint64_t rows = shape_.rows() * (key ? shape_.k_heads : shape_.q_heads);
-    return rows * (in_place(key) ? shape_.rotary_dim : key ? shape_.k_head_dim : shape_.q_head_dim) * element_bytes(element_);
+    return rows *
+           (in_place(key) ? shape_.rotary_dim
+            : key         ? shape_.k_head_dim
+                          : shape_.q_head_dim) *
+           element_bytes(element_);
 }
 
 std::vector<Copied> Layer::copies() const {
     std::vector<Copied> copies;
     for (const bool key : {false, true}) {
         const VkDeviceSize bytes = bytes_read(key) / 16 * 16;
-        if (bytes != 0) copies.push_back({{in(key).buffer, 0, bytes}, {(key ? k_out_ : q_out_).handle(), 0, bytes}});
+        if (bytes != 0)
+            copies.push_back(
+                {{in(key).buffer, 0, bytes}, {(key ? k_out_ : q_out_).handle(), 0, bytes}});
     }
     return copies;
 }
@@ -71,7 +85,8 @@ Checked Layer::check(bool key, double bound_u) {
     const std::uint32_t bytes_each = element_bytes(element_);
     const auto read = [&](std::uint64_t first, std::uint64_t count) {
         std::vector<std::byte> bytes(count * bytes_each);
-        tools::check(output.download(bytes.data(), bytes.size(), first * bytes_each), Subject::device);
+        tools::check(output.download(bytes.data(), bytes.size(), first * bytes_each),
+                     Subject::device);
         return bytes;
     };
     return verify(shape_, element_, key, read, bound_u);
@@ -94,13 +109,16 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, 
     return info;
 }
 
-Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls, Mapping mapping) {
+Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls,
+           Mapping mapping) {
     const Shape& shape = layer.shape();
-    table_ = value_of(AngleTable::make(device, rotation_of(shape), angles, shape.max_position), Subject::device);
+    table_ = value_of(AngleTable::make(device, rotation_of(shape), angles, shape.max_position),
+                      Subject::device);
     ids_ = uploaded(device, ids_of(shape));
     slots_ = uploaded(device, slots_of(shape));
-    kernel_.reset(
-        value_of(create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)), Subject::device));
+    kernel_.reset(value_of(
+        create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)),
+        Subject::device));
     call_ = {.batch = shape.batch, .tokens = shape.tokens};
     call_.q_in = {.where = layer.in(false), .heads = shape.q_heads};
     call_.q_out = {.where = layer.out(false), .heads = shape.q_heads};
@@ -115,7 +133,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
     if (device.ref().enabled & push_descriptor) return;
     // One more than a call takes, since Q and K apart may take one more than together.
     const std::uint64_t sets = value_of(dispatches(kernel_.get(), call_), Subject::device) + 1;
-    arena_.reset(value_of(create_arena(kernel_.get(), std::uint32_t(sets) * calls), Subject::device));
+    arena_.reset(
+        value_of(create_arena(kernel_.get(), std::uint32_t(sets) * calls), Subject::device));
 }
 
 Status Rope::record(VkCommandBuffer commands) {
@@ -123,11 +142,13 @@ Status Rope::record(VkCommandBuffer commands) {
 }
 
 Rope::Grid Rope::grid() const {
-    const ResolvedCall resolved = value_of(resolve(kernel_->info, kernel_->storage_limits, call_), Subject::device);
+    const ResolvedCall resolved = value_of(resolve(kernel_->info, kernel_->storage_limits, call_),
+                                           Subject::device);
     const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
     const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
     const auto& groups = first.shape.groups;
-    return {std::uint64_t{groups[0]} * groups[1] * groups[2], first.pipeline->geometry.workgroup_size()};
+    return {std::uint64_t{groups[0]} * groups[1] * groups[2],
+            first.pipeline->geometry.workgroup_size()};
 }
 
 Status Rope::record_unfused(VkCommandBuffer commands) {

@@ -22,9 +22,12 @@ class Layer {
     /// A scattered K is not, whatever was asked for.
     bool in_place(bool key) const noexcept { return in_place_ && !(key && shape_.scatters()); }
     VkDescriptorBufferInfo in(bool key) const { return (key ? k_in_ : q_in_).whole(); }
-    VkDescriptorBufferInfo out(bool key) const { return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole(); }
+    VkDescriptorBufferInfo out(bool key) const {
+        return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole();
+    }
 
-    /// Bytes that a rotation reads of both tensors, and writes as many: in place those of rotated channels, else all.
+    /// Bytes that a rotation reads of both tensors, and writes as many: in place those of rotated
+    /// channels, else all.
     std::uint64_t bytes_read() const { return bytes_read(false) + bytes_read(true); }
     /// As many, for the copy.
     std::vector<Copied> copies() const;
@@ -45,7 +48,8 @@ class Layer {
 class Rope {
    public:
     /// The layer outlives it. A command buffer takes so many calls at most.
-    Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1, Mapping mapping = Mapping::by_device);
+    Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1,
+         Mapping mapping = Mapping::by_device);
 
     /// Before a new command buffer.
     void begin() noexcept { reset(arena_.get()); }
@@ -70,6 +74,7 @@ class Rope {
 };
 
 /// What create() is asked for.
-KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, Mapping mapping = Mapping::by_device);
+KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles,
+                       Mapping mapping = Mapping::by_device);
 
 }  // namespace vkrope::bench

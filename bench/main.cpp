@@ -33,20 +33,30 @@ struct Options {
 
 /// Nothing: `options` is what the command line asks for; else what to return.
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-    CLI::App app("Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is checked before it is timed.",
-                 "vkrope-bench");
+    CLI::App app(
+        "Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is "
+        "checked before it is timed.",
+        "vkrope-bench");
     app.footer(
-        "Flags of Google Benchmark: --benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_repetitions=N,\n"
-        "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, and its others.\n"
-        "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., growth/..., host/...\n"
-        "Counters: bytes_per_second read and written; roof, these over those of the fastest copy shader; error_u, the\n"
-        "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, to record one call.\n\n" +
+        "Flags of Google Benchmark: --benchmark_filter=REGEX, --benchmark_list_tests, "
+        "--benchmark_repetitions=N,\n"
+        "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, "
+        "and its others.\n"
+        "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., "
+        "growth/..., host/...\n"
+        "Counters: bytes_per_second read and written; roof, these over those of the fastest copy "
+        "shader; error_u, the\n"
+        "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
+        "to record one call.\n\n" +
         std::string(tools::exit_codes));
     app.set_version_flag("--version", std::string("vkrope-bench " VKROPE_VERSION));
     app.allow_extras();
-    app.add_option("--device", options.device, "an index, a UUID or part of a name")->envname("VKROPE_DEVICE")->type_name("D");
+    app.add_option("--device", options.device, "an index, a UUID or part of a name")
+        ->envname("VKROPE_DEVICE")
+        ->type_name("D");
     app.add_option("--html", options.html, "write the results as one page")->type_name("F");
-    app.add_option("--commit", options.commit, "said in the results: the commit that is measured")->type_name("ID");
+    app.add_option("--commit", options.commit, "said in the results: the commit that is measured")
+        ->type_name("ID");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -58,9 +68,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
     return std::nullopt;
 }
 
-/// Google Benchmark takes its flags out of an argv; a later one beats an earlier one, so that ours are defaults.
+/// Google Benchmark takes its flags out of an argv; a later one beats an earlier one, so that ours
+/// are defaults.
 bool initialize(const Options& options) {
-    std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3", "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
+    std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3",
+                                      "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
                                       "--benchmark_counters_tabular=true"};
     words.insert(words.end(), options.benchmark_flags.begin(), options.benchmark_flags.end());
     static std::vector<std::string> kept;  // the name of the program is kept by its address
@@ -70,15 +82,18 @@ bool initialize(const Options& options) {
     auto argc = int(argv.size());
     argv.push_back(nullptr);
     {
-        const tools::ExitGuard guard(ExitCode::usage, "a flag of Google Benchmark has a value that it does not take");
+        const tools::ExitGuard guard(
+            ExitCode::usage, "a flag of Google Benchmark has a value that it does not take");
         benchmark::Initialize(&argc, argv.data());
     }
     for (int i = 1; i < argc; ++i)
-        tools::print_error(fmt::format("{}: no such option (see vkrope-bench --help)", argv[std::size_t(i)]));
+        tools::print_error(
+            fmt::format("{}: no such option (see vkrope-bench --help)", argv[std::size_t(i)]));
     return argc <= 1;
 }
 
-/// The file of --benchmark_out: the last flag counts, then the environment, as Google Benchmark has it. Empty: none.
+/// The file of --benchmark_out: the last flag counts, then the environment, as Google Benchmark has
+/// it. Empty: none.
 std::string benchmark_out(const Options& options) {
     constexpr std::string_view flag = "--benchmark_out=";
     const char* from_environment = std::getenv("BENCHMARK_OUT");
@@ -89,13 +104,14 @@ std::string benchmark_out(const Options& options) {
     return path;
 }
 
-/// Google Benchmark would open it once a device is open, and end the program where it cannot. It writes to what is there, also to
-/// a pipe.
+/// Google Benchmark would open it once a device is open, and end the program where it cannot. It
+/// writes to what is there, also to a pipe.
 void check_benchmark_out(const std::string& path) {
     struct stat about = {};
     if (path.empty()) return;
     if (::stat(path.c_str(), &about) != 0) {
-        tools::OutputFile("--benchmark_out", path, 1);  // which says what is wrong, or could be made and is gone again
+        tools::OutputFile("--benchmark_out", path,
+                          1);  // which says what is wrong, or could be made and is gone again
     } else if (S_ISDIR(about.st_mode) || ::access(path.c_str(), W_OK) != 0) {
         tools::fail(ExitCode::bad_file, "--benchmark_out: '{}' cannot be written: {}", path,
                     std::strerror(S_ISDIR(about.st_mode) ? EISDIR : errno));
@@ -105,10 +121,12 @@ void check_benchmark_out(const std::string& path) {
 /// As Google Benchmark's console, but a line a row; nothing where another format is asked for.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     for (const std::string& flag : options.benchmark_flags) {
-        if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console") return nullptr;
+        if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console")
+            return nullptr;
     }
     using Console = benchmark::ConsoleReporter;
-    return std::make_unique<Console>(tools::colour_allowed(stdout) ? Console::OO_ColorTabular : Console::OO_Tabular);
+    return std::make_unique<Console>(tools::colour_allowed(stdout) ? Console::OO_ColorTabular
+                                                                   : Console::OO_Tabular);
 }
 
 Context context_of(const Options& options, const DeviceInfo& device) {
@@ -136,7 +154,8 @@ void write_html(const std::string& path, const std::string& html) {
     tools::OutputFile::publish(files);
 }
 
-/// Every row that is asked for, on a device that is closed at the end; `context` becomes what was measured on.
+/// Every row that is asked for, on a device that is closed at the end; `context` becomes what was
+/// measured on.
 ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
     DeviceOptions device_options;
     device_options.select = options.device;
@@ -155,7 +174,8 @@ ExitCode run_rows(const Options& options, Collector& collector, Context& context
 ExitCode run(int argc, char** argv) {
     Options options;
     if (const auto done = parse(argc, argv, options)) return *done;
-    if (!options.html.empty()) tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
+    if (!options.html.empty())
+        tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
     check_benchmark_out(benchmark_out(options));
     if (!initialize(options)) return ExitCode::usage;
     Collector collector(console(options));
@@ -171,6 +191,7 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     // Google Benchmark writes its file as rows end; the page is written once the device is closed.
-    return vkrope::tools::run_program("no page was written, and the file of --benchmark_out may be incomplete",
-                                      [=] { return vkrope::bench::run(argc, argv); });
+    return vkrope::tools::run_program(
+        "no page was written, and the file of --benchmark_out may be incomplete",
+        [=] { return vkrope::bench::run(argc, argv); });
 }

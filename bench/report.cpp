@@ -56,8 +56,8 @@ std::vector<Measured> those_of(const std::vector<Measured>& results, std::string
     return found;
 }
 
-/// The share at which a bar is full, so that all bars of a table are in proportion: the largest, and never so little that the roof
-/// would be at the edge.
+/// The share at which a bar is full, so that all bars of a table are in proportion: the largest,
+/// and never so little that the roof would be at the edge.
 double full_bar(const std::vector<Measured>& results) {
     double full = 1.25;
     for (const Measured& result : results) {
@@ -67,16 +67,21 @@ double full_bar(const std::vector<Measured>& results) {
     return full;
 }
 
-/// A bar of `share` of the roof, which is a line; of a rival, and below it vkrope's, where `ours` is above 0.
+/// A bar of `share` of the roof, which is a line; of a rival, and below it vkrope's, where `ours`
+/// is above 0.
 std::string bar(double share, double ours, double full) {
     const auto rect = [&](const char* look, double part, int y, int height) {
-        return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y, part / full * 100, height);
+        return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y,
+                           part / full * 100, height);
     };
-    const std::string says = ours > 0 ? fmt::format("{:.0f} % of the roof, vkrope {:.0f} %", share * 100, ours * 100)
+    const std::string says = ours > 0 ? fmt::format("{:.0f} % of the roof, vkrope {:.0f} %",
+                                                    share * 100, ours * 100)
                                       : fmt::format("{:.0f} % of the roof", share * 100);
-    const std::string rects = ours > 0 ? rect("other", share, 0, 5) + rect("fill", ours, 5, 5) : rect("fill", share, 0, 10);
+    const std::string rects = ours > 0 ? rect("other", share, 0, 5) + rect("fill", ours, 5, 5)
+                                       : rect("fill", share, 0, 10);
     return fmt::format(
-        "<td class=\"bar\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{0}\">{1}"
+        "<td class=\"bar\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\" "
+        "aria-label=\"{0}\">{1}"
         "<line class=\"limit\" x1=\"{2:.2f}\" y1=\"0\" x2=\"{2:.2f}\" y2=\"10\"/></svg></td>",
         says, rects, 100 / full);
 }
@@ -87,19 +92,22 @@ std::string cell(const std::string& text) {
 
 /// A section: a table with a row for each result; nothing where there is none.
 template <class Cells>
-std::string table(std::string_view heading, std::string_view what, std::string_view head, const std::vector<Measured>& results,
-                  const Cells& cells) {
+std::string table(std::string_view heading, std::string_view what, std::string_view head,
+                  const std::vector<Measured>& results, const Cells& cells) {
     if (results.empty()) return {};
-    std::string html = fmt::format("<section>\n<h2>{}</h2>\n{}<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n", heading,
-                                   what.empty() ? "" : fmt::format("<p>{}</p>\n", what), head);
+    std::string html = fmt::format(
+        "<section>\n<h2>{}</h2>\n{}<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n", heading,
+        what.empty() ? "" : fmt::format("<p>{}</p>\n", what), head);
     for (const Measured& result : results) {
-        html += fmt::format("<tr><td>{}</td>{}</tr>\n", svg::escaped(rest_of(result.name)), cells(result));
+        html += fmt::format("<tr><td>{}</td>{}</tr>\n", svg::escaped(rest_of(result.name)),
+                            cells(result));
     }
     return html + "</tbody>\n</table>\n</section>\n";
 }
 
 std::string rate_cells(const Measured& result) {
-    return cell(time_text(result.ns)) + cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9));
+    return cell(time_text(result.ns)) +
+           cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9));
 }
 
 std::string share_cell(const Measured& result) {
@@ -113,27 +121,38 @@ std::string speedup_cell(const Measured& result) {
 }
 
 /// A table of shares of the roof.
-std::string roof_table(std::string_view heading, std::string_view what, const std::vector<Measured>& results) {
-    return table(heading, what, "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th class=\"bar\"></th>", results,
-                 [full = full_bar(results)](const Measured& result) {
-                     return rate_cells(result) + share_cell(result) + bar(result.counter("roof"), 0, full);
-                 });
+std::string roof_table(std::string_view heading, std::string_view what,
+                       const std::vector<Measured>& results) {
+    return table(
+        heading, what,
+        "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th class=\"bar\"></th>",
+        results, [full = full_bar(results)](const Measured& result) {
+            return rate_cells(result) + share_cell(result) + bar(result.counter("roof"), 0, full);
+        });
 }
 
 std::string rival_table(const std::vector<Measured>& results) {
-    return table(
-        "Rivals",
-        "<span class=\"key other\">rival</span> The same rotation as other libraries do it, in shaders of our own writing, and "
-        "(unfused) vkrope's Q and K one after the other. <span class=\"key\">vkrope</span> By default, timed alternately with each "
-        "of them; the column says how many times as fast it is, and less than 1 is a loss. They are not the originals, of which "
-        "ggml's alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and 0.9 in f16 on lavapipe 26.2.6, and 0.05 "
-        "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where ggml's workgroups have one. The row ggml "
-        "has such workgroups, ggml_along_x has full ones. A rival far below its original says nothing against the original.",
-        "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th class=\"bar\"></th>", results,
-        [full = full_bar(results)](const Measured& result) {
-            const double share = result.counter("roof"), speedup = result.counter("vkrope_speedup");
-            return rate_cells(result) + share_cell(result) + speedup_cell(result) + bar(share, share * speedup, full);
-        });
+    return table("Rivals",
+                 "<span class=\"key other\">rival</span> The same rotation as other libraries do "
+                 "it, in shaders of our own writing, and "
+                 "(unfused) vkrope's Q and K one after the other. <span "
+                 "class=\"key\">vkrope</span> By default, timed alternately with each "
+                 "of them; the column says how many times as fast it is, and less than 1 is a "
+                 "loss. They are not the originals, of which "
+                 "ggml's alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and "
+                 "0.9 in f16 on lavapipe 26.2.6, and 0.05 "
+                 "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where "
+                 "ggml's workgroups have one. The row ggml "
+                 "has such workgroups, ggml_along_x has full ones. A rival far below its original "
+                 "says nothing against the original.",
+                 "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th "
+                 "class=\"bar\"></th>",
+                 results, [full = full_bar(results)](const Measured& result) {
+                     const double share = result.counter("roof"),
+                                  speedup = result.counter("vkrope_speedup");
+                     return rate_cells(result) + share_cell(result) + speedup_cell(result) +
+                            bar(share, share * speedup, full);
+                 });
 }
 
 /// A drawing inside a page: without the line that only a file of its own has.
@@ -142,15 +161,16 @@ std::string inlined(const svg::Drawing& drawing) {
     return "<figure>\n" + file.substr(file.find("<svg")) + "</figure>\n";
 }
 
-std::string growth_plot(const std::vector<Measured>& results, std::string_view prefix, const std::string& title,
-                        const std::string& unit) {
+std::string growth_plot(const std::vector<Measured>& results, std::string_view prefix,
+                        const std::string& title, const std::string& unit) {
     svg::Series series{.label = "vkrope", .points = {}, .dots = true};
     svg::Series roof{.label = "the roof", .points = {}, .dots = true};
     std::vector<double> x, y;
     for (const Measured& result : those_of(results, prefix)) {
         const double tokens = result.counter("tokens_per_second");
         if (tokens <= 0) continue;
-        series.points.push_back({std::strtod(result.name.c_str() + prefix.size(), nullptr), 1e9 / tokens});
+        series.points.push_back(
+            {std::strtod(result.name.c_str() + prefix.size(), nullptr), 1e9 / tokens});
         x.push_back(series.points.back().x);
         y.push_back(series.points.back().y);
         if (const double share = result.counter("roof"); share > 0) {
@@ -171,7 +191,8 @@ std::string growth_plot(const std::vector<Measured>& results, std::string_view p
 
 }  // namespace
 
-std::string html_report(const std::vector<Measured>& results, const std::vector<std::pair<std::string, std::string>>& context) {
+std::string html_report(const std::vector<Measured>& results,
+                        const std::vector<std::pair<std::string, std::string>>& context) {
     std::string title = "RoPE on";
     for (const char* const part : {"device", "date"}) {
         for (const auto& [name, value] : context) {
@@ -181,39 +202,51 @@ std::string html_report(const std::vector<Measured>& results, const std::vector<
     if (context.empty()) title = "vkrope-bench";
     std::string html = fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{1}</title>\n"
+        "<meta name=\"viewport\" content=\"width=device-width, "
+        "initial-scale=1\"/>\n<title>{1}</title>\n"
         "<style>{0}</style>\n</head>\n<body>\n<h1>{1}</h1>\n<dl>\n",
         style, title);
     for (const auto& [name, value] : context)
         html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", svg::escaped(name), svg::escaped(value));
     html += "</dl>\n";
-    html +=
-        roof_table("vkrope and the roof",
-                   "Bytes read and written a second, against the fastest shader that copies as many bytes on this device, timed "
-                   "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
-                   those_of(results, "rope/"));
+    html += roof_table(
+        "vkrope and the roof",
+        "Bytes read and written a second, against the fastest shader that copies as many bytes on "
+        "this device, timed "
+        "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
+        those_of(results, "rope/"));
     html += rival_table(those_of(results, "rival/"));
-    html +=
-        table("Without a GPU",
-              "Plain loops on all cores of the processor, and how many times as fast vkrope is, timed alternately; less than 1 is "
-              "a loss. f16 is converted by integers here, though many processors could do it.",
-              "<th>row</th><th>time</th><th>GB/s</th><th>vkrope</th>", those_of(results, "cpu/"),
-              [](const Measured& result) { return rate_cells(result) + speedup_cell(result); });
+    html += table("Without a GPU",
+                  "Plain loops on all cores of the processor, and how many times as fast vkrope "
+                  "is, timed alternately; less than 1 is "
+                  "a loss. f16 is converted by integers here, though many processors could do it.",
+                  "<th>row</th><th>time</th><th>GB/s</th><th>vkrope</th>",
+                  those_of(results, "cpu/"),
+                  [](const Measured& result) { return rate_cells(result) + speedup_cell(result); });
     const std::string plots =
-        growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16", "tokens") +
-        growth_plot(results, "growth/tokens_of_one_head/", "Time a token by tokens: one head of 128, f16", "tokens") +
-        growth_plot(results, "growth/heads/", "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
+        growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16",
+                    "tokens") +
+        growth_plot(results, "growth/tokens_of_one_head/",
+                    "Time a token by tokens: one head of 128, f16", "tokens") +
+        growth_plot(results, "growth/heads/",
+                    "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
     if (!plots.empty()) html += "<section>\n<h2>How cost grows</h2>\n" + plots + "</section>\n";
-    html += table(
-        "The roof", "The fastest copy shader for the bytes of each shape.",
-        "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>", those_of(results, "copy/"),
-        [](const Measured& result) { return rate_cells(result) + "<td class=\"words\">" + svg::escaped(result.label) + "</td>"; });
-    html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.", those_of(results, "copy_buffer/"));
-    html +=
-        table("An empty dispatch", "As many workgroups, of the same size, that find nothing to do; and vkrope's time over theirs.",
-              "<th>row</th><th>time</th><th>vkrope</th>", those_of(results, "empty/"), [](const Measured& result) {
-                  return cell(time_text(result.ns)) + cell(fmt::format("{:.2f} x", result.counter("vkrope_over_empty")));
-              });
+    html += table("The roof", "The fastest copy shader for the bytes of each shape.",
+                  "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>",
+                  those_of(results, "copy/"), [](const Measured& result) {
+                      return rate_cells(result) + "<td class=\"words\">" +
+                             svg::escaped(result.label) + "</td>";
+                  });
+    html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.",
+                       those_of(results, "copy_buffer/"));
+    html += table("An empty dispatch",
+                  "As many workgroups, of the same size, that find nothing to do; and vkrope's "
+                  "time over theirs.",
+                  "<th>row</th><th>time</th><th>vkrope</th>", those_of(results, "empty/"),
+                  [](const Measured& result) {
+                      return cell(time_text(result.ns)) +
+                             cell(fmt::format("{:.2f} x", result.counter("vkrope_over_empty")));
+                  });
     html += table("On the host", "", "<th>row</th><th>time</th>", those_of(results, "host/"),
                   [](const Measured& result) { return cell(time_text(result.ns)); });
     return html + "</body>\n</html>\n";

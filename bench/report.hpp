@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The results as one page of HTML: no script, nothing loaded from elsewhere, in light and in dark, on a screen of any width.
+// The results as one page of HTML: no script, nothing loaded from elsewhere, in light and in dark,
+// on a screen of any width.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@
 namespace vkrope::bench {
 
 /// context  what was measured on: names and values
-std::string html_report(const std::vector<Measured>& results, const std::vector<std::pair<std::string, std::string>>& context);
+std::string html_report(const std::vector<Measured>& results,
+                        const std::vector<std::pair<std::string, std::string>>& context);
 
 }  // namespace vkrope::bench

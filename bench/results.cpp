@@ -49,7 +49,8 @@ void Collector::ReportRuns(const std::vector<Run>& runs) {
     if (!shown.empty()) shown_->ReportRuns(shown);
     for (const Run& run : rows) {
         if (!failure_of(run).empty()) continue;
-        Measured result{run.run_name.function_name, labels_[run.run_name.function_name], ns_of(run), {}};
+        Measured result{
+            run.run_name.function_name, labels_[run.run_name.function_name], ns_of(run), {}};
         for (const auto& [name, counter] : run.counters) result.counters[name] = counter.value;
         results_.push_back(std::move(result));
     }

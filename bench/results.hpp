@@ -25,7 +25,8 @@ struct Measured {
     }
 };
 
-/// Shows one line a row, its median, where Google Benchmark would show every repetition and aggregate, and keeps it.
+/// Shows one line a row, its median, where Google Benchmark would show every repetition and
+/// aggregate, and keeps it.
 class Collector : public benchmark::BenchmarkReporter {
    public:
     /// Nothing: what the flag --benchmark_format asks for, unchanged.

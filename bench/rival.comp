@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rotates as other libraries do, each in its own way of getting at cos and sin: packed rows, half_split, all channels, positions
-// from first_position on. One invocation takes one pair of one head, and of f16 and bf16 the two pairs of a word, since the device is
-// used without 16-bit storage.
+// Rotates as other libraries do, each in its own way of getting at cos and sin: packed rows,
+// half_split, all channels, positions from first_position on. One invocation takes one pair of one
+// head, and of f16 and bf16 the two pairs of a word, since the device is used without 16-bit
+// storage.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -9,7 +10,8 @@
 #include "interface.h"
 
 layout(local_size_x_id = 0, local_size_y_id = 4) in;
-// 0, 3: pow, cos and sin, in 0 with a workgroup for each head row; 1: tables in buffers; 2: a table in a texture, four heads
+// 0, 3: pow, cos and sin, in 0 with a workgroup for each head row; 1: tables in buffers; 2: a table
+// in a texture, four heads
 layout(constant_id = 1) const uint way = 0;
 layout(constant_id = 2) const uint element = 0;  // element_*
 layout(constant_id = 3) const uint head_dim = 2;
@@ -20,11 +22,21 @@ layout(push_constant, std430) uniform PushBlock {
     float theta_scale;  // base^(-2 / head_dim)
     uint fold_log2, row_texels;
 };
-layout(set = 0, binding = binding_q_in, std430) readonly buffer In { uint words_in[]; };
-layout(set = 0, binding = binding_q_out, std430) writeonly buffer Out { uint words_out[]; };
-layout(set = 0, binding = binding_table, std430) readonly buffer Cos { float table_cos[]; };
-layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin { float table_sin[]; };
+// clang-format off: a line for each binding
+layout(set = 0, binding = binding_q_in, std430) readonly buffer In {
+    uint words_in[];
+};
+layout(set = 0, binding = binding_q_out, std430) writeonly buffer Out {
+    uint words_out[];
+};
+layout(set = 0, binding = binding_table, std430) readonly buffer Cos {
+    float table_cos[];
+};
+layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin {
+    float table_sin[];
+};
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
+// clang-format on
 
 // The pairs of a word: one of f32, two of the others.
 vec2 widened(uint word) {
@@ -51,9 +63,12 @@ vec2 angle(uint position, uint pair) {
         const float theta = float(position) * pow(theta_scale, float(pair));
         cs = vec2(cos(theta), sin(theta));
     }
-    if (way == 1) cs = vec2(table_cos[position * (head_dim / 2) + pair], table_sin[position * (head_dim / 2) + pair]);
+    if (way == 1)
+        cs = vec2(table_cos[position * (head_dim / 2) + pair],
+                  table_sin[position * (head_dim / 2) + pair]);
     if (way == 2) {
-        const ivec2 at = ivec2(row_texels * (position >> fold_log2) + pair / 2, position & ((1u << fold_log2) - 1u));
+        const ivec2 at = ivec2(row_texels * (position >> fold_log2) + pair / 2,
+                               position & ((1u << fold_log2) - 1u));
         const vec4 texel = texelFetch(angle_texture, at, 0);
         cs = (pair & 1u) == 0u ? texel.xy : texel.zw;
     }

@@ -27,7 +27,8 @@ const char* word_for(Way way) noexcept {
 
 std::vector<float> cpu_table(const Shape& shape) {
     const Rotation rotation = rotation_of(shape);
-    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::direct_buffer, shape.tokens, 0), Subject::device);
+    const AnglePlan plan = value_of(
+        plan_angles(rotation, AngleSource::direct_buffer, shape.tokens, 0), Subject::device);
     std::vector<float> table(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, table.data(), plan.bytes), Subject::device);
     return table;
@@ -35,10 +36,11 @@ std::vector<float> cpu_table(const Shape& shape) {
 
 Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way) {
     const Shape& shape = layer.shape();
-    const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(layer.element()), shape.rotary_dim};
-    shader_ = value_of(
-        Shader::make(device, module, constants, sizeof(RivalPush), word_for(way), {.along_y = way == Way::ggml}),
-        Subject::device);
+    const std::vector<std::uint32_t> constants = {std::uint32_t(way),
+                                                  std::uint32_t(layer.element()), shape.rotary_dim};
+    shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), word_for(way),
+                                    {.along_y = way == Way::ggml}),
+                       Subject::device);
     push_.tokens = shape.tokens;
     push_.theta_scale = float(std::pow(shape.base, -2.0 / shape.rotary_dim));
     if (way == Way::onnxruntime) {
@@ -55,7 +57,8 @@ Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(
         }
     }
     if (way == Way::ncnn) {
-        texture_ = value_of(AngleTable::make(device, rotation_of(shape), AngleSource::direct_texture, shape.max_position),
+        texture_ = value_of(AngleTable::make(device, rotation_of(shape),
+                                             AngleSource::direct_texture, shape.max_position),
                             Subject::device);
         push_.fold_log2 = texture_.plan().fold_log2;
         push_.row_texels = texture_.plan().row_texels;
@@ -73,23 +76,29 @@ Status Rival::record(VkCommandBuffer commands) {
         descriptors.buffers[shader::binding_table] = cos_.whole();
         descriptors.buffers[shader::binding_table_sin] = sin_.whole();
         descriptors.view = texture_.angles().view;
-        const std::uint64_t rows = std::uint64_t{way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads} * push_.tokens;
+        const std::uint64_t rows =
+            std::uint64_t{way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads} * push_.tokens;
         const std::uint64_t row = shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2),
                             size = shader_.workgroup_size();
-        const auto groups = [&](std::uint64_t invocations) { return (invocations + size - 1) / size; };
-        shader_.record(commands, descriptors, &push_, way_ == Way::ggml ? rows * groups(row) : groups(rows * row));
+        const auto groups = [&](std::uint64_t invocations) {
+            return (invocations + size - 1) / size;
+        };
+        shader_.record(commands, descriptors, &push_,
+                       way_ == Way::ggml ? rows * groups(row) : groups(rows * row));
     }
     return {};
 }
 
 Idle::Idle(Device& device, std::uint32_t workgroup_size) {
-    const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x), std::uint32_t(Element::f32), 2};
+    const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x),
+                                                  std::uint32_t(Element::f32), 2};
     shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), "idle",
                                     {.size = workgroup_size}),
                        Subject::device);
 }
 
-Status Idle::record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any, std::uint64_t workgroups) {
+Status Idle::record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any,
+                    std::uint64_t workgroups) {
     if (Status s = shader_.take_sets(1); !s) return s;
     Descriptors descriptors;
     descriptors.buffers[shader::binding_q_in] = descriptors.buffers[shader::binding_q_out] = any;

@@ -25,7 +25,9 @@ std::string name_of(Element element) {
 }
 
 double now_ns() {
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double, std::nano>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 /// Bytes read and written, and tokens, each by the median: a mean would count every interruption.
@@ -35,7 +37,8 @@ void count_throughput(benchmark::State& state, double bytes, double tokens, doub
 }
 
 /// One of the ways to record, as all of a command buffer.
-std::function<Status(VkCommandBuffer)> recording(const std::shared_ptr<Rope>& rope, Status (Rope::*record)(VkCommandBuffer)) {
+std::function<Status(VkCommandBuffer)> recording(const std::shared_ptr<Rope>& rope,
+                                                 Status (Rope::*record)(VkCommandBuffer)) {
     return [=](VkCommandBuffer commands) {
         rope->begin();
         return (*rope.*record)(commands);
@@ -53,7 +56,8 @@ void Bench::register_rows() {
 
 // A row that fails says why, and the next one runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
-    benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](benchmark::State& state) {
+    benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
+                                                   benchmark::State& state) {
         try {
             function(state);
         } catch (const tools::Failure& failure) {
@@ -63,7 +67,8 @@ void Bench::add(const std::string& name, std::function<void(benchmark::State&)> 
     })->UseManualTime();
 }
 
-void Bench::add_row(const std::string& name, Make make, void (Bench::*time)(benchmark::State&, Row&)) {
+void Bench::add_row(const std::string& name, Make make,
+                    void (Bench::*time)(benchmark::State&, Row&)) {
     add(name, [this, name, make = std::move(make), time](benchmark::State& state) {
         Row& row = set_up(name, make);
         state.SetLabel(row.label);
@@ -90,11 +95,13 @@ void Bench::check_row(Row& row) {
         const Shape& shape = row.layer->shape();
         if ((key ? shape.k_heads : shape.q_heads) == 0) continue;
         const Checked checked = row.layer->check(key, *row.bound_u);
-        if (!checked.failure.empty()) fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
+        if (!checked.failure.empty())
+            fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
         elements += checked.elements;
         row.error_u = std::max(row.error_u, checked.error_u);
     }
-    row.checked = double(elements) / double(row.layer->shape().q_elements() + row.layer->shape().k_elements());
+    row.checked = double(elements) /
+                  double(row.layer->shape().q_elements() + row.layer->shape().k_elements());
 }
 
 // The rest is for everyone else: software devices share their memory with all that runs.
@@ -105,13 +112,15 @@ std::uint64_t Bench::memory() const {
 bool Bench::fits(const Shape& shape, Element element) {
     const std::uint64_t bytes = device_bytes(shape, element);
     if (bytes <= memory()) return true;
-    left_out_.push_back(fmt::format("{}: {} MiB of {} tensors, a quarter of the device's memory is {}", shape.name, bytes >> 20,
-                                    name_of(element), memory() >> 20));
+    left_out_.push_back(
+        fmt::format("{}: {} MiB of {} tensors, a quarter of the device's memory is {}", shape.name,
+                    bytes >> 20, name_of(element), memory() >> 20));
     return false;
 }
 
 CopyRoof& Bench::roof() {
-    if (!roof_) roof_ = std::make_unique<CopyRoof>(value_of(CopyRoof::make(device_), Subject::device));
+    if (!roof_)
+        roof_ = std::make_unique<CopyRoof>(value_of(CopyRoof::make(device_), Subject::device));
     return *roof_;
 }
 
@@ -158,7 +167,8 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     row.record = [this, copies = row.layer->copies()](VkCommandBuffer commands) {
         for (const Copied& copied : copies) {
             const VkBufferCopy region = {copied.from.offset, copied.to.offset, copied.from.range};
-            device_.impl().vk.vkCmdCopyBuffer(commands, copied.from.buffer, copied.to.buffer, 1, &region);
+            device_.impl().vk.vkCmdCopyBuffer(commands, copied.from.buffer, copied.to.buffer, 1,
+                                              &region);
         }
         return Status{};
     };
@@ -166,8 +176,8 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     return row;
 }
 
-// The copies, vkrope's own rotation where a rival is timed, and the row itself take turns, so that what else the machine does meets
-// all of them.
+// The copies, vkrope's own rotation where a rival is timed, and the row itself take turns, so that
+// what else the machine does meets all of them.
 void Bench::time_rotation(benchmark::State& state, Row& row) {
     const double bytes = 2 * double(row.layer->bytes_read());
     aim_roof(row);
@@ -210,7 +220,8 @@ void Bench::time_copy(benchmark::State& state, Row& row) {
     state.SetLabel(roof().best_name());
 }
 
-// What a dispatch costs before it moves anything: as many workgroups of the same size, which find nothing to do.
+// What a dispatch costs before it moves anything: as many workgroups of the same size, which find
+// nothing to do.
 void Bench::time_empty(benchmark::State& state, const Shape& shape, Element element) {
     row_ = {};
     set_up_.clear();
@@ -218,7 +229,9 @@ void Bench::time_empty(benchmark::State& state, const Shape& shape, Element elem
     Rope rope(device_, layer, AngleSource::by_default);
     const Rope::Grid grid = rope.grid();
     Idle idle(device_, grid.workgroup_size);
-    const auto empty = [&](VkCommandBuffer commands) { return idle.record(commands, layer.in(false), grid.workgroups); };
+    const auto empty = [&](VkCommandBuffer commands) {
+        return idle.record(commands, layer.in(false), grid.workgroups);
+    };
     const auto rotate = [&](VkCommandBuffer commands) {
         rope.begin();
         return rope.record(commands);
@@ -237,21 +250,27 @@ void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element elemen
     set_up_.clear();
     const Pattern pattern(element);
     const std::vector<float> table = cpu_table(shape);
-    const std::vector<std::byte> q = pattern.at(0, shape.q_elements()), k = pattern.at(0, shape.k_elements());
+    const std::vector<std::byte> q = pattern.at(0, shape.q_elements()),
+                                 k = pattern.at(0, shape.k_elements());
     std::vector<std::byte> q_out(q.size()), k_out(k.size());
     const auto rotate = [&] {
-        rotate_on_cpu(element, q.data(), q_out.data(), table.data(), shape.tokens, shape.q_heads, shape.rotary_dim);
-        rotate_on_cpu(element, k.data(), k_out.data(), table.data(), shape.tokens, shape.k_heads, shape.rotary_dim);
+        rotate_on_cpu(element, q.data(), q_out.data(), table.data(), shape.tokens, shape.q_heads,
+                      shape.rotary_dim);
+        rotate_on_cpu(element, k.data(), k_out.data(), table.data(), shape.tokens, shape.k_heads,
+                      shape.rotary_dim);
     };
     rotate();
     for (const bool key : {false, true}) {
         const std::vector<std::byte>& out = key ? k_out : q_out;
         const auto read = [&](std::uint64_t first, std::uint64_t count) {
             const auto start = out.begin() + std::ptrdiff_t(first * element_bytes(element));
-            return std::vector<std::byte>(start, start + std::ptrdiff_t(count * element_bytes(element)));
+            return std::vector<std::byte>(start,
+                                          start + std::ptrdiff_t(count * element_bytes(element)));
         };
-        const Checked checked = verify(shape, element, key, read, error_bound(AngleSource::direct_buffer, 1));
-        if (!checked.failure.empty()) fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
+        const Checked checked = verify(shape, element, key, read,
+                                       error_bound(AngleSource::direct_buffer, 1));
+        if (!checked.failure.empty())
+            fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
     }
     row_ = rope_row(shape, element, AngleSource::by_default, false);
     value_of(time_ns(device_, row_.record), Subject::device);
@@ -274,13 +293,17 @@ void Bench::register_ropes() {
             const bool may_shrink = shape.numbering == Numbering::ascending;
             const Shape shown = may_shrink ? reduced(shape, element, memory()) : shape;
             if (!fits(shown, element)) continue;
-            const std::string cut =
-                shown.tokens == shape.tokens ? "" : fmt::format(", {} of {} tokens: memory", shown.tokens, shape.tokens);
+            const std::string cut = shown.tokens == shape.tokens
+                                        ? ""
+                                        : fmt::format(", {} of {} tokens: memory", shown.tokens,
+                                                      shape.tokens);
             const std::string suffix = shape.name + "/" + name_of(element);
             for (const auto& [word, angles] : tools::angle_sources) {
                 for (const bool in_place : {false, true}) {
-                    if (shape.scatters() && !in_place) continue;  // engines turn the queries of a decode step where they are
-                    const std::string name = fmt::format("rope/{}/{}/{}", suffix, word, in_place ? "in_place" : "out_of_place");
+                    if (shape.scatters() && !in_place)
+                        continue;  // engines turn the queries of a decode step where they are
+                    const std::string name = fmt::format("rope/{}/{}/{}", suffix, word,
+                                                         in_place ? "in_place" : "out_of_place");
                     const auto make = [=, this, source = angles, s = shown] {
                         Row row = rope_row(s, element, source, in_place);
                         row.label += cut;
@@ -290,11 +313,16 @@ void Bench::register_ropes() {
                 }
             }
             if (shape.scatters())
-                add("empty/" + suffix, [=, this, s = shown](benchmark::State& state) { time_empty(state, s, element); });
+                add("empty/" + suffix, [=, this, s = shown](benchmark::State& state) {
+                    time_empty(state, s, element);
+                });
             add_row(
-                "copy/" + suffix, [=, this, s = shown] { return empty_row(s, element, false); }, &Bench::time_copy);
+                "copy/" + suffix, [=, this, s = shown] { return empty_row(s, element, false); },
+                &Bench::time_copy);
             add_row(
-                "copy_buffer/" + suffix, [=, this, s = shown] { return copy_buffer_row(s, element); }, &Bench::time_rotation);
+                "copy_buffer/" + suffix,
+                [=, this, s = shown] { return copy_buffer_row(s, element); },
+                &Bench::time_rotation);
         }
     }
 }
@@ -303,10 +331,14 @@ void Bench::register_growth() {
     const auto add_growth = [this](const Shape& shape) {
         if (!fits(shape, Element::f16)) return;
         add_row(
-            shape.name, [=, this] { return rope_row(shape, Element::f16, AngleSource::by_default, false); }, &Bench::time_rotation);
+            shape.name,
+            [=, this] { return rope_row(shape, Element::f16, AngleSource::by_default, false); },
+            &Bench::time_rotation);
     };
-    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4) add_growth(growing_tokens(tokens));
-    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4) add_growth(growing_tokens_of_one_head(tokens));
+    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4)
+        add_growth(growing_tokens(tokens));
+    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4)
+        add_growth(growing_tokens_of_one_head(tokens));
     for (std::uint32_t heads = 1; heads <= 128; heads *= 2) add_growth(growing_heads(heads));
 }
 
@@ -316,18 +348,21 @@ void Bench::register_rivals() {
             if (reduced(shape, element, memory()).tokens != shape.tokens) continue;
             const std::string suffix = shape.name + "/" + name_of(element);
             add_row(
-                "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); }, &Bench::time_rotation);
+                "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); },
+                &Bench::time_rotation);
             if (!shape.plain()) continue;
             // Long tensors exceed what many devices bind at once, and the rivals do not cut theirs.
             const std::uint64_t bytes = shape.q_elements() * element_bytes(element);
             if (bytes <= device_.info().limits.maxStorageBufferRange) {
                 for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn}) {
                     add_row(
-                        fmt::format("rival/{}/{}", word_for(way), suffix), [=, this] { return rival_row(shape, element, way); },
+                        fmt::format("rival/{}/{}", word_for(way), suffix),
+                        [=, this] { return rival_row(shape, element, way); },
                         &Bench::time_rotation);
                 }
             }
-            add("cpu/" + suffix, [=, this](benchmark::State& state) { time_cpu(state, shape, element); });
+            add("cpu/" + suffix,
+                [=, this](benchmark::State& state) { time_cpu(state, shape, element); });
         }
     }
 }

@@ -16,8 +16,8 @@
 
 namespace vkrope::bench {
 
-/// A device and the one row that is set up on it: Google Benchmark calls the function of a row several times, and the next row's
-/// tensors need the memory.
+/// A device and the one row that is set up on it: Google Benchmark calls the function of a row
+/// several times, and the next row's tensors need the memory.
 class Bench {
    public:
     explicit Bench(Device device) : device_(std::move(device)) {}
@@ -36,11 +36,12 @@ class Bench {
     /// What one row needs, checked.
     struct Row {
         std::unique_ptr<Layer> layer;
-        std::function<Status(VkCommandBuffer)> record;          // null: only the copy is timed
-        std::function<Status(VkCommandBuffer)> ours = nullptr;  // of rivals: vkrope's rotation, timed alternately
-        std::optional<double> bound_u = {};                     // nothing: the output is no rotation
-        double checked = 0, error_u = 0;                        // share of elements, largest error
-        double first_ns = 0;                                    // what the run that was checked took
+        std::function<Status(VkCommandBuffer)> record;  // null: only the copy is timed
+        std::function<Status(VkCommandBuffer)> ours =
+            nullptr;                         // of rivals: vkrope's rotation, timed alternately
+        std::optional<double> bound_u = {};  // nothing: the output is no rotation
+        double checked = 0, error_u = 0;     // share of elements, largest error
+        double first_ns = 0;                 // what the run that was checked took
         std::string label;
     };
     using Make = std::function<Row()>;

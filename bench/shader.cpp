@@ -9,7 +9,8 @@
 
 namespace vkrope::bench {
 
-Result<double> time_ns(Device& device, const std::function<Status(VkCommandBuffer)>& record_commands) {
+Result<double> time_ns(Device& device,
+                       const std::function<Status(VkCommandBuffer)>& record_commands) {
     const auto start = std::chrono::steady_clock::now();
     const auto device_ns = device.submit(record_commands);
     const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
@@ -31,7 +32,8 @@ struct Shader::Impl {
     std::uint32_t sets = 0, workgroup_size = 0, push_bytes = 0;
 
     ~Impl() {
-        if (!program.vk.vkDestroyPipeline || device->pending) return;  // a queue that never answered may still use them
+        if (!program.vk.vkDestroyPipeline || device->pending)
+            return;  // a queue that never answered may still use them
         destroy(arena);
         program.vk.vkDestroyPipeline(program.device.device, pipeline, program.device.allocator);
         destroy_layouts(program);
@@ -43,8 +45,9 @@ Shader::~Shader() = default;
 Shader::Shader(Shader&&) noexcept = default;
 Shader& Shader::operator=(Shader&&) noexcept = default;
 
-Result<Shader> Shader::make(Device& device, const PackedModule& module, const std::vector<std::uint32_t>& constants,
-                            std::uint32_t push_bytes, const char* name, const Workgroup& workgroup) {
+Result<Shader> Shader::make(Device& device, const PackedModule& module,
+                            const std::vector<std::uint32_t>& constants, std::uint32_t push_bytes,
+                            const char* name, const Workgroup& workgroup) {
     Result<Shader> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
@@ -52,14 +55,15 @@ Result<Shader> Shader::make(Device& device, const PackedModule& module, const st
     impl.push_bytes = push_bytes;
     if (made.status = borrow(impl.program, device.ref()); !made) return made;
     const VkPhysicalDeviceLimits& limits = device.info().limits;
-    impl.workgroup_size = std::min(
-        {workgroup.size, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[workgroup.along_y ? 1 : 0]});
+    impl.workgroup_size = std::min({workgroup.size, limits.maxComputeWorkGroupInvocations,
+                                    limits.maxComputeWorkGroupSize[workgroup.along_y ? 1 : 0]});
     std::vector<std::uint32_t> values = {workgroup.along_y ? 1 : impl.workgroup_size};
     values.insert(values.end(), constants.begin(), constants.end());
     values.push_back(workgroup.along_y ? impl.workgroup_size : 1);
     const Result<Spirv> unpacked = unpack(module.bytes, module.size);
     if (made.status = unpacked.status; !made) return made;
-    const Result<Spirv> words = specialised(impl.program, unpacked.value, values.data(), std::uint32_t(values.size()), 0);
+    const Result<Spirv> words = specialised(impl.program, unpacked.value, values.data(),
+                                            std::uint32_t(values.size()), 0);
     if (made.status = words.status; !made) return made;
     if (made.status = create_layouts(impl.program, push_bytes); !made) return made;
     made.status = create_pipeline(impl.program, words.value, name, impl.pipeline);

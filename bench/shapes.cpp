@@ -108,16 +108,18 @@ const std::vector<Shape>& table() {
     return all;
 }
 
-/// Stretches of 64 tokens of text and images of 16 x 16 patches, numbered as Qwen2-VL does: time, height and width go on from the
-/// largest position before them.
+/// Stretches of 64 tokens of text and images of 16 x 16 patches, numbered as Qwen2-VL does: time,
+/// height and width go on from the largest position before them.
 void number_text_image(std::uint32_t tokens, std::vector<std::int32_t>& ids) {
     constexpr std::uint32_t text = 64, side = 16;
     std::uint32_t next = 0;
     for (std::uint32_t t = 0; t < tokens; ++t) {
         const std::uint32_t within = t % (text + side * side), patch = within - text;
         const bool of_text = within < text;
-        const std::uint32_t axes[] = {next, of_text ? next : next + patch / side, of_text ? next : next + patch % side};
-        for (std::uint32_t axis = 0; axis < 3; ++axis) ids[std::size_t{axis} * tokens + t] = std::int32_t(axes[axis]);
+        const std::uint32_t axes[] = {next, of_text ? next : next + patch / side,
+                                      of_text ? next : next + patch % side};
+        for (std::uint32_t axis = 0; axis < 3; ++axis)
+            ids[std::size_t{axis} * tokens + t] = std::int32_t(axes[axis]);
         if (of_text) next += 1;
         if (within == text + side * side - 1) next += side;
     }
@@ -126,8 +128,8 @@ void number_text_image(std::uint32_t tokens, std::vector<std::int32_t>& ids) {
 }  // namespace
 
 bool Shape::plain() const {
-    return numbering == Numbering::ascending && pairing == Pairing::half_split && batch == 1 && q_head_dim == rotary_dim &&
-           k_head_dim == rotary_dim && !scatters();
+    return numbering == Numbering::ascending && pairing == Pairing::half_split && batch == 1 &&
+           q_head_dim == rotary_dim && k_head_dim == rotary_dim && !scatters();
 }
 
 std::span<const Shape> shapes() {
@@ -153,7 +155,8 @@ Shape growing_heads(std::uint32_t heads) {
 }
 
 std::uint64_t device_bytes(const Shape& shape, Element element) {
-    return (2 * shape.q_elements() + shape.k_elements() + shape.k_out_elements()) * element_bytes(element);
+    return (2 * shape.q_elements() + shape.k_elements() + shape.k_out_elements()) *
+           element_bytes(element);
 }
 
 Shape reduced(Shape shape, Element element, std::uint64_t bytes) {
@@ -174,7 +177,8 @@ Rotation rotation_of(const Shape& shape) {
     if (windows.empty()) windows = {{0, shape.rotary_dim}};
     for (const Window& window : windows) {
         std::vector<double> inv_freq(window.rotary_dim / 2);
-        static_cast<void>(default_inv_freq(shape.base, window.rotary_dim, inv_freq.data()));  // the table's numbers are in range
+        static_cast<void>(default_inv_freq(shape.base, window.rotary_dim,
+                                           inv_freq.data()));  // the table's numbers are in range
         rotation.inv_freq.insert(rotation.inv_freq.end(), inv_freq.begin(), inv_freq.end());
     }
     return rotation;

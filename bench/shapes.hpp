@@ -14,8 +14,10 @@ namespace vkrope::bench {
 /// Where the positions of a shape's tokens come from.
 enum class Numbering {
     ascending,   // implicit, from 0 on
-    decoding,    // ids: every token is the next one of a sequence of its own, of any length up to max_position
-    text_image,  // three ids a token (time, height, width): a stretch of text, then an image, and so on
+    decoding,    // ids: every token is the next one of a sequence of its own, of any length up to
+                 // max_position
+    text_image,  // three ids a token (time, height, width): a stretch of text, then an image, and
+                 // so on
     grid,        // two ids a token (row, column) of a square image
 };
 
@@ -43,14 +45,16 @@ struct Shape {
     std::uint64_t k_out_elements() const {
         return scatters() ? std::uint64_t{pages} * page_size * k_heads * k_head_dim : k_elements();
     }
-    /// Whether the rivals and the processor can rotate it: packed rows that are rotated whole, ascending positions.
+    /// Whether the rivals and the processor can rotate it: packed rows that are rotated whole,
+    /// ascending positions.
     bool plain() const;
 };
 
 /// All of them.
 std::span<const Shape> shapes();
 
-/// Numbers of a Llama 3 layer with so many tokens, of all heads or of a single one, or so many heads of Q and none of K: how cost grows.
+/// Numbers of a Llama 3 layer with so many tokens, of all heads or of a single one, or so many
+/// heads of Q and none of K: how cost grows.
 Shape growing_tokens(std::uint32_t tokens);
 Shape growing_tokens_of_one_head(std::uint32_t tokens);
 Shape growing_heads(std::uint32_t heads);

@@ -25,14 +25,16 @@ std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t elements_a_toke
     const std::uint64_t count = std::min(most_blocks, std::max<std::uint64_t>(fit, 2)),
                         each = std::max<std::uint64_t>(fit / count, 1);
     std::vector<Block> blocks;
-    for (std::uint64_t b = 0; b < count; ++b) blocks.push_back({(tokens - each) * b / (count - 1), each});
+    for (std::uint64_t b = 0; b < count; ++b)
+        blocks.push_back({(tokens - each) * b / (count - 1), each});
     return blocks;
 }
 
 /// The axis of each pair, where sections follow one another.
 std::vector<std::uint32_t> axis_of_pairs(const Sections& sections, std::size_t pairs) {
     std::vector<std::uint32_t> axes;
-    for (std::uint32_t axis = 0; axis < sections.axes; ++axis) axes.insert(axes.end(), sections.pairs[axis], axis);
+    for (std::uint32_t axis = 0; axis < sections.axes; ++axis)
+        axes.insert(axes.end(), sections.pairs[axis], axis);
     axes.resize(pairs);
     return axes;
 }
@@ -42,20 +44,27 @@ reference::Operation operation_of(const Shape& shape, bool key) {
     operation.interleaved = shape.pairing == Pairing::interleaved;
     operation.rotary_offset = key ? shape.k_offset : shape.q_offset;
     operation.inv_freq = rotation_of(shape).inv_freq;
-    for (const Window& window : shape.windows) operation.windows.push_back({window.offset, window.rotary_dim / 2});
-    operation.absolute_allowance = 0x1p-123 + 0x1p-148;  // a device does not say whether it flushes subnormals
+    for (const Window& window : shape.windows)
+        operation.windows.push_back({window.offset, window.rotary_dim / 2});
+    operation.absolute_allowance = 0x1p-123 +
+                                   0x1p-148;  // a device does not say whether it flushes subnormals
     if (shape.sections.axes != 0) {
-        operation.cos_sin = [ids = ids_of(shape), axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),
-                             tokens = shape.tokens, inv_freq = operation.inv_freq](std::int64_t token, std::size_t pair) {
-            return reference::exact_cos_sin(ids[std::size_t{axes[pair]} * tokens + std::size_t(token)], inv_freq[pair]);
+        operation.cos_sin = [ids = ids_of(shape),
+                             axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),
+                             tokens = shape.tokens,
+                             inv_freq = operation.inv_freq](std::int64_t token, std::size_t pair) {
+            return reference::exact_cos_sin(
+                ids[std::size_t{axes[pair]} * tokens + std::size_t(token)], inv_freq[pair]);
         };
     }
     return operation;
 }
 
-/// With several axes the oracle's position is the number of the token in its sequence, and operation_of() knows what that means.
+/// With several axes the oracle's position is the number of the token in its sequence, and
+/// operation_of() knows what that means.
 std::vector<std::int64_t> positions_of(const Shape& shape, const Block& block) {
-    const std::vector<std::int32_t> ids = shape.sections.axes != 0 ? std::vector<std::int32_t>() : ids_of(shape);
+    const std::vector<std::int32_t> ids = shape.sections.axes != 0 ? std::vector<std::int32_t>()
+                                                                   : ids_of(shape);
     std::vector<std::int64_t> positions(block.tokens);
     for (std::uint64_t t = 0; t < block.tokens; ++t) {
         const std::uint64_t token = (block.first + t) % shape.tokens;
@@ -70,7 +79,8 @@ Pattern::Pattern(Element element) : bytes_(element_bytes(element)), period_(peri
     std::mt19937 generator(3);
     std::uniform_real_distribution<float> values(-4, 4);
     for (std::uint64_t i = 0; i < period; ++i) {
-        const std::uint32_t bits = reference::narrow(reference::Type(std::uint32_t(element)), values(generator));
+        const std::uint32_t bits = reference::narrow(reference::Type(std::uint32_t(element)),
+                                                     values(generator));
         std::memcpy(period_.data() + i * bytes_, &bits, bytes_);
     }
 }
@@ -78,7 +88,8 @@ Pattern::Pattern(Element element) : bytes_(element_bytes(element)), period_(peri
 std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) const {
     std::vector<std::byte> bytes(count * bytes_);
     for (std::uint64_t done = 0; done < count;) {
-        const std::uint64_t from = (first + done) % period, run = std::min(period - from, count - done);
+        const std::uint64_t from = (first + done) % period,
+                            run = std::min(period - from, count - done);
         std::memcpy(bytes.data() + done * bytes_, period_.data() + from * bytes_, run * bytes_);
         done += run;
     }
@@ -86,16 +97,20 @@ std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) con
 }
 
 std::string failure_of(const reference::Verdict& verdict, double bound_u) {
-    const char* what = verdict.nan_mismatch   ? "a value is NaN where the exact one is not, or the reverse"
+    const char* what = verdict.nan_mismatch
+                           ? "a value is NaN where the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
                        // Written so that an error that is not a number is a failure.
-                       : !(verdict.largest_error_u <= bound_u) ? "a value is too far from the exact one"
-                                                               : nullptr;
+                       : !(verdict.largest_error_u <= bound_u)
+                           ? "a value is too far from the exact one"
+                           : nullptr;
     if (what == nullptr) return verdict.elements == 0 ? "there was nothing to compare" : "";
-    return fmt::format("{} ({:.3g} u, allowed {} u): {}", what, verdict.largest_error_u, bound_u, verdict.worst);
+    return fmt::format("{} ({:.3g} u, allowed {} u): {}", what, verdict.largest_error_u, bound_u,
+                       verdict.worst);
 }
 
-Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output, double bound_u) {
+Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
+               double bound_u) {
     const Pattern pattern(element);
     reference::Tensor tensor{.type = reference::Type(std::uint32_t(element)),
                              .heads = key ? shape.k_heads : shape.q_heads,
@@ -106,11 +121,13 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
     const bool scattered = key && shape.scatters();
     reference::Operation operation = operation_of(shape, key);
     Checked checked;
-    for (const Block& block : scattered ? std::vector<Block>{{0, shape.rows()}} : blocks_of(shape.rows(), elements_a_token)) {
+    for (const Block& block : scattered ? std::vector<Block>{{0, shape.rows()}}
+                                        : blocks_of(shape.rows(), elements_a_token)) {
         tensor.tokens = block.tokens;
         operation.positions = positions_of(shape, block);
         reference::Tensor out = tensor;
-        std::uint64_t first = block.first * elements_a_token, count = block.tokens * elements_a_token;
+        std::uint64_t first = block.first * elements_a_token,
+                      count = block.tokens * elements_a_token;
         const std::vector<std::byte> input = pattern.at(first, count);
         if (scattered) {
             const std::vector<std::int32_t> slots = slots_of(shape);
@@ -122,12 +139,14 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
             first = 0, count = shape.k_out_elements();
         }
         const std::vector<std::byte> got = output(first, count);
-        const reference::Verdict verdict = reference::compare(tensor, out, operation, input.data(), got.data());
+        const reference::Verdict verdict = reference::compare(tensor, out, operation, input.data(),
+                                                              got.data());
         checked.elements += verdict.elements;
         checked.error_u = std::max(checked.error_u, verdict.largest_error_u);
         if (checked.failure.empty()) checked.failure = failure_of(verdict, bound_u);
     }
-    checked.share = double(checked.elements) / double(key ? shape.k_elements() : shape.q_elements());
+    checked.share = double(checked.elements) /
+                    double(key ? shape.k_elements() : shape.q_elements());
     return checked;
 }
 

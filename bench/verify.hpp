@@ -36,10 +36,12 @@ struct Checked {
 std::string failure_of(const reference::Verdict& verdict, double bound_u);
 
 /// Reads `count` elements of an output, from number `first` on.
-using ReadElements = std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>;
+using ReadElements =
+    std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>;
 
-/// Compares the output of Q or K with the exact rotation of the pattern. Large tensors: the first, the last and some tokens between
-/// them, whole rows of all heads; a scattered K: all of it.
-Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output, double bound_u);
+/// Compares the output of Q or K with the exact rotation of the pattern. Large tensors: the first,
+/// the last and some tokens between them, whole rows of all heads; a scattered K: all of it.
+Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
+               double bound_u);
 
 }  // namespace vkrope::bench

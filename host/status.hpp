@@ -10,7 +10,9 @@
 namespace vkrope {
 
 #if defined(__MINGW32__) && !defined(__clang__)
-__attribute__((format(gnu_printf, 2, 3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
+__attribute__((
+    format(gnu_printf, 2,
+           3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
 #elif defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
@@ -53,12 +55,14 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
                       : result == VK_TIMEOUT                    ? Code::timeout
                                                                 : Code::vulkan_error;
     const char* known = result_name(result);
-    Status status = known ? error(code, "%s returned %s", call, known) : error(code, "%s returned VkResult %d", call, int(result));
+    Status status = known ? error(code, "%s returned %s", call, known)
+                          : error(code, "%s returned VkResult %d", call, int(result));
     status.vk_result = result;
     return status;
 }
 
-/// The status of a call that creates `handle`. What it writes when it fails is undefined, and must not be destroyed.
+/// The status of a call that creates `handle`. What it writes when it fails is undefined, and must
+/// not be destroyed.
 template <class Handle>
 Status created(VkResult result, Handle& handle, const char* call) noexcept {
     if (result == VK_SUCCESS) return {};

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What cos and sin are: rows of a table, by position or by its digits, or computed. Needs interface.h, element.glsl and turns.glsl.
-// Declares no binding, push constant or workgroup size; it asks for at least one of three macros, and takes others:
+// What cos and sin are: rows of a table, by position or by its digits, or computed. Needs
+// interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size;
+// it asks for at least one of three macros, and takes others:
 //
-//   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by texelFetch without a sampler
+//   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by
+//                              texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
-//   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin; VKROPE_ANGLE_WORD is then that of cos
-//   VKROPE_ANGLE_QUAD(index)   where rows of pairs may begin at multiples of 16 bytes: the uvec4 `index` of that buffer. They do where
-//                              VKROPE_ANGLE_QUADS is true.
+//   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin;
+//                              VKROPE_ANGLE_WORD is then that of cos
+//   VKROPE_ANGLE_QUAD(index)   where rows of pairs may begin at multiples of 16 bytes: the uvec4
+//                              `index` of that buffer. They do where VKROPE_ANGLE_QUADS is true.
 //   VKROPE_TURN_WORDS(index)   the uvec4 `index` of the numbers of which angles are computed
 #ifndef VKROPE_ANGLES_GLSL
 #define VKROPE_ANGLES_GLSL
 
 #if !defined(VKROPE_ANGLE_TEXTURE) && !defined(VKROPE_ANGLE_WORD) && !defined(VKROPE_TURN_WORDS)
-#error "angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)"
+#error "angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_TURN_WORDS"
 #endif
 
 #if !defined(VKROPE_ELEMENT_GLSL) || !defined(VKROPE_TURNS_GLSL)
@@ -24,17 +27,20 @@ uint vkrope_magnitude(int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
-// Flips the sign of every component where `sign` is 0x80000000, and not where it is 0: as bits, since a negation could flush
-// subnormals.
+// Flips the sign of every component where `sign` is 0x80000000, and not where it is 0: as bits,
+// since a negation could flush subnormals.
 Unit vkrope_flip(Unit u, uint sign) {
-    return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign), uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
+    return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign),
+                uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them stand in a column, texels_per_row
-// wide.
-void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c, out Unit s) {
-    const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2, row & ((1u << fold_log2) - 1u));
+// cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them
+// stand in a column, texels_per_row wide.
+void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row,
+                           out Unit c, out Unit s) {
+    const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2,
+                           row & ((1u << fold_log2) - 1u));
     vec4 t0 = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
     if (n == 1 && (pair & 1u) == 1u) t0 = t0.zwxy;
     vec4 t1 = vec4(0), t2 = vec4(0), t3 = vec4(0);
@@ -48,10 +54,11 @@ void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint tex
 }
 
 // The same by the digits of |position|, of a table that covers `table_rows` positions.
-void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, uint fold_log2, uint texels_per_row, out Unit c,
-                            out Unit s) {
+void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, uint fold_log2,
+                            uint texels_per_row, out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
-    const uint fine = ((table_rows + fine_rows - 1) >> fine_digit_bits) + (magnitude & (fine_rows - 1));
+    const uint fine = ((table_rows + fine_rows - 1) >> fine_digit_bits) +
+                      (magnitude & (fine_rows - 1));
     Unit c0, s0, c1, s1;
     vkrope_texture_angles(magnitude >> fine_digit_bits, pair, n, fold_log2, texels_per_row, c0, s0);
     vkrope_texture_angles(fine, pair, n, fold_log2, texels_per_row, c1, s1);
@@ -64,8 +71,10 @@ void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, 
 #ifdef VKROPE_TURN_WORDS
 // cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
 void vkrope_computed_angles(uint magnitude, uint pair, uint n, out Unit c, out Unit s) {
-    const vec4 radians = uintBitsToFloat(VKROPE_TURN_WORDS(0)), factor = uintBitsToFloat(VKROPE_TURN_WORDS(1));
-    const VkropeTurnFactor a = VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y, radians.z);
+    const vec4 radians = uintBitsToFloat(VKROPE_TURN_WORDS(0)),
+               factor = uintBitsToFloat(VKROPE_TURN_WORDS(1));
+    const VkropeTurnFactor a = VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y,
+                                                radians.z);
     const uint at = turn_header_vec4s + pair / 2;
     uvec4 f0 = VKROPE_TURN_WORDS(at), f1 = uvec4(0);
     if (n == 1 && (pair & 1u) == 1u) f0 = f0.zwxy;
@@ -114,7 +123,8 @@ void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit
 
 #ifdef VKROPE_SIN_WORD
 // cos and sin of one pair that stand apart as `element`: number `at` of both, behind so many words.
-void vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at, out Unit c, out Unit s) {
+void vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at, out Unit c,
+                        out Unit s) {
     const uint word = element == element_f32 ? at : at / 2;
     uvec4 bits = uvec4(VKROPE_ANGLE_WORD(cos_word + word), VKROPE_SIN_WORD(sin_word + word), 0, 0);
     vec4 value = uintBitsToFloat(bits);

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// How an element is stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is needed.
+// How an element is stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is
+// needed.
 //
-// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push constant or workgroup size; it takes
-// two macros:
+// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push
+// constant or workgroup size; it takes two macros:
 //
-//   VKROPE_CONVERSION      conversion_*, for shaders that have GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
+//   VKROPE_CONVERSION      conversion_*, for shaders that have the extension
+//                          GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
 //                          converted by integers
-//   VKROPE_RARE_BRANCHES   whether subnormal halves and NaNs have branches of their own, which nearly every unit skips; without it, or
-//                          where it is false, all elements go through selections
+//   VKROPE_RARE_BRANCHES   whether subnormal halves and NaNs have branches of their own, which
+//                          nearly every unit skips; without it, or where it is false, all elements
+//                          go through selections
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
 
-// A unit as stored: the words of 1, 2, 4 or 8 elements, from a.x on. A single half word stands in the low half of a.x.
+// A unit as stored: the words of 1, 2, 4 or 8 elements, from a.x on. A single half word stands in
+// the low half of a.x.
 struct Words {
     uvec4 a, b;
 };
@@ -27,7 +31,8 @@ Unit vkrope_either(bool first, Unit a, Unit b) {
 }
 
 // binary16 bits (in the low half of each component) to the same value in binary32.
-// A subnormal is an integer times 2^-24: both are exact, and no binary32 subnormal appears that a device could flush.
+// A subnormal is an integer times 2^-24: both are exact, and no binary32 subnormal appears that a
+// device could flush.
 vec4 vkrope_widen_f16(uvec4 h) {
     const uvec4 sign = (h & 0x8000u) << 16;
     const uvec4 magnitude = h & 0x7fffu;
@@ -40,20 +45,22 @@ vec4 vkrope_widen_f16(uvec4 h) {
 }
 
 // binary32 to the nearest binary16, ties to even; overflow to infinity; a NaN stays a NaN.
-// Below 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1): adding 0.5 rounds there.
+// Below 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1):
+// adding 0.5 rounds there.
 uvec4 vkrope_narrow_f16(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
     const uvec4 normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
     precise vec4 shifted = uintBitsToFloat(magnitude) + 0.5;
-    uvec4 h = mix(normal, floatBitsToUint(shifted) - 0x3f000000u, lessThan(magnitude, uvec4(0x38800000u)));
+    uvec4 h = mix(normal, floatBitsToUint(shifted) - 0x3f000000u,
+                  lessThan(magnitude, uvec4(0x38800000u)));
     h = mix(h, uvec4(0x7c00u), greaterThanEqual(magnitude, uvec4(0x477ff000u)));  // 65520 and above
     h = mix(h, uvec4(0x7e00u), greaterThan(magnitude, uvec4(0x7f800000u)));
     return h | ((bits >> 16) & 0x8000u);
 }
 
-// binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower half is rubbish. NaNs may come out
-// as infinities.
+// binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower
+// half is rubbish. NaNs may come out as infinities.
 uvec4 vkrope_round_bf16(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -62,7 +69,8 @@ uvec4 vkrope_round_bf16(vec4 f) {
 // The same where a NaN stays a NaN.
 uvec4 vkrope_round_bf16_or_nan(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
-    return mix(vkrope_round_bf16(f), bits | 0x400000u, greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
+    return mix(vkrope_round_bf16(f), bits | 0x400000u,
+               greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
 }
 
 // The elements with even and those with odd numbers, as words.
@@ -70,7 +78,8 @@ uvec4 vkrope_pack_bf16(vec4 even, vec4 odd) {
     uvec4 low, high;
 #ifdef VKROPE_RARE_BRANCHES
     if (VKROPE_RARE_BRANCHES) {
-        const uvec4 largest = max(floatBitsToUint(even) & 0x7fffffffu, floatBitsToUint(odd) & 0x7fffffffu);
+        const uvec4 largest = max(floatBitsToUint(even) & 0x7fffffffu,
+                                  floatBitsToUint(odd) & 0x7fffffffu);
         low = vkrope_round_bf16(even);
         high = vkrope_round_bf16(odd);
         if (max(max(largest.x, largest.y), max(largest.z, largest.w)) > 0x7f800000u) {
@@ -93,14 +102,16 @@ vec4 vkrope_widen(uint element, uvec4 h) {
 }
 
 #ifdef VKROPE_CONVERSION
-// Eight halves to binary32, and back, by OpFConvert: the caller's module declares the modes that VKROPE_CONVERSION relies on.
+// Eight halves to binary32, and back, by OpFConvert: the caller's module declares the modes that
+// VKROPE_CONVERSION relies on.
 Unit vkrope_convert_halves(uvec4 w) {
-    return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)), vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
+    return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)),
+                vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
 }
 
 uvec4 vkrope_convert_unit(Unit u) {
-    return uvec4(packFloat2x16(f16vec2(u.a.xy)), packFloat2x16(f16vec2(u.a.zw)), packFloat2x16(f16vec2(u.b.xy)),
-                 packFloat2x16(f16vec2(u.b.zw)));
+    return uvec4(packFloat2x16(f16vec2(u.a.xy)), packFloat2x16(f16vec2(u.a.zw)),
+                 packFloat2x16(f16vec2(u.b.xy)), packFloat2x16(f16vec2(u.b.zw)));
 }
 
 // Whether a component lies strictly between 0 and `end`.
@@ -119,23 +130,28 @@ Unit vkrope_widen_words(uint element, uvec4 w) {
 uvec4 vkrope_narrow_words(uint element, Unit u) {
     const vec4 even = vec4(u.a.xz, u.b.xz), odd = vec4(u.a.yw, u.b.yw);
     uvec4 w;
-    if (element == element_f16) w = vkrope_narrow_f16(even) | (vkrope_narrow_f16(odd) << 16);
-    else w = vkrope_pack_bf16(even, odd);
+    if (element == element_f16)
+        w = vkrope_narrow_f16(even) | (vkrope_narrow_f16(odd) << 16);
+    else
+        w = vkrope_pack_bf16(even, odd);
     return w;
 }
 
-// The numbers of a stored unit. Words that the unit does not have decode to something that nobody reads.
+// The numbers of a stored unit. Words that the unit does not have decode to something that nobody
+// reads.
 Unit vkrope_decode(uint element, Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
         u = vkrope_convert_halves(w.a);
         if (VKROPE_CONVERSION == conversion_normals) {
-            if (vkrope_any_between(w.a & 0x7fffu, (w.a >> 16) & 0x7fffu, 0x400u)) u = vkrope_widen_words(element, w.a);
+            if (vkrope_any_between(w.a & 0x7fffu, (w.a >> 16) & 0x7fffu, 0x400u))
+                u = vkrope_widen_words(element, w.a);
         }
     } else
 #endif
-    if (element != element_f32) u = vkrope_widen_words(element, w.a);
+        if (element != element_f32)
+        u = vkrope_widen_words(element, w.a);
     return u;
 }
 
@@ -143,14 +159,16 @@ Words vkrope_encode(uint element, Unit u) {
     Words w = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
-        const uvec4 a = w.a & 0x7fffffffu, b = w.b & 0x7fffffffu;  // below 2^-14: what becomes subnormal
+        const uvec4 a = w.a & 0x7fffffffu,
+                    b = w.b & 0x7fffffffu;  // below 2^-14: what becomes subnormal
         w = Words(vkrope_convert_unit(u), uvec4(0));
         if (VKROPE_CONVERSION == conversion_normals) {
             if (vkrope_any_between(a, b, 0x38800000u)) w.a = vkrope_narrow_words(element, u);
         }
     } else
 #endif
-    if (element != element_f32) w = Words(vkrope_narrow_words(element, u), uvec4(0));
+        if (element != element_f32)
+        w = Words(vkrope_narrow_words(element, u), uvec4(0));
     return w;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the shaders and the host agree on: bindings, constant ids, enum values, push constants. Read by GLSL and by C++.
+// What the shaders and the host agree on: bindings, constant ids, enum values, push constants. Read
+// by GLSL and by C++.
 #ifndef VKROPE_INTERFACE_H
 #define VKROPE_INTERFACE_H
 
@@ -23,7 +24,7 @@ VKROPE_CONSTANT binding_slots = 5;       // destination rows of K and V
 VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos
 VKROPE_CONSTANT binding_table_sin = 7;   // sin of a table in two parts
 VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is outside
-VKROPE_CONSTANT binding_turns = 9;       // uniforms: numbers of a model, of which angles are computed
+VKROPE_CONSTANT binding_turns = 9;       // uniforms: the numbers of which angles are computed
 VKROPE_CONSTANT binding_texture = 10;    // angle rows
 VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
@@ -36,58 +37,59 @@ VKROPE_CONSTANT position_binding_status = 1;
 VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = 3;
 
-// Specialisation constants: what changes the code from kernel to kernel, or from pipeline to pipeline. X(id, name, default), in the
-// order of their ids. Number 0 is the size of a workgroup: step_lanes * head_lanes * group_tokens.
-#define VKROPE_CONSTANTS(X)                                                                                    \
-    X(1, step_lanes, 1)       /* lanes that a row has in a workgroup */                                        \
-    X(2, head_lanes, 1)       /* rows of a token that it has side by side */                                   \
-    X(3, group_tokens, 1)     /* tokens that it has side by side */                                            \
-    X(4, steps_together, 1)   /* steps that a lane turns side by side */                                       \
-    X(5, units_apart, 0)      /* 1: neighbouring lanes have neighbouring units; 0: a lane has */               \
-    X(6, rare_branches, 0)    /* 1: what is rare has a branch of its own; a software device goes through it anyway */ \
-    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, one after the other */         \
-    X(8, k_batch, 0)                                                                                           \
-    X(9, whole_batches, 0)    /* 1: no lane has fewer, but where a call is cut between heads */                \
-    X(10, access, 0)          /* access_* */                                                                   \
-    X(11, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                                           \
-    X(12, conversion, 0)      /* conversion_* */                                                               \
-    X(13, q_head_dim, 2)      /* 0: absent, here and below */                                                  \
-    X(14, q_rotary_offset, 0) /* first channel of the first window */                                          \
-    X(15, q_element_in, 0)    /* element_* */                                                                  \
-    X(16, q_element_out, 0)                                                                                    \
-    X(17, k_head_dim, 2)                                                                                       \
-    X(18, k_rotary_offset, 0)                                                                                  \
-    X(19, k_element_in, 0)                                                                                     \
-    X(20, k_element_out, 0)                                                                                    \
-    X(21, v_head_dim, 0)      /* V beside K, whose strides, heads and batch it has */                          \
-    X(22, v_element_in, 0)                                                                                     \
-    X(23, v_element_out, 0)                                                                                    \
-    X(24, scatter, 0)         /* 1: rows of K, and of V, go where their slots say */                           \
-    X(25, pairing, 0)         /* pairing_* */                                                                  \
-    X(26, pairing_out, 0)                                                                                      \
-    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing turns */                                  \
-    X(28, window_dim_0, 2)    /* channels of a window; 0: absent */                                            \
-    X(29, window_dim_1, 0)                                                                                     \
-    X(30, window_dim_2, 0)                                                                                     \
-    X(31, window_dim_3, 0)                                                                                     \
-    X(32, window_at_0, 0)     /* where it starts, from rotary_offset on */                                     \
-    X(33, window_at_1, 0)                                                                                      \
-    X(34, window_at_2, 0)                                                                                      \
-    X(35, window_at_3, 0)                                                                                      \
-    X(36, angles, 0)          /* angles_* */                                                                   \
-    X(37, positions, 0)       /* positions_* */                                                                \
-    X(38, axes, 0)            /* 0: one position a token */                                                    \
-    X(39, section_order, 0)   /* sections_* */                                                                 \
-    X(40, leftover_axis, 0)                                                                                    \
-    X(41, section_0, 1)       /* pairs of a section */                                                         \
-    X(42, section_1, 0)                                                                                        \
-    X(43, section_2, 0)                                                                                        \
-    X(44, section_3, 0)                                                                                        \
-    X(45, section_4, 0)                                                                                        \
-    X(46, section_5, 0)                                                                                        \
-    X(47, section_6, 0)                                                                                        \
-    X(48, section_7, 0)                                                                                        \
-    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */                 \
+// Specialisation constants: what changes the code from kernel to kernel, or from pipeline to
+// pipeline. X(id, name, default), in the order of their ids. Number 0 is the size of a workgroup:
+// step_lanes * head_lanes * group_tokens.
+#define VKROPE_CONSTANTS(X)                                                                        \
+    X(1, step_lanes, 1)       /* lanes that a row has in a workgroup */                            \
+    X(2, head_lanes, 1)       /* rows of a token that it has side by side */                       \
+    X(3, group_tokens, 1)     /* tokens that it has side by side */                                \
+    X(4, steps_together, 1)   /* steps that a lane turns side by side */                           \
+    X(5, units_apart, 0)      /* 1: neighbouring lanes have neighbouring units; 0: a lane has */   \
+    X(6, rare_branches, 0)    /* 1: what is rare has a branch; a software device takes all */      \
+    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, in turn */         \
+    X(8, k_batch, 0)                                                                               \
+    X(9, whole_batches, 0)    /* 1: no lane has fewer, but where a call is cut between heads */    \
+    X(10, access, 0)          /* access_* */                                                       \
+    X(11, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                               \
+    X(12, conversion, 0)      /* conversion_* */                                                   \
+    X(13, q_head_dim, 2)      /* 0: absent, here and below */                                      \
+    X(14, q_rotary_offset, 0) /* first channel of the first window */                              \
+    X(15, q_element_in, 0)    /* element_* */                                                      \
+    X(16, q_element_out, 0)                                                                        \
+    X(17, k_head_dim, 2)                                                                           \
+    X(18, k_rotary_offset, 0)                                                                      \
+    X(19, k_element_in, 0)                                                                         \
+    X(20, k_element_out, 0)                                                                        \
+    X(21, v_head_dim, 0)      /* V beside K, whose strides, heads and batch it has */              \
+    X(22, v_element_in, 0)                                                                         \
+    X(23, v_element_out, 0)                                                                        \
+    X(24, scatter, 0)         /* 1: rows of K, and of V, go where their slots say */               \
+    X(25, pairing, 0)         /* pairing_* */                                                      \
+    X(26, pairing_out, 0)                                                                          \
+    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing turns */                      \
+    X(28, window_dim_0, 2)    /* channels of a window; 0: absent */                                \
+    X(29, window_dim_1, 0)                                                                         \
+    X(30, window_dim_2, 0)                                                                         \
+    X(31, window_dim_3, 0)                                                                         \
+    X(32, window_at_0, 0)     /* where it starts, from rotary_offset on */                         \
+    X(33, window_at_1, 0)                                                                          \
+    X(34, window_at_2, 0)                                                                          \
+    X(35, window_at_3, 0)                                                                          \
+    X(36, angles, 0)          /* angles_* */                                                       \
+    X(37, positions, 0)       /* positions_* */                                                    \
+    X(38, axes, 0)            /* 0: one position a token */                                        \
+    X(39, section_order, 0)   /* sections_* */                                                     \
+    X(40, leftover_axis, 0)                                                                        \
+    X(41, section_0, 1)       /* pairs of a section */                                             \
+    X(42, section_1, 0)                                                                            \
+    X(43, section_2, 0)                                                                            \
+    X(44, section_3, 0)                                                                            \
+    X(45, section_4, 0)                                                                            \
+    X(46, section_5, 0)                                                                            \
+    X(47, section_6, 0)                                                                            \
+    X(48, section_7, 0)                                                                            \
+    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */     \
     X(50, k_after_q, 0)       /* 1: K is loaded after Q is stored, for registers are few */
 VKROPE_CONSTANT most_windows = 4;
 VKROPE_CONSTANT most_axes = 8;
@@ -100,7 +102,8 @@ VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
 
-// Between f16 and f32: by integers; by OpFConvert under RoundingModeRTE 16, but for subnormal halves; under DenormPreserve 16 too, all.
+// Between f16 and f32: by integers; by OpFConvert under RoundingModeRTE 16, but for subnormal
+// halves; under DenormPreserve 16 too, all.
 VKROPE_CONSTANT conversion_integer = 0;
 VKROPE_CONSTANT conversion_normals = 1;
 VKROPE_CONSTANT conversion_native = 2;
@@ -111,8 +114,8 @@ VKROPE_CONSTANT positions_ids = 1;  // one a token, or one a token and axis
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
 
-// Where cos and sin come from: rows by |position| in a texture, or by its two digits; computed; rows by |position| in a buffer of f32
-// pairs; or apart in buffers, by position.
+// Where cos and sin come from: rows by |position| in a texture, or by its two digits; computed;
+// rows by |position| in a buffer of f32 pairs; or apart in buffers, by position.
 VKROPE_CONSTANT angles_texture = 0;
 VKROPE_CONSTANT angles_factored = 1;
 VKROPE_CONSTANT angles_computed = 2;
@@ -134,13 +137,14 @@ VKROPE_CONSTANT flag_inverse = 1;
 VKROPE_CONSTANT flag_q_in_place = 2;
 VKROPE_CONSTANT flag_k_in_place = 4;
 VKROPE_CONSTANT flag_count_positions = 8;  // outside the table
-VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache; where positions are not counted, only of covered positions
-VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, not sequences: ids, slots and the counter are shared
+VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache, of covered positions
+VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which share ids and slots
 VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
 VKROPE_CONSTANT flag_v = 256;              // V goes with K, and not in place
 
-// Bytes of Push::offsets: where things start in their bindings, in elements or words. Those without a reader yet are reserved.
+// Bytes of Push::offsets: where things start in their bindings, in elements or words. Those without
+// a reader yet are reserved.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_q_out = 1;
 VKROPE_CONSTANT offset_k_in = 2;
@@ -156,8 +160,8 @@ VKROPE_CONSTANT offset_q_scales = 11;
 VKROPE_CONSTANT offset_k_scales = 12;
 VKROPE_CONSTANT offset_v_scales = 13;
 
-// How the rows of a tensor lie, in elements: z steps by sequence or by group of heads. Scattered: z steps by page, token by row of a
-// page.
+// How the rows of a tensor lie, in elements: z steps by sequence or by group of heads. Scattered: z
+// steps by page, token by row of a page.
 struct Side {
     uint z, token, head;
 };
@@ -174,10 +178,10 @@ struct Push {
     uint index_axis, index_token;   //  92  ids: words from axis to axis, from token to token
     uint slot_z;                    //  96  words from z to z
     uint page_size;                 // 100  rows
-    uint slot_first, slot_rows;     // 108  the slots that this dispatch serves; slot_first begins a page
+    uint slot_first, slot_rows;     // 108  the slots that this dispatch serves, whole pages
     uint table_rows;                // 112  positions with |position| < table_rows are covered
-    uint table_stride;              // 116  texture: log2 of the rows of a column; buffer: words a row; apart: elements a row
-    uint table_texels;              // 120  texture: texels a row; apart: words from the start of the binding to sin
+    uint table_stride;              // 116  log2 of the rows of a column; words, or elements, a row
+    uint table_texels;              // 120  texels a row; apart: where sin starts, in words
     uint gain;                      // 124  f32 bits: cos and sin are multiplied by it
     uint q_scale;                   // 128  reserved
 };
@@ -197,7 +201,8 @@ struct PositionPush {
     uint first;                // int32 bits
     uint sequences;            // ragged
     uint cp_size, cp_rank;     // shards of a sequence, and which one
-    uint offsets;              // words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 | out << 24
+    // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 | out << 24.
+    uint offsets;
 };
 
 #ifdef __cplusplus
@@ -218,7 +223,8 @@ constexpr std::uint64_t coarse_rows(std::uint64_t positions) {
     return (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
 }
 constexpr std::uint64_t factored_rows(std::uint64_t positions) {
-    return coarse_rows(positions) + (positions >> fine_digit_bits == 0 ? positions : 1u << fine_digit_bits);
+    const bool fine_alone = positions >> fine_digit_bits == 0;
+    return coarse_rows(positions) + (fine_alone ? positions : 1u << fine_digit_bits);
 }
 // Bytes of the numbers from which the angles of so many pairs are computed.
 constexpr std::uint64_t turn_bytes(std::uint64_t pairs) {

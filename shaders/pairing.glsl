@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Which channels form a pair, and the rotation of a pair. Needs interface.h and element.glsl. Declares no binding, push constant
-// or workgroup size.
+// Which channels form a pair, and the rotation of a pair. Needs interface.h and element.glsl.
+// Declares no binding, push constant or workgroup size.
 //
-// `n` is the number of elements in a unit: 1, 2, 4 or 8. The n pairs from `pair` on lie in two units of the row, A and B.
+// `n` is the number of elements in a unit: 1, 2, 4 or 8. The n pairs from `pair` on lie in two
+// units of the row, A and B.
 #ifndef VKROPE_PAIRING_GLSL
 #define VKROPE_PAIRING_GLSL
 
 // Channels of A and B, from the start of the window, for the pairs [pair, pair + n).
 uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
-    return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2) : uvec2(2 * pair, 2 * pair + n);
+    return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2)
+                                         : uvec2(2 * pair, 2 * pair + n);
 }
 
 // A and B to what pairs have as x0 and as x1.
@@ -41,12 +43,13 @@ void vkrope_from_pairs(uint pairing, uint n, Unit y0, Unit y1, out Unit A, out U
         B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y), vec4(y0.b.z, y1.b.z, y0.b.w, y1.b.w));
     } else {
         A = Unit(vec4(y0.a.x, y1.a.x, y0.a.y, y1.a.y), vec4(0));
-        B = n == 4 ? Unit(vec4(y0.a.z, y1.a.z, y0.a.w, y1.a.w), vec4(0)) : Unit(vec4(y0.a.y, y1.a.y, 0, 0), vec4(0));
+        B = n == 4 ? Unit(vec4(y0.a.z, y1.a.z, y0.a.w, y1.a.w), vec4(0))
+                   : Unit(vec4(y0.a.y, y1.a.y, 0, 0), vec4(0));
     }
 }
 
-// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` inside the function, since it does not cross a call: neither a fused multiply-add
-// nor another order may change a bit.
+// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` inside the function, since it does not cross a
+// call: neither a fused multiply-add nor another order may change a bit.
 void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
     precise vec4 a0 = x0.a * c.a - x1.a * s.a;
     precise vec4 a1 = x0.a * s.a + x1.a * c.a;
@@ -59,8 +62,10 @@ void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
 // The first n/2 numbers of a, and then those of b.
 Unit vkrope_join(uint n, Unit a, Unit b) {
     Unit u = Unit(a.a, b.a);
-    if (n == 4) u.a = vec4(a.a.x, a.a.y, b.a.x, b.a.y);
-    else if (n == 2) u.a = vec4(a.a.x, b.a.x, 0, 0);
+    if (n == 4)
+        u.a = vec4(a.a.x, a.a.y, b.a.x, b.a.y);
+    else if (n == 2)
+        u.a = vec4(a.a.x, b.a.x, 0, 0);
     return u;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Everything that is not an int32 id yet becomes one: 64-bit ids, offsets of sequences, ragged batches, zig-zag shards of
-// sequences. Once per step, for all layers. One invocation a token. Whatever the buffers hold, nothing outside of them is touched.
+// Everything that is not an int32 id yet becomes one: 64-bit ids, offsets of sequences, ragged
+// batches, zig-zag shards of sequences. Once per step, for all layers. One invocation a token.
+// Whatever the buffers hold, nothing outside of them is touched.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -8,17 +9,33 @@
 
 layout(local_size_x_id = 0) in;
 
-layout(push_constant, std430) uniform PushBlock { PositionPush push; };
+layout(push_constant, std430) uniform PushBlock {
+    PositionPush push;
+};
 
-layout(set = 0, binding = position_binding_out, std430) writeonly buffer Out { uint out_ids[]; };
-layout(set = 0, binding = position_binding_source, std430) readonly buffer Source { uint source[]; };
-layout(set = 0, binding = position_binding_offsets, std430) readonly buffer Offsets { uint offsets[]; };
-layout(set = 0, binding = position_binding_status, std430) buffer Status { uint status[]; };
+// clang-format off: a line for each binding
+layout(set = 0, binding = position_binding_out, std430) writeonly buffer Out {
+    uint out_ids[];
+};
+layout(set = 0, binding = position_binding_source, std430) readonly buffer Source {
+    uint source[];
+};
+layout(set = 0, binding = position_binding_offsets, std430) readonly buffer Offsets {
+    uint offsets[];
+};
+layout(set = 0, binding = position_binding_status, std430) buffer Status {
+    uint status[];
+};
+// clang-format on
 
-bool has(uint flag) { return (push.flags & flag) != 0; }
+bool has(uint flag) {
+    return (push.flags & flag) != 0;
+}
 
 // 64-bit integers as (low, high).
-uvec2 extend(uint value) { return uvec2(value, 0u - (value >> 31)); }
+uvec2 extend(uint value) {
+    return uvec2(value, 0u - (value >> 31));
+}
 uvec2 sum(uvec2 a, uvec2 b) {
     uint carry;
     const uint low = uaddCarry(a.x, b.x, carry);
@@ -36,14 +53,18 @@ uvec2 offset_of(uint sequence) {
     uvec2 value = uvec2(0);
     if (has(position_flag_offsets)) {
         const uint start = (push.offsets >> 8) & 0xffu;
-        if (has(position_flag_offsets_64)) value = uvec2(offsets[start + 2 * sequence], offsets[start + 2 * sequence + 1]);
-        else value = extend(offsets[start + sequence]);
+        if (has(position_flag_offsets_64))
+            value = uvec2(offsets[start + 2 * sequence], offsets[start + 2 * sequence + 1]);
+        else
+            value = extend(offsets[start + sequence]);
     }
     return value;
 }
 
 void main() {
-    const uint index = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    const uint index = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) *
+                           gl_WorkGroupSize.x +
+                       gl_LocalInvocationID.x;
     if (index < push.total) {
         uint sequence = index / push.tokens, token = index % push.tokens, length = push.tokens;
         bool member = true;
@@ -52,8 +73,10 @@ void main() {
             uint low = 0, high = push.sequences;
             while (high - low > 1) {
                 const uint middle = low + (high - low) / 2;
-                if (sequence_start(middle) <= index) low = middle;
-                else high = middle;
+                if (sequence_start(middle) <= index)
+                    low = middle;
+                else
+                    high = middle;
             }
             const uint start = sequence_start(low), end = sequence_start(low + 1);
             member = start <= index && index < end;
@@ -63,7 +86,8 @@ void main() {
         }
         if (push.cp_size > 1) {
             const uint chunk = length / 2;
-            token = token < chunk ? push.cp_rank * chunk + token : (2 * push.cp_size - 1 - push.cp_rank) * chunk + (token - chunk);
+            token = token < chunk ? push.cp_rank * chunk + token
+                                  : (2 * push.cp_size - 1 - push.cp_rank) * chunk + (token - chunk);
         }
         uvec2 position = sum(sum(extend(push.first), offset_of(sequence)), uvec2(token, 0));
         if (has(position_flag_ids)) {
@@ -71,7 +95,8 @@ void main() {
             position = uvec2(source[at], source[at + 1]);
         }
         const bool inside = position.y == 0u - (position.x >> 31);
-        if (!inside && member && has(position_flag_count)) atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
+        if (!inside && member && has(position_flag_count))
+            atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
         out_ids[(push.offsets >> 24) + index] = !member ? 0u : inside ? position.x : 0x80000000u;
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K, and moves V: index -> load -> rotate -> store. One module; what it is specialised to, it is pruned to as well (host/kernel),
-// so that a branch on a constant decides what is bound. Such a branch stands alone: a condition of its own for each constant.
+// Rotates Q and K, and moves V: index -> load -> rotate -> store. One module; what it is
+// specialised to, it is pruned to as well (host/kernel), so that a branch on a constant decides
+// what is bound. Such a branch stands alone: a condition of its own for each constant.
 //
-// A workgroup owns a token, or several; its lanes are steps times heads. A lane reads the angles of its step once, for all of its heads,
-// of Q and of K. It loads every word once, and before it stores it: in place needs no other care. x counts blocks of tokens, y groups of
-// heads of a token, z sequences or groups of heads.
+// A workgroup owns a token, or several; its lanes are steps times heads. A lane reads the angles of
+// its step once, for all of its heads, of Q and of K. It loads every word once, and before it
+// stores it: in place needs no other care. x counts blocks of tokens, y groups of heads of a token,
+// z sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -17,29 +19,71 @@ layout(local_size_x_id = 0) in;
 #define VKROPE_DECLARE(id, name, otherwise) layout(constant_id = id) const uint name = otherwise;
 VKROPE_CONSTANTS(VKROPE_DECLARE)
 
-layout(push_constant, std430) uniform PushBlock { Push push; };
+layout(push_constant, std430) uniform PushBlock {
+    Push push;
+};
 
 // Two views of each tensor and of a table; a specialised pipeline uses one.
-layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWide { uvec4 q_in_wide[]; };
-layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWord { uint q_in_word[]; };
-layout(set = 0, binding = binding_q_out, std430) buffer QOutWide { uvec4 q_out_wide[]; };
-layout(set = 0, binding = binding_q_out, std430) buffer QOutWord { uint q_out_word[]; };
-layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWide { uvec4 k_in_wide[]; };
-layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWord { uint k_in_word[]; };
-layout(set = 0, binding = binding_k_out, std430) buffer KOutWide { uvec4 k_out_wide[]; };
-layout(set = 0, binding = binding_k_out, std430) buffer KOutWord { uint k_out_word[]; };
-layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWide { uvec4 v_in_wide[]; };
-layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWord { uint v_in_word[]; };
-layout(set = 0, binding = binding_v_out, std430) buffer VOutWide { uvec4 v_out_wide[]; };
-layout(set = 0, binding = binding_v_out, std430) buffer VOutWord { uint v_out_word[]; };
-layout(set = 0, binding = binding_ids, std430) readonly buffer Ids { uint ids[]; };
-layout(set = 0, binding = binding_slots, std430) readonly buffer Slots { uint slots[]; };
-layout(set = 0, binding = binding_table, std430) readonly buffer TableWide { uvec4 table_wide[]; };
-layout(set = 0, binding = binding_table, std430) readonly buffer TableWord { uint table_word[]; };
-layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin { uint table_sin[]; };
-layout(set = 0, binding = binding_status, std430) buffer Status { uint status[]; };
-layout(set = 0, binding = binding_turns, std140) uniform Turns { uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2]; };
+// clang-format off: a line for each binding
+layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWide {
+    uvec4 q_in_wide[];
+};
+layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWord {
+    uint q_in_word[];
+};
+layout(set = 0, binding = binding_q_out, std430) buffer QOutWide {
+    uvec4 q_out_wide[];
+};
+layout(set = 0, binding = binding_q_out, std430) buffer QOutWord {
+    uint q_out_word[];
+};
+layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWide {
+    uvec4 k_in_wide[];
+};
+layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWord {
+    uint k_in_word[];
+};
+layout(set = 0, binding = binding_k_out, std430) buffer KOutWide {
+    uvec4 k_out_wide[];
+};
+layout(set = 0, binding = binding_k_out, std430) buffer KOutWord {
+    uint k_out_word[];
+};
+layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWide {
+    uvec4 v_in_wide[];
+};
+layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWord {
+    uint v_in_word[];
+};
+layout(set = 0, binding = binding_v_out, std430) buffer VOutWide {
+    uvec4 v_out_wide[];
+};
+layout(set = 0, binding = binding_v_out, std430) buffer VOutWord {
+    uint v_out_word[];
+};
+layout(set = 0, binding = binding_ids, std430) readonly buffer Ids {
+    uint ids[];
+};
+layout(set = 0, binding = binding_slots, std430) readonly buffer Slots {
+    uint slots[];
+};
+layout(set = 0, binding = binding_table, std430) readonly buffer TableWide {
+    uvec4 table_wide[];
+};
+layout(set = 0, binding = binding_table, std430) readonly buffer TableWord {
+    uint table_word[];
+};
+layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin {
+    uint table_sin[];
+};
+layout(set = 0, binding = binding_status, std430) buffer Status {
+    uint status[];
+};
+layout(set = 0, binding = binding_turns, std140) uniform Turns {
+    uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2];
+};
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
+// clang-format on
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
 #define VKROPE_RARE_BRANCHES (rare_branches != 0)
@@ -59,7 +103,8 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #include "sections.glsl"
 #include "token.glsl"
 
-// Functions have one exit and few callers: a compiler inlines them all, and works on what that makes.
+// Functions have one exit and few callers: a compiler inlines them all, and works on what that
+// makes.
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_TURNS 1
@@ -92,14 +137,19 @@ const uint v_batch = k_batch;
 // ---- The steps of a row that rotate ----
 
 const uint rotating = rotary_dim / (2 * unit_elements);
-const uint lane_steps = (rotating + step_lanes * steps_together - 1) / (step_lanes * steps_together) * steps_together;
+const uint lane_steps = (rotating + step_lanes * steps_together - 1) /
+                        (step_lanes * steps_together) * steps_together;
 
-uint step_of(uint lane, uint n) { return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together; }
+uint step_of(uint lane, uint n) {
+    return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
+}
 
 // Whether the two units of a step hold whole pairs of their own, `rotating` units apart.
-const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved && pairing_out == pairing_interleaved && unit_elements > 1;
+const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
+                        pairing_out == pairing_interleaved && unit_elements > 1;
 
-// The first pairs of the two runs that a step turns: they follow each other, or lie apart as the units do.
+// The first pairs of the two runs that a step turns: they follow each other, or lie apart as the
+// units do.
 uvec2 pairs_of(uint step) {
     uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
     if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
@@ -109,12 +159,14 @@ uvec2 pairs_of(uint step) {
 // The pair inside its window, that window's channels, and where it starts.
 uvec3 window_of(uint pair) {
     uvec3 window = uvec3(pair, window_dim_0, window_at_0);
-    if (window_dim_1 != 0 && pair >= window_dim_0 / 2) window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
+    if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
+        window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
     if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2) {
         window = uvec3(pair - (window_dim_0 + window_dim_1) / 2, window_dim_2, window_at_2);
     }
     if (window_dim_3 != 0 && pair >= (window_dim_0 + window_dim_1 + window_dim_2) / 2) {
-        window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2, window_dim_3, window_at_3);
+        window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2, window_dim_3,
+                       window_at_3);
     }
     return window;
 }
@@ -130,15 +182,22 @@ uvec2 channels_of(uint order, uvec2 pairs) {
     return channels;
 }
 
-// cos and sin of the n pairs from `pair` on, which one angle turns. A row that the table does not have is not read.
+// cos and sin of the n pairs from `pair` on, which one angle turns. A row that the table does not
+// have is not read.
 void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
     const uint row = covered ? angle.row : 0;
-    if (angles == angles_texture) vkrope_texture_angles(row, pair, n, push.table_stride, push.table_texels, c, s);
+    if (angles == angles_texture)
+        vkrope_texture_angles(row, pair, n, push.table_stride, push.table_texels, c, s);
     else if (angles == angles_factored)
-        vkrope_factored_angles(row, push.table_rows, pair, n, push.table_stride, push.table_texels, c, s);
-    else if (angles == angles_computed) vkrope_computed_angles(row, pair, n, c, s);
-    else if (angles == angles_pairs) vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * push.table_stride, pair, n, c, s);
-    else vkrope_angle_apart(angles - angles_apart, VKROPE_OFFSET(offset_table), push.table_texels, row * push.table_stride + pair, c, s);
+        vkrope_factored_angles(row, push.table_rows, pair, n, push.table_stride, push.table_texels,
+                               c, s);
+    else if (angles == angles_computed)
+        vkrope_computed_angles(row, pair, n, c, s);
+    else if (angles == angles_pairs)
+        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * push.table_stride, pair, n, c, s);
+    else
+        vkrope_angle_apart(angles - angles_apart, VKROPE_OFFSET(offset_table), push.table_texels,
+                           row * push.table_stride + pair, c, s);
     s = vkrope_flip(s, angle.sign);
 }
 
@@ -150,7 +209,8 @@ Angle angle_of(Token token, uint pair) {
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
 // 0: one row of a table of ours turns all pairs of a run.
-const uint angles_misfit = (angles >= angles_apart ? 1 : 0) | (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
+const uint angles_misfit = (angles >= angles_apart ? 1 : 0) |
+                           (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
 
 // cos and sin of the pairs of a step.
 void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
@@ -158,7 +218,8 @@ void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
         pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
         if (runs_apart) {
             Unit other_c, other_s;
-            pairs_angles(token.covered, angle_of(token, pairs.y), pairs.y, run_elements, other_c, other_s);
+            pairs_angles(token.covered, angle_of(token, pairs.y), pairs.y, run_elements, other_c,
+                         other_s);
             c = vkrope_join(unit_elements, c, other_c);
             s = vkrope_join(unit_elements, s, other_s);
         }
@@ -167,14 +228,17 @@ void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
         for (uint i = 0; i < 8; ++i) {
             cosines[i] = sines[i] = 0;
             if (i < unit_elements) {
-                const uint pair = i < unit_elements / 2 ? pairs.x + i : pairs.y + i - unit_elements / 2;
+                const uint pair = i < unit_elements / 2 ? pairs.x + i
+                                                        : pairs.y + i - unit_elements / 2;
                 pairs_angles(token.covered, angle_of(token, pair), pair, 1, c, s);
                 cosines[i] = c.a.x;
                 sines[i] = s.a.x;
             }
         }
-        c = Unit(vec4(cosines[0], cosines[1], cosines[2], cosines[3]), vec4(cosines[4], cosines[5], cosines[6], cosines[7]));
-        s = Unit(vec4(sines[0], sines[1], sines[2], sines[3]), vec4(sines[4], sines[5], sines[6], sines[7]));
+        c = Unit(vec4(cosines[0], cosines[1], cosines[2], cosines[3]),
+                 vec4(cosines[4], cosines[5], cosines[6], cosines[7]));
+        s = Unit(vec4(sines[0], sines[1], sines[2], sines[3]),
+                 vec4(sines[4], sines[5], sines[6], sines[7]));
     }
 }
 
@@ -196,15 +260,18 @@ const bool in_batches = q_batch + k_batch != 0;
 const bool one_step = lane_steps == 1 && rotating % step_lanes == 0;
 
 struct Lane {
-    uint step, q_head, k_head;    // the first head of Q, and of K and V
+    uint step, q_head, k_head;  // the first head of Q, and of K and V
     bool has_q, has_k, has_v;
     uint q_from, k_from, v_from;  // where their rows start
 };
 
-// The loads of a step come before everything else that waits for memory; those of K may have to wait for Q's stores.
+// The loads of a step come before everything else that waits for memory; those of K may have to
+// wait for Q's stores.
 const bool k_later = k_after_q != 0;
-// 0: a lane copies one step of V, which is loaded and stored with its step of K. (glslang takes no && within && for a constant.)
-const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) | (v_head_dim ^ (2 * unit_elements * step_lanes));
+// 0: a lane copies one step of V, which is loaded and stored with its step of K. (glslang takes no
+// && within && for a constant.)
+const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
+                      (v_head_dim ^ (2 * unit_elements * step_lanes));
 
 void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k, out v_Batch v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
@@ -219,7 +286,8 @@ void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k, out v_Batc
     }
 }
 
-void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_to, q_Batch q, k_Batch k, v_Batch v) {
+void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_to, q_Batch q,
+                  k_Batch k, v_Batch v) {
     const Step step = rotating_step(token, pairs_of(n));
     if (q_head_dim != 0) {
         if (lane.has_q) q_turn_batch(q, step, q_to, lane.q_head);
@@ -229,14 +297,16 @@ void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_t
             if (k_later) {
                 k = k_load_batch(lane.k_from, lane.k_head, step.from + k_rotary_offset);
                 if (v_misfit == 0) {
-                    if (lane.has_v) v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+                    if (lane.has_v)
+                        v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
                 }
             }
             k_turn_batch(k, step, k_to, lane.k_head);
         }
     }
     if (v_misfit == 0) {
-        if (lane.has_v && token.stored) v_store_batch(v, v_copied_channels(lane.step), v_to, lane.k_head);
+        if (lane.has_v && token.stored)
+            v_store_batch(v, v_copied_channels(lane.step), v_to, lane.k_head);
     }
 }
 
@@ -248,14 +318,16 @@ Token turn_in_batches(Lane lane, uint index, uint z) {
     if (one_step) {
         load_batches(lane, lane.step, q, k, v);
         token = vkrope_token(index, z);
-        turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token), v_to(index, z, token), q, k, v);
+        turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token),
+                     v_to(index, z, token), q, k, v);
     } else {
         token = vkrope_token(index, z);
         for (uint n = 0; n < lane_steps; ++n) {
             const uint step = step_of(lane.step, n);
             if (step < rotating) {
                 load_batches(lane, step, q, k, v);
-                turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), 0, q, k, v);
+                turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), 0, q,
+                             k, v);
             }
         }
     }
@@ -268,9 +340,11 @@ Token turn_all_heads(Lane lane, uint index, uint z) {
         const uint at = step_of(lane.step, n);
         if (rotating % (step_lanes * steps_together) == 0 || at < rotating) {
             const Step step = rotating_step(token, pairs_of(at));
-            if (q_head_dim != 0) q_turn_heads(step, lane.q_from, q_to(index, z, token), push.heads & 0xffffu);
+            if (q_head_dim != 0)
+                q_turn_heads(step, lane.q_from, q_to(index, z, token), push.heads & 0xffffu);
             if (k_head_dim != 0) {
-                if (token.stored) k_turn_heads(step, lane.k_from, k_to(index, z, token), push.heads >> 16);
+                if (token.stored)
+                    k_turn_heads(step, lane.k_from, k_to(index, z, token), push.heads >> 16);
             }
         }
     }
@@ -290,14 +364,19 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     lane.k_from = k_from(index, z);
     lane.v_from = v_from(index, z);
     Token token;
-    if (rotary_dim == 0) token = vkrope_token(index, z);
-    else if (in_batches) token = turn_in_batches(lane, index, z);
-    else token = turn_all_heads(lane, index, z);
+    if (rotary_dim == 0)
+        token = vkrope_token(index, z);
+    else if (in_batches)
+        token = turn_in_batches(lane, index, z);
+    else
+        token = turn_all_heads(lane, index, z);
     if (q_copying != 0) {
-        if (lane.has_q && !q_in_place()) q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
+        if (lane.has_q && !q_in_place())
+            q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
     }
     if (k_copying != 0) {
-        if (lane.has_k && token.stored && !k_in_place()) k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
+        if (lane.has_k && token.stored && !k_in_place())
+            k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
     }
     if (v_head_dim != 0) {
         bool copies = lane.has_v && token.stored;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with them. Included once for each.
-// Needs interface.h, element.glsl, pairing.glsl and token.glsl, and the constants of VKROPE_CONSTANTS. Declares no binding, push
-// constant or workgroup size; it asks for macros, which it undefines, and for names that begin as a tensor's do:
+// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with
+// them. Included once for each. Needs interface.h, element.glsl, pairing.glsl and token.glsl, and
+// the constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size; it asks
+// for macros, which it undefines, and for names that begin as a tensor's do:
 //
-//   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in, element_out and batch, and
-//                            where it turns rotary_offset; the buffers in_wide[] and out_wide[] of uvec4, in_word[] and
-//                            out_word[] of uint, of which a pipeline uses one view
+//   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
+//                            element_out and batch, and where it turns rotary_offset; the buffers
+//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint,
+//                            of which a pipeline uses one view
 //   VKROPE_TENSOR_TURNS      1; 0: all of its channels are copied
 //   VKROPE_TENSOR_AT(side)   offset_q_##side, offset_k_##side or offset_v_##side
 //   VKROPE_TENSOR_SIDE(side) q_##side, or k_##side: which strides of the Push it has
@@ -42,14 +44,16 @@
 // Two units of a row, the same in every head.
 struct Step {
     uvec2 from, to;  // channels where they start, before and after, from rotary_offset on
-    bool rotates;    // otherwise they are copied, bit for bit unless the element type or the pairing changes
+    bool rotates;    // else they are copied, bit for bit unless element type or pairing changes
     Unit c, s;       // of their pairs
 };
 #endif
 
 #define T(name) VKROPE_TENSOR(name)
 
-bool T(in_place)() { return vkrope_has(VKROPE_TENSOR_IN_PLACE); }
+bool T(in_place)() {
+    return vkrope_has(VKROPE_TENSOR_IN_PLACE);
+}
 
 // Where the rows of a token start; of an absent tensor nothing is read.
 uint T(from)(uint index, uint z) {
@@ -66,19 +70,25 @@ uint T(to)(uint index, uint z, Token token) {
     if (T(head_dim) != 0) {
         const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
         start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
-        if (VKROPE_TENSOR_SCATTERS) start += token.page * rows.z + token.line * rows.token;
-        else start += z * rows.z + index * rows.token;
+        if (VKROPE_TENSOR_SCATTERS)
+            start += token.page * rows.z + token.line * rows.token;
+        else
+            start += z * rows.z + index * rows.token;
     }
     return start;
 }
 
 // ---- Load and store: a unit that starts at element `at` ----
 
-// A word that may hold a neighbour's half, which another invocation may be merging: in place, through the binding that is written.
+// A word that may hold a neighbour's half, which another invocation may be merging: in place,
+// through the binding that is written.
 uint T(load_shared)(uint at) {
     uint w;
-    if (T(in_place)()) w = atomicOr(T(out_word)[at], 0);
-    else w = atomicLoad(T(in_word)[at], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+    if (T(in_place)())
+        w = atomicOr(T(out_word)[at], 0);
+    else
+        w = atomicLoad(T(in_word)[at], gl_ScopeDevice, gl_StorageSemanticsNone,
+                       gl_SemanticsRelaxed);
     return w;
 }
 
@@ -132,12 +142,14 @@ void T(store)(uint at, Words w) {
 
 Words T(converted)(Words w) {
     Words to = w;
-    if (T(element_in) != T(element_out)) to = vkrope_encode(T(element_out), vkrope_decode(T(element_in), w));
+    if (T(element_in) != T(element_out))
+        to = vkrope_encode(T(element_out), vkrope_decode(T(element_in), w));
     return to;
 }
 
 #if VKROPE_TENSOR_TURNS
-// What is not turned keeps its bits where element and place are the same. Where that has a branch of its own, every step is turned here.
+// What is not turned keeps its bits where element and place are the same. Where that has a branch
+// of its own, every step is turned here.
 void T(turn)(Step step, uint row, Words A, Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
@@ -167,7 +179,8 @@ void T(pass)(Step step, uint row, Words A, Words B) {
     Words P = T(converted)(A), Q = T(converted)(B);
     if (pairing != pairing_out) {
         Unit x0, x1, p, q;
-        vkrope_to_pairs(pairing, unit_elements, vkrope_decode(T(element_in), A), vkrope_decode(T(element_in), B), x0, x1);
+        vkrope_to_pairs(pairing, unit_elements, vkrope_decode(T(element_in), A),
+                        vkrope_decode(T(element_in), B), x0, x1);
         vkrope_from_pairs(pairing_out, unit_elements, x0, x1, p, q);
         P = vkrope_encode(T(element_out), p);
         Q = vkrope_encode(T(element_out), q);
@@ -180,7 +193,8 @@ void T(pass)(Step step, uint row, Words A, Words B) {
 // ---- The channels around the windows, which a tensor that changes places has to move ----
 
 const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_TURNS * rotary_dim) / unit_elements;
-const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;  // steps of a row, two units each
+// Steps of a row, two units each.
+const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
 
 // A channel outside the windows, counted without them, to its place in the row.
@@ -213,7 +227,8 @@ uvec2 T(copied_channels)(uint index) {
 
 #if VKROPE_TENSOR_TURNS
 void T(turn_heads)(Step step, uint from, uint to, uint heads) {
-    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head, to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + T(rotary_offset) + step.from;
         const Words A = T(load)(at.x), B = T(load)(at.y);
@@ -223,7 +238,8 @@ void T(turn_heads)(Step step, uint from, uint to, uint heads) {
 #endif
 
 void T(copy_heads)(uvec2 channels, uint from, uint to, uint heads) {
-    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head, to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + channels, there = to + head * to_head + channels;
         const Words A = T(load)(at.x), B = T(load)(at.y);
@@ -239,10 +255,12 @@ struct T(Batch) {
     Words a[most_batch], b[most_batch];
 };
 
-// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again, which is loaded but not stored.
+// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again,
+// which is loaded but not stored.
 uint T(head)(uint first, uint i) {
     uint head = first;
-    if (T(batch) > 1) head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
+    if (T(batch) > 1)
+        head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
     return head;
 }
 
@@ -253,7 +271,8 @@ bool T(has_head)(uint first, uint i) {
 T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
     T(Batch) batch;
     for (uint i = 0; i < T(batch_size); ++i) {
-        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head + channels;
+        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head +
+                         channels;
         batch.a[i] = T(load)(at.x);
         batch.b[i] = T(load)(at.y);
     }
@@ -267,11 +286,13 @@ void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
     if (rare_branches != 0) turns = step.rotates;
     if (turns) {
         for (uint i = 0; i < T(batch_size); ++i) {
-            if (T(has_head)(first, i)) T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+            if (T(has_head)(first, i))
+                T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
         }
     } else {
         for (uint i = 0; i < T(batch_size); ++i) {
-            if (T(has_head)(first, i)) T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+            if (T(has_head)(first, i))
+                T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
         }
     }
 }
@@ -280,7 +301,8 @@ void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
 void T(store_batch)(T(Batch) batch, uvec2 channels, uint to, uint first) {
     for (uint i = 0; i < T(batch_size); ++i) {
         if (T(has_head)(first, i)) {
-            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head + channels;
+            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head +
+                                channels;
             T(store)(there.x, T(converted)(batch.a[i]));
             T(store)(there.y, T(converted)(batch.b[i]));
         }
@@ -293,8 +315,12 @@ void T(copy)(uint lane, uint from, uint to, uint first) {
         uint index = lane * T(lane_copies) + n;
         if (units_apart != 0) index = lane + n * step_lanes;
         if (T(copying) % step_lanes == 0 || index < T(copying)) {
-            if (T(batch) == 0) T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
-            else T(store_batch)(T(load_batch)(from, first, T(copied_channels)(index)), T(copied_channels)(index), to, first);
+            if (T(batch) == 0)
+                T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
+            else
+                T(store_batch)
+            (T(load_batch)(from, first, T(copied_channels)(index)), T(copied_channels)(index), to,
+             first);
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A token: at which angles it is turned, where K's row and V's go, and whether it counts as outside. Needs interface.h,
-// angles.glsl, and the constants rotary_dim, axes, angles, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding,
-// push constant or workgroup size; it asks for three macros:
+// A token: at which angles it is turned, where K's row and V's go, and whether it counts as
+// outside. Needs interface.h, angles.glsl, and the constants rotary_dim, axes, angles, positions,
+// scatter and counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it
+// asks for three macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
@@ -25,9 +26,12 @@
 // The offset `which`, a literal.
 #define VKROPE_OFFSET(which) ((VKROPE_PUSH.offsets[(which) / 4] >> (8 * ((which) % 4))) & 0xffu)
 
-bool vkrope_has(uint flag) { return (VKROPE_PUSH.flags & flag) != 0; }
+bool vkrope_has(uint flag) {
+    return (VKROPE_PUSH.flags & flag) != 0;
+}
 
-// Where an angle is read: the position, or its magnitude, and the bit that it takes to change the sign of sin.
+// Where an angle is read: the position, or its magnitude, and the bit that it takes to change the
+// sign of sin.
 struct Angle {
     uint row, sign;
 };
@@ -40,7 +44,8 @@ struct Token {
     bool slot_outside;
 };
 
-// Of several axes. Not in Token: a structure with an array in it is copied whole. Only literals index it, so that it needs no memory.
+// Of several axes. Not in Token: a structure with an array in it is copied whole. Only literals
+// index it, so that it needs no memory.
 Angle vkrope_axis_angles[most_axes];
 
 Angle vkrope_axis_angle(uint axis) {
@@ -67,32 +72,37 @@ Angle vkrope_axis_angle(uint axis) {
     return angle;
 }
 
-// The angle of a token on an axis; `covered` becomes false where the table has none for its position.
+// The angle of a token on an axis; `covered` becomes false where the table has none for its
+// position.
 Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
     uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
     bool is_int32 = true;
     if (positions == positions_ids) {
-        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.index_z + axis * VKROPE_PUSH.index_axis +
-                        index * VKROPE_PUSH.index_token;
+        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.index_z +
+                        axis * VKROPE_PUSH.index_axis + index * VKROPE_PUSH.index_token;
         low = VKROPE_ID_WORD(at);
         if (vkrope_has(flag_ids_64)) is_int32 = VKROPE_ID_WORD(at + 1) == 0u - (low >> 31);
     }
     Angle angle;
     angle.row = angles < angles_apart ? vkrope_magnitude(int(low)) : low;
-    angle.sign = ((VKROPE_PUSH.flags & flag_inverse) << 31) ^ (angles < angles_apart ? low & 0x80000000u : 0u);
+    angle.sign = ((VKROPE_PUSH.flags & flag_inverse) << 31) ^
+                 (angles < angles_apart ? low & 0x80000000u : 0u);
     covered = covered && is_int32 && angle.row < VKROPE_PUSH.table_rows;
     return angle;
 }
 
-// Where K's row goes, and V's. Not called where there is neither: their slots may not be there either.
+// Where K's row goes, and V's. Not called where there is neither: their slots may not be there
+// either.
 void vkrope_scatter(uint index, uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slots_64);
-    const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z + (wide_slots ? 2 * index : index);
+    const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
+                    (wide_slots ? 2 * index : index);
     const uint low = VKROPE_SLOT_WORD(at);
     const uint high = wide_slots ? VKROPE_SLOT_WORD(at + 1) : 0u - (low >> 31);
     const uint slot = low - VKROPE_PUSH.slot_first;
     token.stored = high == 0 && low >= VKROPE_PUSH.slot_first && slot < VKROPE_PUSH.slot_rows;
-    token.slot_outside = (high != 0 || low >= VKROPE_PUSH.slot_first + VKROPE_PUSH.slot_rows) && (high & low) != ~0u;
+    token.slot_outside = (high != 0 || low >= VKROPE_PUSH.slot_first + VKROPE_PUSH.slot_rows) &&
+                         (high & low) != ~0u;
     token.page = slot / VKROPE_PUSH.page_size;
     token.line = slot % VKROPE_PUSH.page_size;
 }
@@ -128,10 +138,12 @@ Token vkrope_token(uint index, uint z) {
 
 // Whether a token is one of those that the call counts.
 bool vkrope_counts(Token token, uint z) {
-    const bool positions_count = vkrope_has(flag_count_positions), slots_count = vkrope_has(flag_count_slots);
+    const bool positions_count = vkrope_has(flag_count_positions),
+               slots_count = vkrope_has(flag_count_slots);
     const bool shared_z = vkrope_has(flag_z_is_group) && z != 0;
     const bool position_counts = positions_count && !token.covered;
-    return !shared_z && (position_counts || (slots_count && token.slot_outside && (positions_count || token.covered)));
+    return !shared_z && (position_counts ||
+                         (slots_count && token.slot_outside && (positions_count || token.covered)));
 }
 
 #endif

@@ -1,39 +1,50 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of an angle that is a fixed-point fraction of a turn, or a sum of two, with add, subtract and multiply only.
-// Declares nothing but functions, and needs nothing.
+// cos and sin of an angle that is a fixed-point fraction of a turn, or a sum of two, with add,
+// subtract and multiply only. Declares nothing but functions, and needs nothing.
 #ifndef VKROPE_TURNS_GLSL
 #define VKROPE_TURNS_GLSL
 
 // The attention factor a, and what it makes of the constants below.
 struct VkropeTurnFactor {
     float high, low;                  // a
-    float radians_high, radians_low;  // a times 4096 units of 2^-32 turn, in radians; radians_high has 7 significant bits
+    float radians_high, radians_low;  // a times 4096 units of 2^-32 turn, in radians; radians_high
+                                      // has 7 significant bits
     float radians;                    // a times one unit
 };
 
-// a * cos and a * sin of magnitude * fraction, for four pairs; `fraction` in units of 2^-64 turn, as low and high words.
+// a * cos and a * sin of magnitude * fraction, for four pairs; `fraction` in units of 2^-64 turn,
+// as low and high words.
 //
-// The product wraps as turns do, and its high word is all that f32 can tell apart. The nearest quarter turn comes off in integers; what
-// is left is 30 bits, of which 18 and 12 become floats exactly, so that no rounding mode of a conversion matters. x is the
-// angle, within an eighth of a turn, and ax is a times it, each rounded once, the first product being exact. sin = x + x^3 P(x^2)
-// and cos = 1 - x^2/2 + x^4 Q(x^2), minimax polynomials of degree 7 and 8, where what 1 - x^2/2 loses is added back. That a is inside,
-// and not a product with the result, saves the result a rounding.
-void vkrope_turn(uvec4 low, uvec4 high, uvec4 magnitude, VkropeTurnFactor a, out vec4 c, out vec4 s) {
+// The product wraps as turns do, and its high word is all that f32 can tell apart. The nearest
+// quarter turn comes off in integers; what is left is 30 bits, of which 18 and 12 become floats
+// exactly, so that no rounding mode of a conversion matters. x is the angle, within an eighth of a
+// turn, and ax is a times it, each rounded once, the first product being exact. sin = x + x^3
+// P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2), minimax polynomials of degree 7 and 8, where what 1 -
+// x^2/2 loses is added back. That a is inside, and not a product with the result, saves the result
+// a rounding.
+void vkrope_turn(uvec4 low, uvec4 high, uvec4 magnitude, VkropeTurnFactor a, out vec4 c,
+                 out vec4 s) {
     uvec4 carry, lowest;
     umulExtended(low, magnitude, carry, lowest);
     const uvec4 turns = high * magnitude + carry;
     const uvec4 quadrant = (turns + 0x20000000u) >> 30;
     const ivec4 rest = ivec4(turns - (quadrant << 30));
     const vec4 rest_high = vec4(rest >> 12), rest_low = vec4(rest & 4095);
-    precise vec4 x = rest_high * 5.9604644775390625e-6 + (rest_high * 3.164797490740057e-8 + rest_low * 1.462918119976564e-9);
-    precise vec4 ax = rest_high * a.radians_high + (rest_high * a.radians_low + rest_low * a.radians);
+    precise vec4 x = rest_high * 5.9604644775390625e-6 +
+                     (rest_high * 3.164797490740057e-8 + rest_low * 1.462918119976564e-9);
+    precise vec4 ax = rest_high * a.radians_high +
+                      (rest_high * a.radians_low + rest_low * a.radians);
     precise vec4 z = x * x;
     precise vec4 az = ax * x;
-    precise vec4 sine = ax + (ax * z) * (-0.16666655242443085 + z * (0.008332177996635437 + z * -0.0001951729936990887));
+    precise vec4 sine = ax + (ax * z) * (-0.16666655242443085 +
+                                         z * (0.008332177996635437 + z * -0.0001951729936990887));
     precise vec4 half_az = az * 0.5;
     precise vec4 rough = a.high - half_az;
     precise vec4 lost = ((a.high - rough) - half_az) + a.low;
-    precise vec4 cosine = rough + ((az * z) * (0.041666656732559204 + z * (-0.0013887732056900859 + z * 2.4477192710037343e-5)) + lost);
+    precise vec4 cosine = rough +
+                          ((az * z) * (0.041666656732559204 +
+                                       z * (-0.0013887732056900859 + z * 2.4477192710037343e-5)) +
+                           lost);
     const bvec4 swap = equal(quadrant & 1u, uvec4(1));
     const uvec4 cosine_bits = floatBitsToUint(cosine), sine_bits = floatBitsToUint(sine);
     c = uintBitsToFloat(mix(cosine_bits, sine_bits, swap) ^ (((quadrant + 1u) & 2u) << 30));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What more than one tier of the C interface needs: rotations, plans and device references, from C and to C.
+// What more than one tier of the C interface needs: rotations, plans and device references, from C
+// and to C.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,8 @@ template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
     if (count > PTRDIFF_MAX / sizeof(double)) {
-        return error(Code::invalid_argument, "count is %llu: more than fits into memory", ull{count});
+        return error(Code::invalid_argument, "count is %llu: more than fits into memory",
+                     ull{count});
     }
     std::vector<double> scaled(inv_freq, inv_freq + count);
     if (Status s = scale(scaled); !s) return s;
@@ -52,13 +53,16 @@ Status check(const vkrope_rotation_info& info) {
     // Arrays come without their size: a count of something else must not be believed.
     const std::size_t count = info.inv_freq_count;
     if (count != info.rotary_dim / 2 && !(info.unrotated && count == 0)) {
-        return error(Code::invalid_argument, "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
+        return error(Code::invalid_argument,
+                     "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
                      info.rotary_dim / 2);
     }
     if (Status s = not_null(info.inv_freq, "info.inv_freq"); !s && count != 0) return s;
-    if (Status s = not_null(info.warnings, "info.warnings"); !s && info.warning_count != 0) return s;
+    if (Status s = not_null(info.warnings, "info.warnings"); !s && info.warning_count != 0)
+        return s;
     for (std::size_t i = 0; i < info.warning_count; ++i) {
-        if (!info.warnings[i]) return error(Code::invalid_argument, "info.warnings[%llu] is null", ull{i});
+        if (!info.warnings[i])
+            return error(Code::invalid_argument, "info.warnings[%llu] is null", ull{i});
     }
     return {};
 }
@@ -113,7 +117,8 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
     if (Status s = read_optional(from, name, c); !s) return s;
     sections.order = enum_from<SectionOrder>(c.order);
     if (sections.order > SectionOrder::interleaved)
-        return error(Code::invalid_argument, "%s.order is %u: must be a vkrope_section_order", name, unsigned(sections.order));
+        return error(Code::invalid_argument, "%s.order is %u: must be a vkrope_section_order", name,
+                     unsigned(sections.order));
     sections.axes = c.axes;
     static_assert(VKROPE_MAX_AXES == max_axes);
     std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
@@ -124,7 +129,8 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
 std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     auto handle = std::make_unique<vkrope_rotation>();
     handle->of = std::move(rotation);
-    for (const std::string& warning : handle->of.warnings) handle->warnings.push_back(warning.c_str());
+    for (const std::string& warning : handle->of.warnings)
+        handle->warnings.push_back(warning.c_str());
     const Sections& sections = handle->of.sections;
     handle->sections.struct_size = sizeof handle->sections;
     handle->sections.order = vkrope_section_order(sections.order);
@@ -140,13 +146,15 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     vkrope_angle_plan c;
     if (Status s = read(from, name, c); !s) return s;
     if (c.bytes > std::numeric_limits<std::size_t>::max()) {
-        return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name, ull{c.bytes},
-                     ull{std::numeric_limits<std::size_t>::max()});
+        return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name,
+                     ull{c.bytes}, ull{std::numeric_limits<std::size_t>::max()});
     }
     const auto format = std::uint32_t(enum_from<PlanFormat>(c.format));
     if (format != VK_FORMAT_UNDEFINED && format != VK_FORMAT_R32G32B32A32_SFLOAT) {
-        return error(Code::invalid_argument, "%s.format is %u: it must be as vkrope_plan_angles gave it, %u or %u", name, format,
-                     unsigned(VK_FORMAT_UNDEFINED), unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
+        return error(Code::invalid_argument,
+                     "%s.format is %u: it must be as vkrope_plan_angles gave it, %u or %u", name,
+                     format, unsigned(VK_FORMAT_UNDEFINED),
+                     unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
     }
     plan.source = enum_from<AngleSource>(c.source);
     plan.format = VkFormat(format);
@@ -191,26 +199,35 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
 
 }  // namespace vkrope::c
 
-vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq, vkrope_error* error) {
+vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq,
+                                      vkrope_error* error) {
     return guarded(error, [&] { return default_inv_freq(base, rotary_dim, inv_freq); });
 }
 
-vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor, vkrope_error* error) {
+vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor,
+                                  vkrope_error* error) {
     return guarded(error, [&] {
-        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) { return scale_linear(scaled, factor); });
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return scale_linear(scaled, factor);
+        });
     });
 }
 
-vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count, const vkrope_llama3_scaling* scaling, vkrope_error* error) {
+vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
+                                  const vkrope_llama3_scaling* scaling, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         vkrope_llama3_scaling c;
         if (Status s = read(scaling, "scaling", c); !s) return s;
-        const Llama3Scaling numbers = {c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_position_embeddings};
-        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) { return scale_llama3(scaled, numbers); });
+        const Llama3Scaling numbers = {c.factor, c.low_freq_factor, c.high_freq_factor,
+                                       c.original_max_position_embeddings};
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return scale_llama3(scaled, numbers);
+        });
     });
 }
 
-vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation, vkrope_error* error) {
+vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation,
+                                     vkrope_error* error) {
     return making(rotation, "rotation", error, [&]() -> Status {
         vkrope_rotation_info c;
         if (Status s = read(info, "info", c); !s) return s;
@@ -222,7 +239,8 @@ vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_ro
     });
 }
 
-vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info, vkrope_error* error) {
+vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info,
+                                       vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         return write(to_c(*rotation), "info", info);
@@ -233,27 +251,31 @@ void vkrope_rotation_destroy(vkrope_rotation* rotation) {
     delete rotation;
 }
 
-vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
-                                 uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error) {
+vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source,
+                                 uint64_t max_position, uint32_t max_image_side,
+                                 vkrope_angle_plan* plan, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        const Result<AnglePlan> made = plan_angles(rotation->of, enum_from<AngleSource>(source), max_position, max_image_side);
+        const Result<AnglePlan> made = plan_angles(rotation->of, enum_from<AngleSource>(source),
+                                                   max_position, max_image_side);
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });
 }
 
-vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
-                                        vkrope_angle_plan* plan, vkrope_error* error) {
+vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride,
+                                        vkrope_element element, vkrope_angle_plan* plan,
+                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride, enum_from<Element>(element));
+        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride,
+                                                          enum_from<Element>(element));
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });
 }
 
-vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, void* memory, size_t bytes,
-                                 vkrope_error* error) {
+vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan,
+                                 void* memory, size_t bytes, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan filled;
@@ -262,7 +284,8 @@ vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_a
     });
 }
 
-vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines, vkrope_error* error) {
+vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
+                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         AnglePlan divided;
         if (Status s = read_plan(plan, "plan", divided); !s) return s;
@@ -274,8 +297,10 @@ vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle
     });
 }
 
-vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, uint32_t first_line,
-                                      uint32_t lines, void* memory, size_t bytes, vkrope_error* error) {
+vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation,
+                                      const vkrope_angle_plan* plan, uint32_t first_line,
+                                      uint32_t lines, void* memory, size_t bytes,
+                                      vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan filled;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The border that every function of the C interface stands on: statuses go out as codes, exceptions do not go out.
+// The border that every function of the C interface stands on: statuses go out as codes, exceptions
+// do not go out.
 #pragma once
 
 #include <utility>
@@ -28,7 +29,8 @@ vkrope_result guarded(vkrope_error* error, Body&& body) noexcept {
 /// The rule of every pointer that is not optional.
 Status not_null(const void* pointer, const char* name) noexcept;
 
-/// As guarded(), for functions that make an object: `made` must not be null, and is null on failure.
+/// As guarded(), for functions that make an object: `made` must not be null, and is null on
+/// failure.
 template <class Handle, class Body>
 vkrope_result making(Handle** made, const char* name, vkrope_error* error, Body&& body) noexcept {
     if (made) *made = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tier "kernel" for C. The handles are the C++ objects themselves; recording allocates nothing here either.
+// Tier "kernel" for C. The handles are the C++ objects themselves; recording allocates nothing here
+// either.
 #include "vkrope/kernel.hpp"
 
 #include <algorithm>
@@ -13,18 +14,22 @@ using namespace vkrope::c;
 
 namespace {
 
-static_assert(VKROPE_ENABLED_PUSH_DESCRIPTOR == int(push_descriptor) && VKROPE_ENABLED_DEBUG_UTILS == int(debug_utils));
+static_assert(VKROPE_ENABLED_PUSH_DESCRIPTOR == int(push_descriptor) &&
+              VKROPE_ENABLED_DEBUG_UTILS == int(debug_utils));
 static_assert(VKROPE_ELEMENT_F16 == int(Element::f16) && VKROPE_ELEMENT_BF16 == int(Element::bf16));
-static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) && VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
+static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) &&
+              VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
 static_assert(VKROPE_ANGLES_CALLER_BUFFER == int(AngleSource::caller_buffer));
 static_assert(VKROPE_SECTIONS_INTERLEAVED == int(SectionOrder::interleaved));
 static_assert(VKROPE_DIRECTION_INVERSE == int(Direction::inverse));
-static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) && VKROPE_GAIN_DIVIDE_OUT == int(Gain::divide_out));
+static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) &&
+              VKROPE_GAIN_DIVIDE_OUT == int(Gain::divide_out));
 static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == int(Mapping::cpu));
 static_assert(VKROPE_PAIRING_OUT_HALF_SPLIT == 1 + int(Pairing::half_split));
 static_assert(VKROPE_PAIRING_OUT_INTERLEAVED == 1 + int(Pairing::interleaved));
 static_assert(VKROPE_CONVERSION_INTEGER == int(Conversion::integer));
-static_assert(VKROPE_ENABLED_FLOAT_CONTROLS == int(float_controls) && VKROPE_ENABLED_SHADER_FLOAT16 == int(shader_float16));
+static_assert(VKROPE_ENABLED_FLOAT_CONTROLS == int(float_controls) &&
+              VKROPE_ENABLED_SHADER_FLOAT16 == int(shader_float16));
 static_assert(VKROPE_BROADCAST == broadcast);
 
 const Kernel* unwrap(const vkrope_kernel* kernel) {
@@ -90,7 +95,8 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.scatter_k = c.scatter_k;
     info.table = enum_from<Element>(c.table);
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
-    for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
+    for (std::uint32_t i = 0; i < max_windows; ++i)
+        info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
     return {};
 }
 
@@ -186,25 +192,30 @@ Status read_position_call(const vkrope_position_call* from, PositionCall& call) 
 }  // namespace
 
 vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
-                                      PFN_vkGetInstanceProcAddr get_instance_proc_addr, vkrope_requirements* requirements,
-                                      vkrope_error* error) {
+                                      PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                      vkrope_requirements* requirements, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        const Result<Requirements> asked = vkrope::requirements(instance, physical, get_instance_proc_addr);
+        const Result<Requirements> asked = vkrope::requirements(instance, physical,
+                                                                get_instance_proc_addr);
         if (!asked) return asked.status;
         vkrope_requirements c = {};
-        static_assert(std::size(c.optional_extensions) == std::size(Requirements{}.optional_extensions));
+        static_assert(std::size(c.optional_extensions) ==
+                      std::size(Requirements{}.optional_extensions));
         c.api_version = asked->api_version;
         c.enabled = asked->enabled;
         c.offers_shader_float16 = asked->offers_shader_float16;
         c.enabled_in_core = asked->enabled_in_core;
         c.optional_extension_count = asked->optional_extension_count;
-        std::copy(std::begin(asked->optional_extensions), std::end(asked->optional_extensions), c.optional_extensions);
+        std::copy(std::begin(asked->optional_extensions), std::end(asked->optional_extensions),
+                  c.optional_extensions);
         return write(c, "requirements", requirements);
     });
 }
 
-vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_width* q,
-                                              vkrope_width* k, vkrope_kernel_info* info, vkrope_error* error) {
+vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
+                                              const vkrope_angle_plan* plan, vkrope_width* q,
+                                              vkrope_width* k, vkrope_kernel_info* info,
+                                              vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan of;
@@ -212,8 +223,11 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation, c
         Width q_width, k_width;
         if (Status s = read_width(q, "q", q_width); !s) return s;
         if (Status s = read_width(k, "k", k_width); !s) return s;
-        const auto stored = [](bool present, const Width& width) { return present ? std::optional(width.in) : std::nullopt; };
-        const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width), stored(k, k_width));
+        const auto stored = [](bool present, const Width& width) {
+            return present ? std::optional(width.in) : std::nullopt;
+        };
+        const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width),
+                                                    stored(k, k_width));
         if (!made) return made.status;
         if (Status s = write_channels(made->q, "q", q); !s) return s;
         if (Status s = write_channels(made->k, "k", k); !s) return s;
@@ -230,8 +244,8 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation, c
     });
 }
 
-vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info, vkrope_kernel** kernel,
-                                   vkrope_error* error) {
+vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* info,
+                                   vkrope_kernel** kernel, vkrope_error* error) {
     return making(kernel, "kernel", error, [&]() -> Status {
         DeviceRef ref;
         if (Status s = read_device(device, ref); !s) return s;
@@ -247,7 +261,8 @@ void vkrope_kernel_destroy(vkrope_kernel* kernel) {
     destroy(reinterpret_cast<Kernel*>(kernel));
 }
 
-vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** arena, vkrope_error* error) {
+vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** arena,
+                                  vkrope_error* error) {
     return making(arena, "arena", error, [&]() -> Status {
         if (Status s = not_null(kernel, "kernel"); !s) return s;
         const Result<DescriptorArena*> made = create_arena(unwrap(kernel), calls);
@@ -264,8 +279,8 @@ void vkrope_arena_destroy(vkrope_arena* arena) {
     destroy(unwrap(arena));
 }
 
-vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call, uint64_t* dispatches,
-                                    vkrope_error* error) {
+vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call,
+                                    uint64_t* dispatches, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(dispatches, "dispatches"); !s) return s;
         AnglePlan plan;
@@ -290,8 +305,8 @@ vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* error
     });
 }
 
-vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel, const vkrope_call* call, vkrope_arena* arena,
-                            vkrope_error* error) {
+vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel,
+                            const vkrope_call* call, vkrope_arena* arena, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         AnglePlan plan;
         Call converted;
@@ -300,7 +315,8 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
     });
 }
 
-vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImageCreateInfo* info, vkrope_error* error) {
+vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImageCreateInfo* info,
+                                          vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(info, "info"); !s) return s;
         AnglePlan of;
@@ -310,8 +326,8 @@ vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImage
     });
 }
 
-vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage image, VkImageViewCreateInfo* info,
-                                         vkrope_error* error) {
+vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage image,
+                                         VkImageViewCreateInfo* info, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(info, "info"); !s) return s;
         AnglePlan of;
@@ -321,7 +337,8 @@ vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage 
     });
 }
 
-vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* device, const vkrope_angle_plan* plan,
+vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* device,
+                                         const vkrope_angle_plan* plan,
                                          const vkrope_angle_upload* upload, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         DeviceRef ref;
@@ -342,7 +359,8 @@ vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_
     });
 }
 
-vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device, vkrope_position_kernel** kernel, vkrope_error* error) {
+vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device,
+                                            vkrope_position_kernel** kernel, vkrope_error* error) {
     return making(kernel, "kernel", error, [&]() -> Status {
         DeviceRef ref;
         if (Status s = read_device(device, ref); !s) return s;
@@ -356,8 +374,8 @@ void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel) {
     destroy(reinterpret_cast<PositionKernel*>(kernel));
 }
 
-vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls, vkrope_arena** arena,
-                                           vkrope_error* error) {
+vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls,
+                                           vkrope_arena** arena, vkrope_error* error) {
     return making(arena, "arena", error, [&]() -> Status {
         if (Status s = not_null(kernel, "kernel"); !s) return s;
         const Result<DescriptorArena*> made = create_arena(unwrap(kernel), calls);
@@ -366,8 +384,10 @@ vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel,
     });
 }
 
-vkrope_result vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
-                                      const vkrope_position_call* call, vkrope_arena* arena, vkrope_error* error) {
+vkrope_result vkrope_record_positions(VkCommandBuffer commands,
+                                      const vkrope_position_kernel* kernel,
+                                      const vkrope_position_call* call, vkrope_arena* arena,
+                                      vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         PositionCall converted;
         if (Status s = read_position_call(call, converted); !s) return s;

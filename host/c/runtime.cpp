@@ -38,7 +38,8 @@ Status read_options(const vkrope_device_options* from, DeviceOptions& options) {
     options.validation = c.validation;
     options.push_descriptors = !c.no_push_descriptors;
     if (c.on_message) {
-        options.on_message = [call = c.on_message, user_data = c.user_data](const Message& message) {
+        options.on_message = [call = c.on_message,
+                              user_data = c.user_data](const Message& message) {
             call(user_data, message.error, message.id, message.text);
         };
     }
@@ -65,7 +66,8 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     if (Status s = read(from, "shape", c); !s) return s;
     if (Status s = not_null(c.positions, "shape.positions"); !s && c.position_count != 0) return s;
     if (c.positions && c.position_count == 0 && c.tokens != 0) {
-        return error(Code::invalid_argument, "shape.position_count is 0: shape.positions is not null");
+        return error(Code::invalid_argument,
+                     "shape.position_count is 0: shape.positions is not null");
     }
     if (c.batch != 0) shape.batch = c.batch;
     shape.tokens = c.tokens;
@@ -102,7 +104,8 @@ Status hand_out(const Result<std::optional<double>>& spent, double* nanoseconds)
 
 }  // namespace
 
-vkrope_result vkrope_device_list_create(const vkrope_device_options* options, vkrope_device_list** list, vkrope_error* error) {
+vkrope_result vkrope_device_list_create(const vkrope_device_options* options,
+                                        vkrope_device_list** list, vkrope_error* error) {
     return making(list, "list", error, [&]() -> Status {
         DeviceOptions asked;
         if (Status s = read_options(options, asked); !s) return s;
@@ -114,12 +117,14 @@ uint32_t vkrope_device_list_count(const vkrope_device_list* list) {
     return list ? uint32_t(list->of.size()) : 0;
 }
 
-vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t index, vkrope_device_info* info,
-                                     vkrope_error* error) {
+vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t index,
+                                     vkrope_device_info* info, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(list, "list"); !s) return s;
         const uint32_t count = vkrope_device_list_count(list);
-        if (index >= count) return vkrope::error(Code::invalid_argument, "index is %u: the list has %u devices", index, count);
+        if (index >= count)
+            return vkrope::error(Code::invalid_argument, "index is %u: the list has %u devices",
+                                 index, count);
         return write_info(list->of[index], info);
     });
 }
@@ -128,7 +133,8 @@ void vkrope_device_list_destroy(vkrope_device_list* list) {
     delete list;
 }
 
-vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device, vkrope_error* error) {
+vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device,
+                                 vkrope_error* error) {
     return making(device, "device", error, [&]() -> Status {
         DeviceOptions asked;
         if (Status s = read_options(options, asked); !s) return s;
@@ -136,14 +142,16 @@ vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_de
     });
 }
 
-vkrope_result vkrope_device_get_info(const vkrope_device* device, vkrope_device_info* info, vkrope_error* error) {
+vkrope_result vkrope_device_get_info(const vkrope_device* device, vkrope_device_info* info,
+                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         return write_info(device->of.info(), info);
     });
 }
 
-vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_ref* ref, vkrope_error* error) {
+vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_ref* ref,
+                                    vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         const DeviceRef& of = device->of.ref();
@@ -159,7 +167,8 @@ vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_r
     });
 }
 
-vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* family, VkQueue* queue, vkrope_error* error) {
+vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* family, VkQueue* queue,
+                                      vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (family) *family = device->of.queue_family();
@@ -168,15 +177,17 @@ vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* fam
     });
 }
 
-vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record, void* user_data, double* nanoseconds,
-                                   vkrope_error* error) {
+vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record,
+                                   void* user_data, double* nanoseconds, vkrope_error* error) {
     vkrope_error refused = {};  // what the callback answered: it may be a code that no Status has
     const vkrope_result result = guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (!record) return vkrope::error(Code::invalid_argument, "record is null");
         const auto submitted = device->of.submit([&](VkCommandBuffer commands) -> Status {
             refused.code = record(user_data, commands, &refused);
-            return refused.code == VKROPE_SUCCESS ? Status{} : vkrope::error(Code::invalid_argument, "record failed");
+            return refused.code == VKROPE_SUCCESS
+                       ? Status{}
+                       : vkrope::error(Code::invalid_argument, "record failed");
         });
         return hand_out(submitted, nanoseconds);
     });
@@ -189,7 +200,8 @@ void vkrope_device_destroy(vkrope_device* device) {
     delete device;
 }
 
-vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer, vkrope_error* error) {
+vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer,
+                                   vkrope_error* error) {
     return making(buffer, "buffer", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         return hand_out(Buffer::make(device->of, bytes), buffer);
@@ -200,7 +212,8 @@ VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer) {
     return buffer ? buffer->of.whole() : VkDescriptorBufferInfo{};
 }
 
-vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes, uint64_t offset, vkrope_error* error) {
+vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes,
+                                   uint64_t offset, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(buffer, "buffer"); !s) return s;
         if (Status s = not_null(source, "source"); !s && bytes != 0) return s;
@@ -208,7 +221,8 @@ vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, si
     });
 }
 
-vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes, uint64_t offset, vkrope_error* error) {
+vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes,
+                                     uint64_t offset, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(buffer, "buffer"); !s) return s;
         if (Status s = not_null(target, "target"); !s && bytes != 0) return s;
@@ -220,12 +234,14 @@ void vkrope_buffer_destroy(vkrope_buffer* buffer) {
     delete buffer;
 }
 
-vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation, vkrope_angle_source source,
-                                        uint64_t max_position, vkrope_angle_table** table, vkrope_error* error) {
+vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation,
+                                        vkrope_angle_source source, uint64_t max_position,
+                                        vkrope_angle_table** table, vkrope_error* error) {
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, enum_from<AngleSource>(source), max_position);
+        Result<AngleTable> made = AngleTable::make(device->of, rotation->of,
+                                                   enum_from<AngleSource>(source), max_position);
         if (!made) return made.status;
         const vkrope_angle_plan plan = to_c(made->plan());
         *table = new vkrope_angle_table{std::move(made.value), plan};
@@ -233,7 +249,8 @@ vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rota
     });
 }
 
-vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_angles* angles, vkrope_error* error) {
+vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_angles* angles,
+                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
         const Angles of = table->of.angles();
@@ -249,8 +266,10 @@ void vkrope_angle_table_destroy(vkrope_angle_table* table) {
     delete table;
 }
 
-vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation, const vkrope_host_shape* shape,
-                                          vkrope_host_rotation** host_rotation, vkrope_error* error) {
+vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation,
+                                          const vkrope_host_shape* shape,
+                                          vkrope_host_rotation** host_rotation,
+                                          vkrope_error* error) {
     return making(host_rotation, "host_rotation", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
@@ -272,15 +291,16 @@ size_t vkrope_host_rotation_v_bytes(const vkrope_host_rotation* host_rotation) {
     return host_rotation ? host_rotation->of.v_bytes() : 0;
 }
 
-vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k, const void* v,
-                                          vkrope_error* error) {
+vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q,
+                                          const void* k, const void* v, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
         return host_rotation->of.upload(q, k, v);
     });
 }
 
-vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction, double* nanoseconds,
+vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
+                                       vkrope_direction direction, double* nanoseconds,
                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
@@ -288,15 +308,18 @@ vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkro
     });
 }
 
-vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, const vkrope_host_run* run, double* nanoseconds,
+vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation,
+                                          const vkrope_host_run* run, double* nanoseconds,
                                           vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
         vkrope_host_run c;
         if (Status s = read(run, "run", c); !s) return s;
-        if (Status s = not_null(c.positions, "run.positions"); !s && c.position_count != 0) return s;
+        if (Status s = not_null(c.positions, "run.positions"); !s && c.position_count != 0)
+            return s;
         if (!c.moves && c.first_position != 0) {
-            return vkrope::error(Code::invalid_argument, "run.first_position is %d: without run.moves it must be 0",
+            return vkrope::error(Code::invalid_argument,
+                                 "run.first_position is %d: without run.moves it must be 0",
                                  c.first_position);
         }
         HostRun of{.direction = enum_from<Direction>(c.direction)};
@@ -306,7 +329,8 @@ vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, c
     });
 }
 
-vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k, void* v, vkrope_error* error) {
+vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k,
+                                            void* v, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
         return host_rotation->of.download(q, k, v);

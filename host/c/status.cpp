@@ -29,9 +29,10 @@ static_assert(VKROPE_ERROR_VULKAN == -int(Code::vulkan_error));
 
 namespace {
 
-// The sentences of the C++ tiers name fields and values as C++ has them. Here are those that name something that has another name
-// in C, whole, so that nothing is taken for one of them that has words of the caller's in it: a file may be called anything.
-// A # is a number. tests/unit/c_names_test.cpp finds the sentences that ought to be here.
+// The sentences of the C++ tiers name fields and values as C++ has them. Here are those that name
+// something that has another name in C, whole, so that nothing is taken for one of them that has
+// words of the caller's in it: a file may be called anything. A # is a number.
+// tests/unit/c_names_test.cpp finds the sentences that ought to be here.
 struct Renamed {
     const char *cpp, *c;
 };
@@ -39,29 +40,38 @@ constexpr Renamed renamed[] = {
     {"rotation.rotates is false: a layer without RoPE has no angle table",
      "rotation.unrotated is true: a layer without RoPE has no angle table"},
     {"rotation.rotates is false: a layer without RoPE has no kernel, its Q and K stay as they are",
-     "rotation.unrotated is true: a layer without RoPE has no kernel, its Q and K stay as they are"},
-    {"rotation.product is #: must be an AngleProduct", "rotation.product is #: must be a vkrope_angle_product"},
+     "rotation.unrotated is true: a layer without RoPE has no kernel, its Q and K stay as they "
+     "are"},
+    {"rotation.product is #: must be an AngleProduct",
+     "rotation.product is #: must be a vkrope_angle_product"},
     {"rotation.product is float32: source must be direct_texture or direct_buffer, it is #",
-     "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
+     "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be "
+     "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
     {"source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own",
-     "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of the caller's own"},
+     "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of "
+     "the caller's own"},
     {"source is #: must be an AngleSource", "source is #: must be a vkrope_angle_source"},
     {"element is #: must be an Element", "element is #: must be a vkrope_element"},
-    {"plan.source is #: must be as plan_angles gave it", "plan.source is #: must be as vkrope_plan_angles gave it"},
+    {"plan.source is #: must be as plan_angles gave it",
+     "plan.source is #: must be as vkrope_plan_angles gave it"},
     {"plan.bytes is #: must be as plan_angles gave it for # positions",
      "plan.bytes is #: must be as vkrope_plan_angles gave it for # positions"},
     {"plan.source is # and plan.element #: must be as plan_angles gave them",
      "plan.source is # and plan.element #: must be as vkrope_plan_angles gave them"},
     {"angles.plan: # rows do not fit into its # bytes; it must be as plan_angles made it",
      "angles.plan: # rows do not fit into its # bytes; it must be as vkrope_plan_angles made it"},
-    {"sections.axes is #: with axis_ids it must be 2 to #", "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
-    {"sections.axes is #: without axis_ids it must be 0", "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
+    {"sections.axes is #: with axis_ids it must be 2 to #",
+     "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
+    {"sections.axes is #: without axis_ids it must be 0",
+     "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
     {"positions.int64 is given: the kernel was created for implicit positions",
      "positions.int64_ids is given: the kernel was created for implicit positions"},
-    {"device.enabled is 0x#: bits that are no Enabled", "device.enabled is 0x#: bits that are no vkrope_enabled_bits"},
+    {"device.enabled is 0x#: bits that are no Enabled",
+     "device.enabled is 0x#: bits that are no vkrope_enabled_bits"},
     {"conversion is native: it needs Enabled::float_controls and shader_float16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16",
-     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_ENABLED_FLOAT_CONTROLS and _SHADER_FLOAT16, and a device with "
+     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_ENABLED_FLOAT_CONTROLS and "
+     "_SHADER_FLOAT16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
     {"no memory for a Kernel", "no memory for a vkrope_kernel"},
     {"no memory for a PositionKernel", "no memory for a vkrope_position_kernel"},
@@ -87,10 +97,12 @@ bool is_sentence(const char* what, const char* sentence, Numbers& numbers) noexc
 }
 
 /// Writes `sentence` with these numbers to `to`. What does not fit is cut off.
-void write_sentence(const char* sentence, const Numbers& numbers, char (&to)[sizeof(vkrope_error::what)]) noexcept {
+void write_sentence(const char* sentence, const Numbers& numbers,
+                    char (&to)[sizeof(vkrope_error::what)]) noexcept {
     std::size_t size = 0, used = 0;
     for (; *sentence; ++sentence) {
-        const std::string_view part = *sentence == '#' ? numbers[used++] : std::string_view(sentence, 1);
+        const std::string_view part = *sentence == '#' ? numbers[used++]
+                                                       : std::string_view(sentence, 1);
         size += part.copy(to + size, sizeof to - 1 - size);
     }
     to[size] = '\0';
@@ -123,11 +135,13 @@ vkrope_result report_exception(vkrope_error* out) noexcept {
     try {
         throw;
     } catch (const std::bad_alloc&) {
-        return report(out, error(Code::out_of_host_memory, "the host has not enough memory for this"));
+        return report(out,
+                      error(Code::out_of_host_memory, "the host has not enough memory for this"));
     } catch (const std::length_error&) {  // of a container: more than any host's memory
         return report(out, error(Code::out_of_host_memory, "no host has enough memory for this"));
     } catch (const std::exception& e) {
-        return report(out, VKROPE_ERROR_INTERNAL, error(Code::ok, "unexpected exception: %s", e.what()));
+        return report(out, VKROPE_ERROR_INTERNAL,
+                      error(Code::ok, "unexpected exception: %s", e.what()));
     } catch (...) {
         return report(out, VKROPE_ERROR_INTERNAL, error(Code::ok, "unexpected exception"));
     }

@@ -13,10 +13,12 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
-// A field that is added later must not lie where an older caller has padding, which may hold anything: structs end with their last
-// field. Only where pointers have 64 bits; elsewhere, sizes are those of one version.
-#define VKROPE_ENDS_WITH(type, last) \
-    static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), #type " ends with padding")
+// A field that is added later must not lie where an older caller has padding, which may hold
+// anything: structs end with their last field. Only where pointers have 64 bits; elsewhere, sizes
+// are those of one version.
+#define VKROPE_ENDS_WITH(type, last)                                                               \
+    static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), \
+                  #type " ends with padding")
 VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
 VKROPE_ENDS_WITH(vkrope_rotation_info, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_plan, reserved);
@@ -46,7 +48,8 @@ Status size_of(const void* pointer, const char* name, std::size_t& size) noexcep
     if (Status s = not_null(pointer, name); !s) return s;
     std::memcpy(&size, pointer, sizeof size);
     if (size >= sizeof size) return {};
-    return error(Code::invalid_argument, "%s.struct_size is %llu: must be sizeof of the struct", name, ull{size});
+    return error(Code::invalid_argument, "%s.struct_size is %llu: must be sizeof of the struct",
+                 name, ull{size});
 }
 
 }  // namespace
@@ -57,8 +60,10 @@ Status read_bytes(const void* from, const char* name, void* to, std::size_t know
     const auto* bytes = static_cast<const unsigned char*>(from);
     for (std::size_t i = known; i < size; ++i) {
         if (bytes[i] == 0) continue;
-        return error(Code::invalid_argument, "%s.struct_size is %llu: this version knows %llu bytes, and byte %llu is not 0", name,
-                     ull{size}, ull{known}, ull{i});
+        return error(
+            Code::invalid_argument,
+            "%s.struct_size is %llu: this version knows %llu bytes, and byte %llu is not 0", name,
+            ull{size}, ull{known}, ull{i});
     }
     std::memset(to, 0, known);
     std::memcpy(to, from, std::min(size, known));
@@ -70,7 +75,8 @@ Status write_bytes(const void* from, const char* name, void* to, std::size_t kno
     if (Status s = size_of(to, name, size); !s) return s;
     const std::size_t header = sizeof size, copied = std::min(size, known);
     std::memset(static_cast<unsigned char*>(to) + header, 0, size - header);
-    std::memcpy(static_cast<unsigned char*>(to) + header, static_cast<const unsigned char*>(from) + header, copied - header);
+    std::memcpy(static_cast<unsigned char*>(to) + header,
+                static_cast<const unsigned char*>(from) + header, copied - header);
     return {};
 }
 

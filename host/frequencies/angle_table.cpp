@@ -15,7 +15,8 @@
 namespace vkrope {
 namespace {
 
-constexpr std::uint64_t max_buffer_bytes = 0xffffffff;  // VkPhysicalDeviceLimits::maxStorageBufferRange is a uint32_t
+constexpr std::uint64_t max_buffer_bytes =
+    0xffffffff;  // VkPhysicalDeviceLimits::maxStorageBufferRange is a uint32_t
 constexpr std::uint64_t texel_bytes = 4 * sizeof(float);
 constexpr std::uint64_t pair_bytes = 2 * sizeof(float);
 
@@ -23,41 +24,54 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 
 Status check(const Rotation& rotation) noexcept {
     if (!rotation.rotates) {
-        return error(Code::invalid_argument, "rotation.rotates is false: a layer without RoPE has no angle table");
+        return error(Code::invalid_argument,
+                     "rotation.rotates is false: a layer without RoPE has no angle table");
     }
-    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim || rotation.rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotation.rotary_dim is %u: must be even, 2 to %u", rotation.rotary_dim,
-                     max_rotary_dim);
+    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
+        rotation.rotary_dim % 2 != 0) {
+        return error(Code::invalid_argument, "rotation.rotary_dim is %u: must be even, 2 to %u",
+                     rotation.rotary_dim, max_rotary_dim);
     }
     if (rotation.inv_freq.size() != rotation.rotary_dim / 2) {
-        return error(Code::invalid_argument, "rotation.inv_freq has %llu elements: must be rotary_dim / 2 = %u",
+        return error(Code::invalid_argument,
+                     "rotation.inv_freq has %llu elements: must be rotary_dim / 2 = %u",
                      ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
     }
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
-            return error(Code::invalid_argument, "rotation.inv_freq[%llu] is %g: must be finite, of magnitude below 2048", ull{j},
-                         rotation.inv_freq[j]);
+            return error(Code::invalid_argument,
+                         "rotation.inv_freq[%llu] is %g: must be finite, of magnitude below 2048",
+                         ull{j}, rotation.inv_freq[j]);
         }
     }
     // Beyond these, what it is multiplied by could overflow, or be too small to keep its digits.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
-        return error(Code::invalid_argument, "rotation.attention_factor is %g: must be 2^-64 to 2^64", rotation.attention_factor);
+        return error(Code::invalid_argument,
+                     "rotation.attention_factor is %g: must be 2^-64 to 2^64",
+                     rotation.attention_factor);
     }
     return {};
 }
 
 std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
-    return plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows) : plan.rows;
+    return plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows)
+                                                        : plan.rows;
 }
 
 Status check_product(const Rotation& rotation, AngleSource source) noexcept {
-    const bool direct = source == AngleSource::direct_texture || source == AngleSource::direct_buffer;
-    if (rotation.product == AngleProduct::exact || (rotation.product == AngleProduct::float32 && direct)) return {};
+    const bool direct = source == AngleSource::direct_texture ||
+                        source == AngleSource::direct_buffer;
+    if (rotation.product == AngleProduct::exact ||
+        (rotation.product == AngleProduct::float32 && direct))
+        return {};
     if (rotation.product > AngleProduct::float32) {
-        return error(Code::invalid_argument, "rotation.product is %u: must be an AngleProduct", unsigned(rotation.product));
+        return error(Code::invalid_argument, "rotation.product is %u: must be an AngleProduct",
+                     unsigned(rotation.product));
     }
-    return error(Code::invalid_argument, "rotation.product is float32: source must be direct_texture or direct_buffer, it is %u",
-                 unsigned(source));
+    return error(
+        Code::invalid_argument,
+        "rotation.product is float32: source must be direct_texture or direct_buffer, it is %u",
+        unsigned(source));
 }
 
 struct TextureShape {
@@ -70,29 +84,34 @@ struct TextureShape {
 /// Rows run down; past 2^fold_log2 of them they continue in the next column.
 TextureShape texture_shape(const AnglePlan& plan) noexcept {
     const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
-    const std::uint64_t rows = texture_rows(plan), columns = (rows + rows_per_column - 1) >> plan.fold_log2;
+    const std::uint64_t rows = texture_rows(plan),
+                        columns = (rows + rows_per_column - 1) >> plan.fold_log2;
     return {columns * plan.row_texels, std::uint32_t(columns == 1 ? rows : rows_per_column)};
 }
 
 Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (max_image_side == 0) {
-        return error(Code::invalid_argument, "max_image_side is 0: must be the device's maxImageDimension2D");
+        return error(Code::invalid_argument,
+                     "max_image_side is 0: must be the device's maxImageDimension2D");
     }
-    const std::uint64_t rows_per_column =
-        std::min<std::uint64_t>(std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
+    const std::uint64_t rows_per_column = std::min<std::uint64_t>(
+        std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
     plan.fold_log2 = std::uint32_t(std::countr_zero(rows_per_column));
     plan.row_texels = (plan.pairs + 1) / 2;
     const TextureShape shape = texture_shape(plan);
     if (shape.width > max_image_side) {
-        return error(Code::limit_exceeded, "max_position is %u: %u pairs need a texture %llu texels wide, the device allows %u",
-                     plan.rows, plan.pairs, ull{shape.width}, max_image_side);
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: %u pairs need a texture %llu texels wide, the device allows %u",
+            plan.rows, plan.pairs, ull{shape.width}, max_image_side);
     }
     plan.format = VK_FORMAT_R32G32B32A32_SFLOAT;
     plan.extent = {std::uint32_t(shape.width), shape.height};
     plan.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
     plan.bytes = std::size_t(shape.bytes());
     if (plan.bytes != shape.bytes()) {
-        return error(Code::limit_exceeded, "max_position is %u: the texture has %llu bytes, size_t holds %llu", plan.rows,
+        return error(Code::limit_exceeded,
+                     "max_position is %u: the texture has %llu bytes, size_t holds %llu", plan.rows,
                      ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
     }
     return {};
@@ -105,8 +124,10 @@ std::uint64_t buffer_bytes(const AnglePlan& plan) noexcept {
 Status plan_buffer(AnglePlan& plan) noexcept {
     const std::uint64_t bytes = buffer_bytes(plan);
     if (bytes > max_buffer_bytes) {
-        return error(Code::limit_exceeded, "max_position is %u: %u pairs need %llu bytes, a storage buffer has at most %llu",
-                     plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: %u pairs need %llu bytes, a storage buffer has at most %llu",
+            plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
     }
     plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     plan.bytes = std::size_t(bytes);
@@ -115,8 +136,10 @@ Status plan_buffer(AnglePlan& plan) noexcept {
 
 Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (plan.rows > max_factored_positions) {
-        return error(Code::limit_exceeded, "max_position is %u: a factored table reaches to %llu, computed angles to every int32",
-                     plan.rows, ull{max_factored_positions});
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: a factored table reaches to %llu, computed angles to every int32",
+            plan.rows, ull{max_factored_positions});
     }
     return plan_texture(plan, max_image_side);
 }
@@ -127,7 +150,8 @@ void plan_turns(AnglePlan& plan) noexcept {
     plan.bytes = std::size_t(shader::turn_bytes(plan.pairs));
 }
 
-/// Whether the numbers of a plan agree with each other, so that following it stays inside plan.bytes.
+/// Whether the numbers of a plan agree with each other, so that following it stays inside
+/// plan.bytes.
 bool consistent(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::computed) {
         return plan.bytes == shader::turn_bytes(plan.pairs);
@@ -145,13 +169,15 @@ bool consistent(const AnglePlan& plan) noexcept {
         return false;
     }
     const TextureShape shape = texture_shape(plan);
-    return plan.extent.width == shape.width && plan.extent.height == shape.height && plan.bytes == shape.bytes();
+    return plan.extent.width == shape.width && plan.extent.height == shape.height &&
+           plan.bytes == shape.bytes();
 }
 
 /// Writes table rows one after another; never reads what it wrote.
 class RowWriter {
    public:
-    RowWriter(const Rotation& rotation, void* memory) noexcept : rotation_(rotation), next_(static_cast<float*>(memory)) {
+    RowWriter(const Rotation& rotation, void* memory) noexcept
+        : rotation_(rotation), next_(static_cast<float*>(memory)) {
         for (std::size_t j = 0; j < std::min(rotation.inv_freq.size(), fractions_.size()); ++j) {
             fractions_[j] = turn_fraction(rotation.inv_freq[j]);
         }
@@ -161,8 +187,9 @@ class RowWriter {
 
     void row(std::uint64_t position, double factor) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
-            const CosSin entry = rotation_.product == AngleProduct::exact ? table_entry(position * fraction(j), factor)
-                                                                          : float32_entry(position, rotation_.inv_freq[j], factor);
+            const CosSin entry = rotation_.product == AngleProduct::exact
+                                     ? table_entry(position * fraction(j), factor)
+                                     : float32_entry(position, rotation_.inv_freq[j], factor);
             *next_++ = entry.cos;
             *next_++ = entry.sin;
         }
@@ -177,7 +204,8 @@ class RowWriter {
 
     const Rotation& rotation_;
     float* next_;
-    std::array<std::uint64_t, 256> fractions_ = {};  // of the first pairs: enough for head_dim 512, small enough for any stack
+    // Of the first pairs: enough for head_dim 512, small enough for any stack.
+    std::array<std::uint64_t, 256> fractions_ = {};
 };
 
 void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writer) noexcept {
@@ -205,15 +233,23 @@ void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& wri
     }
 }
 
-/// What vkrope_turn of shaders/turns.glsl takes: VkropeTurnFactor, from radians_high on, and then a's parts; fractions of a turn.
+/// What vkrope_turn of shaders/turns.glsl takes: VkropeTurnFactor, from radians_high on, and then
+/// a's parts; fractions of a turn.
 void write_turns(const Rotation& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
-    const double factor = rotation.attention_factor, radians = factor * 0x1.921fb54442d18p-18;  // 2 pi / 2^20
+    const double factor = rotation.attention_factor,
+                 radians = factor * 0x1.921fb54442d18p-18;  // 2 pi / 2^20
     int exponent = 0;
     const double leading = std::trunc(std::ldexp(std::frexp(radians, &exponent), 7));  // 7 bits
     const float high = std::ldexp(float(leading), exponent - 7), rounded = float(factor);
-    const float header[] = {
-        high, float(radians - double(high)), float(radians / 4096), 0, rounded, float(factor - double(rounded)), 0, 0};
+    const float header[] = {high,
+                            float(radians - double(high)),
+                            float(radians / 4096),
+                            0,
+                            rounded,
+                            float(factor - double(rounded)),
+                            0,
+                            0};
     static_assert(sizeof header == 16 * shader::turn_header_vec4s);
     for (const float number : header) *next++ = std::bit_cast<std::uint32_t>(number);
     for (const double inv_freq : rotation.inv_freq) {
@@ -226,8 +262,8 @@ void write_turns(const Rotation& rotation, void* memory) noexcept {
 
 }  // namespace
 
-Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
-                              std::uint32_t max_image_side) {
+Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
+                              std::uint64_t max_position, std::uint32_t max_image_side) {
     if (Status status = check(rotation); !status) {
         return {status, {}};
     }
@@ -236,7 +272,9 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     }
     const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
     if (max_position == 0 || max_position > most) {
-        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu", ull{max_position}, ull{most}), {}};
+        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu",
+                      ull{max_position}, ull{most}),
+                {}};
     }
     if (Status status = check_product(rotation, source); !status) {
         return {status, {}};
@@ -255,9 +293,13 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
         case AngleSource::computed: plan_turns(plan); break;
         case AngleSource::caller_buffer:
             status = error(Code::invalid_argument,
-                           "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own");
+                           "source is caller_buffer: plan_caller_angles plans for cos and sin of "
+                           "the caller's own");
             break;
-        default: status = error(Code::invalid_argument, "source is %u: must be an AngleSource", unsigned(source)); break;
+        default:
+            status = error(Code::invalid_argument, "source is %u: must be an AngleSource",
+                           unsigned(source));
+            break;
     }
     if (!status) {
         return {status, {}};
@@ -265,19 +307,30 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source, std:
     return {{}, plan};
 }
 
-Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element) {
+Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows,
+                                     std::uint32_t row_stride, Element element) {
     if (pairs == 0 || pairs > max_rotary_dim / 2)
-        return {error(Code::invalid_argument, "pairs is %u: must be 1 to %u", pairs, max_rotary_dim / 2), {}};
+        return {error(Code::invalid_argument, "pairs is %u: must be 1 to %u", pairs,
+                      max_rotary_dim / 2),
+                {}};
     if (rows == 0 || rows > max_positions)
-        return {error(Code::invalid_argument, "rows is %u: must be 1 to %llu", rows, ull{max_positions}), {}};
+        return {error(Code::invalid_argument, "rows is %u: must be 1 to %llu", rows,
+                      ull{max_positions}),
+                {}};
     if (row_stride < pairs)
-        return {error(Code::invalid_argument, "row_stride is %u: must be at least pairs, %u", row_stride, pairs), {}};
-    if (element > Element::bf16) return {error(Code::invalid_argument, "element is %u: must be an Element", unsigned(element)), {}};
+        return {error(Code::invalid_argument, "row_stride is %u: must be at least pairs, %u",
+                      row_stride, pairs),
+                {}};
+    if (element > Element::bf16)
+        return {
+            error(Code::invalid_argument, "element is %u: must be an Element", unsigned(element)),
+            {}};
     const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + pairs;  // below 2^63
     if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
         return {error(Code::limit_exceeded,
-                      "rows is %u: with row_stride %u they have %llu elements, a storage buffer has %llu bytes at most", rows,
-                      row_stride, ull{elements}, ull{max_buffer_bytes}),
+                      "rows is %u: with row_stride %u they have %llu elements, a storage buffer "
+                      "has %llu bytes at most",
+                      rows, row_stride, ull{elements}, ull{max_buffer_bytes}),
                 {}};
     }
     const std::uint64_t bytes = elements * element_bytes(element);
@@ -292,39 +345,46 @@ Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows, st
     return {{}, plan};
 }
 
-Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory, std::size_t bytes) {
+Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory,
+                   std::size_t bytes) {
     return fill_angles(rotation, plan, 0, angle_lines(plan).count, memory, bytes);
 }
 
-Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line, std::uint32_t lines, void* memory,
-                   std::size_t bytes) {
+Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
+                   std::uint32_t lines, void* memory, std::size_t bytes) {
     if (Status status = check(rotation); !status) {
         return status;
     }
     if (plan.source == AngleSource::by_default || plan.source >= AngleSource::caller_buffer) {
-        return error(Code::invalid_argument, "plan.source is %u: must be as plan_angles gave it", unsigned(plan.source));
+        return error(Code::invalid_argument, "plan.source is %u: must be as plan_angles gave it",
+                     unsigned(plan.source));
     }
     if (Status status = check_product(rotation, plan.source); !status) {
         return status;
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
-        return error(Code::invalid_argument, "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u", plan.pairs,
+        return error(Code::invalid_argument,
+                     "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
     }
     if (!consistent(plan)) {
-        return error(Code::invalid_argument, "plan.bytes is %llu: must be as plan_angles gave it for %u positions", ull{plan.bytes},
-                     plan.rows);
+        return error(Code::invalid_argument,
+                     "plan.bytes is %llu: must be as plan_angles gave it for %u positions",
+                     ull{plan.bytes}, plan.rows);
     }
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
-        return error(Code::invalid_argument, "memory is %p: must not be null and be aligned to 4", memory);
+        return error(Code::invalid_argument, "memory is %p: must not be null and be aligned to 4",
+                     memory);
     }
     const AngleLines all = angle_lines(plan);
     if (first_line > all.count || lines > all.count - first_line) {
-        return error(Code::invalid_argument, "lines is %u from %u: the table has %u", lines, first_line, all.count);
+        return error(Code::invalid_argument, "lines is %u from %u: the table has %u", lines,
+                     first_line, all.count);
     }
     const std::uint64_t needed = std::uint64_t{lines} * all.bytes;
     if (bytes < needed) {
-        return error(Code::invalid_argument, "bytes is %llu: must be at least %llu for %u lines", ull{bytes}, ull{needed}, lines);
+        return error(Code::invalid_argument, "bytes is %llu: must be at least %llu for %u lines",
+                     ull{bytes}, ull{needed}, lines);
     }
     if (plan.source == AngleSource::computed) {
         if (lines != 0) write_turns(rotation, memory);

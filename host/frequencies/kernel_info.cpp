@@ -5,40 +5,51 @@
 
 namespace vkrope {
 
-Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan, std::optional<Element> q,
-                               std::optional<Element> k) noexcept {
+Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
+                               std::optional<Element> q, std::optional<Element> k) noexcept {
     if (!rotation.rotates) {
         return {error(Code::invalid_argument,
-                      "rotation.rotates is false: a layer without RoPE has no kernel, its Q and K stay as they are"),
+                      "rotation.rotates is false: a layer without RoPE has no kernel, its Q and K "
+                      "stay as they are"),
                 {}};
     }
     if (plan.pairs == 0 || plan.pairs != rotation.rotary_dim / 2) {
-        return {error(Code::invalid_argument, "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u, and above 0",
+        return {error(Code::invalid_argument,
+                      "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u, and above 0",
                       plan.pairs, rotation.rotary_dim / 2),
                 {}};
     }
-    if (plan.source == AngleSource::by_default || plan.source > AngleSource::caller_buffer || plan.element > Element::bf16) {
-        return {error(Code::invalid_argument, "plan.source is %u and plan.element %u: must be as plan_angles gave them",
+    if (plan.source == AngleSource::by_default || plan.source > AngleSource::caller_buffer ||
+        plan.element > Element::bf16) {
+        return {error(Code::invalid_argument,
+                      "plan.source is %u and plan.element %u: must be as plan_angles gave them",
                       unsigned(plan.source), unsigned(plan.element)),
                 {}};
     }
     const bool of_caller = plan.source == AngleSource::caller_buffer;
     if (!of_caller && plan.sections.axes != rotation.sections.axes) {
-        return {error(Code::invalid_argument, "plan.sections has %u axes: must be the rotation's sections, which have %u",
+        return {error(Code::invalid_argument,
+                      "plan.sections has %u axes: must be the rotation's sections, which have %u",
                       plan.sections.axes, rotation.sections.axes),
                 {}};
     }
     if (!of_caller && plan.sections != rotation.sections) {
         return {error(Code::invalid_argument,
-                      "plan.sections differ from the rotation's in order, pairs or leftover_axis; make the plan of this rotation"),
+                      "plan.sections differ from the rotation's in order, pairs or leftover_axis; "
+                      "make the plan of this rotation"),
                 {}};
     }
-    if (!q && !k) return {error(Code::invalid_argument, "q and k are both absent: nothing to rotate"), {}};
+    if (!q && !k)
+        return {error(Code::invalid_argument, "q and k are both absent: nothing to rotate"), {}};
     KernelInfo info;
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;
-    if (q) info.q = {*q, *q, row_channels(rotation, rotation.q_rotary_offset), rotation.q_rotary_offset};
-    if (k) info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset), rotation.k_rotary_offset};
+    if (q)
+        info.q = {*q, *q, row_channels(rotation, rotation.q_rotary_offset),
+                  rotation.q_rotary_offset};
+    if (k)
+        info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
+                  rotation.k_rotary_offset};
     info.angles = plan.source;
     if (of_caller) info.table = plan.element;
     if (rotation.sections.axes != 0) info.positions = PositionSource::axis_ids;

@@ -9,12 +9,14 @@
 namespace vkrope {
 namespace {
 
-Status check_spacing(double base, std::uint32_t width, const char* width_name, const double* inv_freq) noexcept {
+Status check_spacing(double base, std::uint32_t width, const char* width_name,
+                     const double* inv_freq) noexcept {
     if (Status status = require_positive(base, "base"); !status) {
         return status;
     }
     if (width < 2 || width > max_rotary_dim || width % 2 != 0) {
-        return error(Code::invalid_argument, "%s is %u: must be even, 2 to %u", width_name, width, max_rotary_dim);
+        return error(Code::invalid_argument, "%s is %u: must be even, 2 to %u", width_name, width,
+                     max_rotary_dim);
     }
     if (inv_freq == nullptr) {
         return error(Code::invalid_argument, "inv_freq is null");
@@ -34,7 +36,8 @@ void divide(std::vector<double>& inv_freq, double number) noexcept {
     }
 }
 
-/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): there is no base in what a pair is scaled by.
+/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): there is no
+/// base in what a pair is scaled by.
 void scale_base(std::vector<double>& inv_freq, double alpha) noexcept {
     for (std::size_t j = 1; j < inv_freq.size(); ++j) {
         inv_freq[j] *= std::pow(alpha, -double(j) / double(inv_freq.size() - 1));
@@ -65,7 +68,8 @@ Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_fre
     return {};
 }
 
-Status proportional_inv_freq(double base, std::uint32_t head_dim, const ProportionalScaling& scaling, double* inv_freq) {
+Status proportional_inv_freq(double base, std::uint32_t head_dim,
+                             const ProportionalScaling& scaling, double* inv_freq) {
     if (Status status = check_spacing(base, head_dim, "head_dim", inv_freq); !status) {
         return status;
     }
@@ -73,7 +77,8 @@ Status proportional_inv_freq(double base, std::uint32_t head_dim, const Proporti
         return status;
     }
     if (!(scaling.partial_rotary_factor > 0 && scaling.partial_rotary_factor <= 1)) {
-        return error(Code::invalid_argument, "partial_rotary_factor is %g: must be above 0, at most 1",
+        return error(Code::invalid_argument,
+                     "partial_rotary_factor is %g: must be above 0, at most 1",
                      scaling.partial_rotary_factor);
     }
     const auto rotated = std::uint32_t(scaling.partial_rotary_factor * head_dim / 2);
@@ -117,15 +122,19 @@ Status scale_ntk(std::vector<double>& inv_freq, double alpha) {
     return {};
 }
 
-Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling, std::uint64_t seq_len) {
+Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling,
+                         std::uint64_t seq_len) {
     if (Status status = require_positive(scaling.factor, "factor"); !status) {
         return status;
     }
-    if (Status status = require_positive(scaling.max_position_embeddings, "max_position_embeddings"); !status) {
+    if (Status status = require_positive(scaling.max_position_embeddings,
+                                         "max_position_embeddings");
+        !status) {
         return status;
     }
     const double longest = std::max(double(seq_len), scaling.max_position_embeddings);
-    scale_base(inv_freq, scaling.factor * longest / scaling.max_position_embeddings - (scaling.factor - 1));
+    scale_base(inv_freq,
+               scaling.factor * longest / scaling.max_position_embeddings - (scaling.factor - 1));
     return {};
 }
 

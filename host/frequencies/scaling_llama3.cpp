@@ -15,13 +15,16 @@ Status check(const Llama3Scaling& scaling) noexcept {
         return status;
     }
     if (!std::isfinite(scaling.high_freq_factor)) {
-        return error(Code::invalid_argument, "high_freq_factor is %g: must be finite", scaling.high_freq_factor);
+        return error(Code::invalid_argument, "high_freq_factor is %g: must be finite",
+                     scaling.high_freq_factor);
     }
     if (scaling.low_freq_factor > scaling.high_freq_factor) {
-        return error(Code::invalid_argument, "low_freq_factor is %g: must be at most high_freq_factor, which is %g",
+        return error(Code::invalid_argument,
+                     "low_freq_factor is %g: must be at most high_freq_factor, which is %g",
                      scaling.low_freq_factor, scaling.high_freq_factor);
     }
-    return require_positive(scaling.original_max_position_embeddings, "original_max_position_embeddings");
+    return require_positive(scaling.original_max_position_embeddings,
+                            "original_max_position_embeddings");
 }
 
 }  // namespace
@@ -39,12 +42,13 @@ Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling)
             continue;
         }
         const double scaled = frequency / scaling.factor;
-        if (wavelength > shortest_scaled || longest_kept == shortest_scaled) {  // equal factors, as Llama 4's, make a step
+        if (wavelength > shortest_scaled ||
+            longest_kept == shortest_scaled) {  // equal factors, as Llama 4's, make a step
             frequency = scaled;
             continue;
         }
-        const double smooth =
-            (original / wavelength - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+        const double smooth = (original / wavelength - scaling.low_freq_factor) /
+                              (scaling.high_freq_factor - scaling.low_freq_factor);
         frequency = (1 - smooth) * scaled + smooth * frequency;
     }
     return {};

@@ -6,19 +6,25 @@ namespace vkrope {
 namespace {
 
 Status check(const LongRopeScaling& scaling, std::size_t pairs) noexcept {
-    if (Status status = require_divisors(scaling.short_factor, scaling.count, pairs, "short_factor"); !status) {
+    if (Status status = require_divisors(scaling.short_factor, scaling.count, pairs,
+                                         "short_factor");
+        !status) {
         return status;
     }
-    if (Status status = require_divisors(scaling.long_factor, scaling.count, pairs, "long_factor"); !status) {
+    if (Status status = require_divisors(scaling.long_factor, scaling.count, pairs, "long_factor");
+        !status) {
         return status;
     }
-    if (Status status = require_above_one(scaling.original_max_position_embeddings, "original_max_position_embeddings"); !status) {
+    if (Status status = require_above_one(scaling.original_max_position_embeddings,
+                                          "original_max_position_embeddings");
+        !status) {
         return status;
     }
     if (Status status = require_positive(scaling.factor, "factor"); !status) {
         return status;
     }
-    if (Status status = require_not_negative(scaling.attention_factor, "attention_factor"); !status) {
+    if (Status status = require_not_negative(scaling.attention_factor, "attention_factor");
+        !status) {
         return status;
     }
     if (Status status = require_not_negative(scaling.short_mscale, "short_mscale"); !status) {
@@ -31,13 +37,14 @@ double default_attention_factor(const LongRopeScaling& scaling) noexcept {
     if (scaling.factor <= 1) {
         return 1;
     }
-    return std::sqrt(1 + std::log(scaling.factor) / std::log(scaling.original_max_position_embeddings));
+    return std::sqrt(1 +
+                     std::log(scaling.factor) / std::log(scaling.original_max_position_embeddings));
 }
 
 }  // namespace
 
-Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling, std::uint64_t seq_len,
-                      double& attention_factor) {
+Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling,
+                      std::uint64_t seq_len, double& attention_factor) {
     if (Status status = check(scaling, inv_freq.size()); !status) {
         return status;
     }

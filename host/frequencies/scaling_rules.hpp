@@ -26,17 +26,21 @@ inline Status require_above_one(double value, const char* name) noexcept {
 }
 
 /// Divisors of `pairs` frequencies: their count, and each of them.
-inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs, const char* name) noexcept {
+inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs,
+                               const char* name) noexcept {
     using ull = unsigned long long;  // what printf's %llu takes everywhere
     if (count != pairs) {
-        return error(Code::invalid_argument, "%s has %llu elements: must have rotary_dim / 2 = %llu", name, ull{count}, ull{pairs});
+        return error(Code::invalid_argument,
+                     "%s has %llu elements: must have rotary_dim / 2 = %llu", name, ull{count},
+                     ull{pairs});
     }
     if (divisors == nullptr && count != 0) {
         return error(Code::invalid_argument, "%s is null", name);
     }
     for (std::size_t j = 0; j < count; ++j) {
         if (!(std::isfinite(divisors[j]) && divisors[j] > 0)) {
-            return error(Code::invalid_argument, "%s[%llu] is %g: must be finite and above 0", name, ull{j}, divisors[j]);
+            return error(Code::invalid_argument, "%s[%llu] is %g: must be finite and above 0", name,
+                         ull{j}, divisors[j]);
         }
     }
     return {};

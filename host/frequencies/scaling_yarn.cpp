@@ -48,7 +48,9 @@ Status check_betas(double beta_fast, double beta_slow) noexcept {
         return status;
     }
     if (beta_fast < beta_slow) {
-        return error(Code::invalid_argument, "beta_fast is %g: must be at least beta_slow, which is %g", beta_fast, beta_slow);
+        return error(Code::invalid_argument,
+                     "beta_fast is %g: must be at least beta_slow, which is %g", beta_fast,
+                     beta_slow);
     }
     return {};
 }
@@ -60,13 +62,16 @@ Status check(double base, const YarnScaling& scaling) noexcept {
     if (Status status = require_positive(scaling.factor, "factor"); !status) {
         return status;
     }
-    if (Status status = require_positive(scaling.original_max_position_embeddings, "original_max_position_embeddings"); !status) {
+    if (Status status = require_positive(scaling.original_max_position_embeddings,
+                                         "original_max_position_embeddings");
+        !status) {
         return status;
     }
     if (Status status = check_betas(scaling.beta_fast, scaling.beta_slow); !status) {
         return status;
     }
-    if (Status status = require_not_negative(scaling.attention_factor, "attention_factor"); !status) {
+    if (Status status = require_not_negative(scaling.attention_factor, "attention_factor");
+        !status) {
         return status;
     }
     if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
@@ -94,7 +99,8 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.ext_factor >= 0 && scaling.ext_factor <= 1)) {
-        return error(Code::invalid_argument, "ext_factor is %g: must be 0 to 1", scaling.ext_factor);
+        return error(Code::invalid_argument, "ext_factor is %g: must be 0 to 1",
+                     scaling.ext_factor);
     }
     if (Status status = require_positive(scaling.attn_factor, "attn_factor"); !status) {
         return status;
@@ -102,10 +108,12 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
     if (scaling.freq_factor_count != 0) {
         using ull = unsigned long long;
         if (scaling.freq_factor_count < pairs) {
-            return error(Code::invalid_argument, "freq_factors has %llu elements: must have at least rotary_dim / 2 = %llu",
+            return error(Code::invalid_argument,
+                         "freq_factors has %llu elements: must have at least rotary_dim / 2 = %llu",
                          ull{scaling.freq_factor_count}, ull{pairs});
         }
-        if (Status status = require_divisors(scaling.freq_factors, pairs, pairs, "freq_factors"); !status) {
+        if (Status status = require_divisors(scaling.freq_factors, pairs, pairs, "freq_factors");
+            !status) {
             return status;
         }
     }
@@ -116,20 +124,23 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.n_ctx_orig >= 0 && std::isfinite(scaling.n_ctx_orig))) {
-        return error(Code::invalid_argument, "n_ctx_orig is %g: must be finite and not negative", scaling.n_ctx_orig);
+        return error(Code::invalid_argument, "n_ctx_orig is %g: must be finite and not negative",
+                     scaling.n_ctx_orig);
     }
     return check_betas(scaling.beta_fast, scaling.beta_slow);
 }
 
 }  // namespace
 
-Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling, double& attention_factor) {
+Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling,
+                  double& attention_factor) {
     if (Status status = check(base, scaling); !status) {
         return status;
     }
     const double rotary_dim = 2.0 * double(inv_freq.size());
-    Range range = {pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
-                   pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
+    Range range = {
+        pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
+        pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
     range = clamped(scaling.truncate ? widened(range) : range, rotary_dim);
     const double width = range.low == range.high ? narrowest_ramp : range.high - range.low;
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
@@ -138,22 +149,25 @@ Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling&
     }
     attention_factor = scaling.attention_factor != 0 ? scaling.attention_factor
                        : scaling.mscale != 0 && scaling.mscale_all_dim != 0
-                           ? magnitude(scaling.factor, scaling.mscale) / magnitude(scaling.factor, scaling.mscale_all_dim)
+                           ? magnitude(scaling.factor, scaling.mscale) /
+                                 magnitude(scaling.factor, scaling.mscale_all_dim)
                            : magnitude(scaling.factor, 1);
     return {};
 }
 
-Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base, const DeepseekYarnScaling& scaling, double& attention_factor,
+Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
+                           const DeepseekYarnScaling& scaling, double& attention_factor,
                            double& softmax_scale) {
-    // mscale may be 0 here, where it is a number: these are checked as scale_yarn's, and not passed to it.
+    // mscale may be 0 here, where it is a number: these are checked as scale_yarn's, and not passed
+    // to it.
     if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
         return status;
     }
     if (Status status = require_not_negative(scaling.mscale_all_dim, "mscale_all_dim"); !status) {
         return status;
     }
-    const YarnScaling frequencies = {scaling.factor, scaling.original_max_position_embeddings, scaling.beta_fast,
-                                     scaling.beta_slow};
+    const YarnScaling frequencies = {scaling.factor, scaling.original_max_position_embeddings,
+                                     scaling.beta_fast, scaling.beta_slow};
     double unused = 1;
     if (Status status = scale_yarn(inv_freq, base, frequencies, unused); !status) {
         return status;
@@ -164,12 +178,14 @@ Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base, const Dee
     return {};
 }
 
-Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& given, double& attention_factor) {
+Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& given,
+                  double& attention_factor) {
     const GgmlScaling scaling = completed(given);
     if (Status status = check(base, scaling, inv_freq.size()); !status) {
         return status;
     }
-    const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims) : 2.0 * double(inv_freq.size());
+    const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims)
+                                                  : 2.0 * double(inv_freq.size());
     const bool blends = scaling.ext_factor != 0;
     Range range;
     if (blends) {
@@ -180,7 +196,9 @@ Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling&
     const double width = std::max(range.high - range.low, narrowest_ramp);
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
         const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor : 0;
-        const double frequency = scaling.freq_factor_count != 0 ? inv_freq[j] / scaling.freq_factors[j] : inv_freq[j];
+        const double frequency = scaling.freq_factor_count != 0
+                                     ? inv_freq[j] / scaling.freq_factors[j]
+                                     : inv_freq[j];
         inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
     }
     attention_factor = scaling.attn_factor;

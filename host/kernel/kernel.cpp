@@ -32,7 +32,8 @@ std::uint32_t angles_of(const KernelInfo& info) {
 }
 
 // `info`: of the part that the pipeline is for.
-shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, const Geometry& geometry, bool counts) {
+shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
+                               const Geometry& geometry, bool counts) {
     const Windows windows = windows_of(info);
     const auto& of = windows.of;
     const auto& sections = info.sections;
@@ -74,7 +75,8 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .window_at_2 = of[2].offset,
             .window_at_3 = of[3].offset,
             .angles = angles_of(info),
-            .positions = info.positions == PositionSource::implicit ? shader::positions_implicit : shader::positions_ids,
+            .positions = info.positions == PositionSource::implicit ? shader::positions_implicit
+                                                                    : shader::positions_ids,
             .axes = sections.axes,
             .section_order = std::uint32_t(sections.order),
             .leftover_axis = sections.leftover_axis,
@@ -90,14 +92,21 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info, con
             .k_after_q = geometry.k_after_q};
 }
 
-// The pipelines that record() may want for one part: each kind of access that the widths allow, and of each, each load. V alone, and
-// tensors that are apart, have the load of few tokens only: none shares its angles with another, and there is little room.
+// The pipelines that record() may want for one part: each kind of access that the widths allow, and
+// of each, each load. V alone, and tensors that are apart, have the load of few tokens only: none
+// shares its angles with another, and there is little room.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
-    const bool words_are_elements = unit_elements(part.info, shader::access_word) == 1;  // f32 throughout: nothing is narrower
-    for (const std::uint32_t access : {shader::access_wide, shader::access_word, shader::access_narrow}) {
-        if (!widths_allow(part.info, access) || (access == shader::access_narrow && words_are_elements)) continue;
-        const auto geometry = [&](Load load) { return geometry_for(part.info, access, load, kernel.dispatch_limits); };
+    const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
+                                    1;  // f32 throughout: nothing is narrower
+    for (const std::uint32_t access :
+         {shader::access_wide, shader::access_word, shader::access_narrow}) {
+        if (!widths_allow(part.info, access) ||
+            (access == shader::access_narrow && words_are_elements))
+            continue;
+        const auto geometry = [&](Load load) {
+            return geometry_for(part.info, access, load, kernel.dispatch_limits);
+        };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
         if (!processor && &part == &kernel.q && !kernel.apart && !(many == last))
@@ -109,7 +118,8 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
 
 // Whether there are calls in which V lies as K does.
 bool v_may_join(const KernelInfo& info) {
-    const bool heads_differ = info.k_heads != 0 && info.v_heads != 0 && info.k_heads != info.v_heads;
+    const bool heads_differ = info.k_heads != 0 && info.v_heads != 0 &&
+                              info.k_heads != info.v_heads;
     return info.v.head_dim != 0 && info.v.head_dim == info.k.head_dim && !heads_differ;
 }
 
@@ -125,7 +135,8 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     choose_geometries(kernel, kernel.v, processor);
 }
 
-// Q, K and V in one part, or each in its own; K's part is Q's where their widths and heads are the same.
+// Q, K and V in one part, or each in its own; K's part is Q's where their widths and heads are the
+// same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
     kernel.q = kernel.k = kernel.v = {kernel.info};
@@ -138,7 +149,8 @@ void make_parts(Kernel& kernel, bool processor) {
     kernel.k.info.k = {};
     if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
     if (kernel.info.k.head_dim == 0) return;
-    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k && kernel.info.q_heads == kernel.info.k_heads) {
+    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k &&
+        kernel.info.q_heads == kernel.info.k_heads) {
         kernel.k = kernel.q;
     } else {
         choose_geometries(kernel, kernel.k, processor);
@@ -150,9 +162,13 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
-        const shader::Constants constants = constants_of(kernel, *pipeline.info, pipeline.geometry, counts);
-        const std::uint32_t modes = kernel.conversion == shader::conversion_integer ? kernel.modes : kernel.float16_modes;
-        Result<Spirv> made = specialised(kernel, module, &constants.workgroup_size, shader::constant_count, modes);
+        const shader::Constants constants = constants_of(kernel, *pipeline.info, pipeline.geometry,
+                                                         counts);
+        const std::uint32_t modes = kernel.conversion == shader::conversion_integer
+                                        ? kernel.modes
+                                        : kernel.float16_modes;
+        Result<Spirv> made = specialised(kernel, module, &constants.workgroup_size,
+                                         shader::constant_count, modes);
         if (!made) return made.status;
         words[i] = std::move(made.value);
     }
@@ -167,22 +183,27 @@ Status choose_conversion(Kernel& kernel) {
     const bool possible = kernel.float16_modes != 0;
     if (kernel.info.conversion == Conversion::native && !possible) {
         return error(Code::not_supported,
-                     "conversion is native: it needs Enabled::float_controls and shader_float16, and a device with "
+                     "conversion is native: it needs Enabled::float_controls and shader_float16, "
+                     "and a device with "
                      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
-    const bool by_itself = kernel.info.conversion == Conversion::by_device && possible && !kernel.cpu_device;
+    const bool by_itself = kernel.info.conversion == Conversion::by_device && possible &&
+                           !kernel.cpu_device;
     if ((kernel.info.conversion != Conversion::native && !by_itself) ||
         !(has_f16(kernel.info.q) || has_f16(kernel.info.k) || has_f16(kernel.info.v)))
         return {};
-    kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native : shader::conversion_normals;
+    kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native
+                                                                  : shader::conversion_normals;
     return {};
 }
 
 Status check_limits(const Kernel& kernel) {
     const std::uint64_t turns = shader::turn_bytes(kernel.info.rotary_dim / 2);
-    if (kernel.info.angles == AngleSource::computed && turns > kernel.storage_limits.uniform_range) {
+    if (kernel.info.angles == AngleSource::computed &&
+        turns > kernel.storage_limits.uniform_range) {
         return error(Code::limit_exceeded,
-                     "angles: computed for rotary_dim %u takes a uniform buffer of %llu bytes, the device allows %llu "
+                     "angles: computed for rotary_dim %u takes a uniform buffer of %llu bytes, the "
+                     "device allows %llu "
                      "(maxUniformBufferRange)",
                      kernel.info.rotary_dim, static_cast<unsigned long long>(turns),
                      static_cast<unsigned long long>(kernel.storage_limits.uniform_range));
@@ -193,16 +214,20 @@ Status check_limits(const Kernel& kernel) {
 Status build(Kernel& kernel) {
     if (Status s = choose_conversion(kernel); !s) return s;
     if (Status s = check_limits(kernel); !s) return s;
-    const bool processor = kernel.info.mapping == Mapping::cpu || (kernel.info.mapping == Mapping::by_device && kernel.cpu_device);
+    const bool processor = kernel.info.mapping == Mapping::cpu ||
+                           (kernel.info.mapping == Mapping::by_device && kernel.cpu_device);
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
-    // Where the device binds too few storage buffers, V is dispatched apart, then Q and K are too, and then nothing is counted.
+    // Where the device binds too few storage buffers, V is dispatched apart, then Q and K are too,
+    // and then nothing is counted.
     struct Attempt {
         bool v_joins, apart, counts;
     };
-    for (const auto& [v_joins, apart, counts] :
-         {Attempt{true, false, true}, {false, false, true}, {false, true, true}, {false, true, false}}) {
+    for (const auto& [v_joins, apart, counts] : {Attempt{true, false, true},
+                                                 {false, false, true},
+                                                 {false, true, true},
+                                                 {false, true, false}}) {
         if ((apart && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
         kernel.v_joins = v_joins;
         kernel.apart = apart;
@@ -213,13 +238,18 @@ Status build(Kernel& kernel) {
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
         return error(Code::limit_exceeded,
-                     "%s: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(), kernel.max_storage_buffers);
+                     "%s: vkrope then binds %u storage buffers, the device allows %u "
+                     "(maxPerStageDescriptorStorageBuffers)",
+                     kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(),
+                     kernel.max_storage_buffers);
     }
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         Pipeline& pipeline = kernel.pipelines[i];
-        if (Status s = create_pipeline(kernel, words[i], access_name(pipeline.geometry.access), pipeline.handle); !s) return s;
+        if (Status s = create_pipeline(kernel, words[i], access_name(pipeline.geometry.access),
+                                       pipeline.handle);
+            !s)
+            return s;
     }
     return {};
 }
@@ -229,7 +259,9 @@ Status build(Kernel& kernel) {
 Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
                                   PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     if (!instance || !physical || !get_instance_proc_addr) {
-        return {error(Code::invalid_argument, "instance, physical and get_instance_proc_addr must not be null"), {}};
+        return {error(Code::invalid_argument,
+                      "instance, physical and get_instance_proc_addr must not be null"),
+                {}};
     }
     const Result<InstanceFunctions> vk = InstanceFunctions::load(instance, get_instance_proc_addr);
     if (!vk) return {vk.status, {}};
@@ -237,17 +269,23 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     VkPhysicalDeviceProperties properties = {};
     vk->vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < lowest_api_version) {
-        return {error(Code::not_supported, "%s offers Vulkan %u.%u: vkrope needs 1.1", properties.deviceName,
-                      VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion)),
+        return {error(Code::not_supported, "%s offers Vulkan %u.%u: vkrope needs 1.1",
+                      properties.deviceName, VK_API_VERSION_MAJOR(properties.apiVersion),
+                      VK_API_VERSION_MINOR(properties.apiVersion)),
                 {}};
     }
     std::uint32_t count = 0;
     VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
-    if (result != VK_SUCCESS) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
-    const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow) VkExtensionProperties[count]);
-    if (!offered) return {error(Code::out_of_host_memory, "no memory for the names of %u extensions", count), {}};
+    if (result != VK_SUCCESS)
+        return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow)
+                                                               VkExtensionProperties[count]);
+    if (!offered)
+        return {error(Code::out_of_host_memory, "no memory for the names of %u extensions", count),
+                {}};
     result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
+        return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
     const auto add_if_offered = [&](const char* name) {
         for (std::uint32_t i = 0; i < count; ++i) {
             if (std::strcmp(offered[i].extensionName, name) != 0) continue;
@@ -257,7 +295,8 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
         return false;
     };
     if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) needs.enabled |= push_descriptor;
-    if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) needs.enabled |= float_controls;
+    if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME))
+        needs.enabled |= float_controls;
     const bool half_extension = add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
     const bool core_1_2 = properties.apiVersion >= VK_API_VERSION_1_2;
     if (core_1_2) needs.enabled_in_core |= float_controls;
@@ -295,7 +334,8 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
 void destroy(Kernel* kernel) noexcept {
     if (!kernel) return;
     for (const Pipeline& pipeline : kernel->pipelines)
-        kernel->vk.vkDestroyPipeline(kernel->device.device, pipeline.handle, kernel->device.allocator);
+        kernel->vk.vkDestroyPipeline(kernel->device.device, pipeline.handle,
+                                     kernel->device.allocator);
     destroy_layouts(*kernel);
     delete kernel;
 }

@@ -10,13 +10,16 @@ namespace vkrope {
 
 namespace {
 
-// On a GPU, a lane takes several heads only where enough lanes remain to hide the latency of their loads.
+// On a GPU, a lane takes several heads only where enough lanes remain to hide the latency of their
+// loads.
 constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
-constexpr BindingOf read_bindings[] = {&Bindings::q_in,  &Bindings::k_in,  &Bindings::v_in,     &Bindings::ids,
-                                       &Bindings::slots, &Bindings::table, &Bindings::table_sin};
-constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out, &Bindings::status};
+constexpr BindingOf read_bindings[] = {&Bindings::q_in,     &Bindings::k_in,  &Bindings::v_in,
+                                       &Bindings::ids,      &Bindings::slots, &Bindings::table,
+                                       &Bindings::table_sin};
+constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out,
+                                          &Bindings::status};
 
 std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
@@ -40,23 +43,27 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
 
 // 16-byte access takes angles of a buffer in 16 bytes, too.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
-    return kernel.info.angles != AngleSource::direct_buffer || access != shader::access_wide || call.table_offset % 4 == 0;
+    return kernel.info.angles != AngleSource::direct_buffer || access != shader::access_wide ||
+           call.table_offset % 4 == 0;
 }
 
 // The widest access that the tensors allow. The last pipeline of a part serves every call.
-const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
+const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
+                                const Job& job) noexcept {
     const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
     const Work work = work_of(kernel, call, job);
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
-        if ((job.q && !tensor_allows(call.q, geometry.access)) || (job.k && !tensor_allows(call.k, geometry.access)) ||
+        if ((job.q && !tensor_allows(call.q, geometry.access)) ||
+            (job.k && !tensor_allows(call.k, geometry.access)) ||
             (job.v && !tensor_allows(call.v, geometry.access)) ||
             ((job.q || job.k) && !angles_allow(kernel, call, geometry.access))) {
             continue;
         }
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
         const DispatchShape shape = shape_of(geometry, work);
-        const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] * shape.groups[2] * geometry.workgroup_size();
+        const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] *
+                                    shape.groups[2] * geometry.workgroup_size();
         if (shares && lanes < many_lanes) continue;
         return pipelines[i];
     }
@@ -79,8 +86,8 @@ Named named_v(const ResolvedCall& call) noexcept {
     return {call.v, "v_in", "v_out", true};
 }
 
-Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job, const Named& named,
-                           std::uint32_t group_heads) noexcept {
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job,
+                           const Named& named, std::uint32_t group_heads) noexcept {
     const ResolvedTensor& tensor = named.tensor;
     Bound bound;
     bound.add(named.in, tensor.in);
@@ -93,21 +100,23 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
                           .tokens = call.tokens,
                           .pages = tensor.pages,
                           .rows = std::max(tensor.out.page_size, 1u)};
-    return tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound, kernel.storage_limits, kernel.dispatch_limits);
+    return tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
+                kernel.storage_limits, kernel.dispatch_limits);
 }
 
 bool same_rows(const View& a, const View& b) noexcept {
-    return a.head == b.head && a.group == b.group && a.heads_per_group == b.heads_per_group && a.token == b.token &&
-           a.batch == b.batch && a.page_size == b.page_size;
+    return a.head == b.head && a.group == b.group && a.heads_per_group == b.heads_per_group &&
+           a.token == b.token && a.batch == b.batch && a.page_size == b.page_size;
 }
 
 // V has K's strides, and what else a dispatch knows once for both.
 bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
-    return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) && same_rows(v.out, k.out);
+    return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) &&
+           same_rows(v.out, k.out);
 }
 
-// The tensors of a job in one dispatch for each sequence, or each group of heads, or in one for all: where all fit, and go along z in
-// the same way.
+// The tensors of a job in one dispatch for each sequence, or each group of heads, or in one for
+// all: where all fit, and go along z in the same way.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
     const struct {
         bool present;
@@ -120,15 +129,18 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
     bool first = true;
     for (const auto& [present, named] : tensors) {
         if (!present) continue;
-        const std::uint32_t heads = named.tensor.heads, own_groups = heads / named.tensor.group_heads;
+        const std::uint32_t heads = named.tensor.heads,
+                            own_groups = heads / named.tensor.group_heads;
         if (heads % groups != 0 || (own_groups != groups && own_groups != 1)) return false;
         const Result<Tiling> tiling = tile_tensor(kernel, call, job, named, heads / groups);
         if (!tiling) return false;
         const Counts &box = tiling->box, &whole = tiling->whole;
-        if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows) return false;
+        if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
+            return false;
         Counts& shared = job.tiling.box;
         if (first) job.tiling = tiling.value;
-        if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens) return false;
+        if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens)
+            return false;
         if (named.scattered) {
             job.tiling.whole.pages = shared.pages = box.pages;
             job.tiling.whole.rows = shared.rows = box.rows;
@@ -144,10 +156,10 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Result<Jobs> result;
     Jobs& jobs = result.value;
     if (!kernel.binds.has(shader::binding_status) && call.status.buffer) {
-        result.status =
-            error(Code::limit_exceeded,
-                  "out_of_range: vkrope then binds %u storage buffers, the device allows %u (maxPerStageDescriptorStorageBuffers)",
-                  kernel.storage_buffers_to_count, kernel.max_storage_buffers);
+        result.status = error(Code::limit_exceeded,
+                              "out_of_range: vkrope then binds %u storage buffers, the device "
+                              "allows %u (maxPerStageDescriptorStorageBuffers)",
+                              kernel.storage_buffers_to_count, kernel.max_storage_buffers);
         return result;
     }
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
@@ -161,7 +173,9 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         jobs.of[jobs.count++] = job;
     };
     const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
-    const struct { bool possible, q, v; } pairs[] = {{v_joins, q, true}, {q && k, q, false}, {v_joins && q, false, true}};
+    const struct {
+        bool possible, q, v;
+    } pairs[] = {{v_joins, q, true}, {q && k, q, false}, {v_joins && q, false, true}};
     for (const auto& [possible, with_q, with_v] : pairs) {
         if (kernel.apart || !possible) continue;
         Job together = {.part = &kernel.q, .q = with_q, .k = k, .v = with_v, .tiling = {}};
@@ -177,14 +191,16 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         bool present;
         Job job;
         Named named;
-    } alone[] = {{q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(call)},
-                 {k, {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
-                 {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(call)}};
+    } alone[] = {
+        {q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(call)},
+        {k, {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
+        {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(call)}};
     for (const auto& [present, of, named] : alone) {
         if (!present) continue;
         Job job = of;
         job.pipeline = &choose_pipeline(kernel, call, job);
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named, named.tensor.group_heads);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named,
+                                                  named.tensor.group_heads);
         if (result.status = tiling.status; !result.status) return result;
         job.tiling = tiling.value;
         add(job);
@@ -196,13 +212,18 @@ namespace {
 
 // ---- Dispatches ----
 
-// Binds what a box touches of a tensor, whose rows are then where `side` says, from element `offset` on.
-VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box, bool z_is_group,
-                             const StorageLimits& limits, shader::Side& side, std::uint32_t& offset) noexcept {
-    const std::uint64_t first = view.first_byte + offset_of(view, group_heads, box.first) * view.element_bytes;
-    const VkDescriptorBufferInfo bound =
-        binding_of(view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
-    const auto step = [](std::uint32_t count, std::uint64_t stride) { return count > 1 ? std::uint32_t(stride) : 0u; };
+// Binds what a box touches of a tensor, whose rows are then where `side` says, from element
+// `offset` on.
+VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box,
+                             bool z_is_group, const StorageLimits& limits, shader::Side& side,
+                             std::uint32_t& offset) noexcept {
+    const std::uint64_t first = view.first_byte +
+                                offset_of(view, group_heads, box.first) * view.element_bytes;
+    const VkDescriptorBufferInfo bound = binding_of(
+        view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
+    const auto step = [](std::uint32_t count, std::uint64_t stride) {
+        return count > 1 ? std::uint32_t(stride) : 0u;
+    };
     offset = std::uint32_t((first - bound.offset) / view.element_bytes);
     side.head = step(box.count.heads, view.head);
     if (view.page_size != 0) {
@@ -210,7 +231,8 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
         side.token = step(box.count.rows, view.token);
         return bound;
     }
-    side.z = z_is_group ? step(box.count.groups, view.group_step(group_heads)) : step(box.count.batch, view.batch);
+    side.z = z_is_group ? step(box.count.groups, view.group_step(group_heads))
+                        : step(box.count.batch, view.batch);
     side.token = step(box.count.tokens, view.token);
     return bound;
 }
@@ -220,12 +242,13 @@ struct Offsets {
     std::uint32_t of[16] = {};
 
     void pack(std::uint32_t (&words)[4]) const noexcept {
-        for (std::uint32_t i = 0; i < 4; ++i) words[i] = of[4 * i] | of[4 * i + 1] << 8 | of[4 * i + 2] << 16 | of[4 * i + 3] << 24;
+        for (std::uint32_t i = 0; i < 4; ++i)
+            words[i] = of[4 * i] | of[4 * i + 1] << 8 | of[4 * i + 2] << 16 | of[4 * i + 3] << 24;
     }
 };
 
-Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Job& job,
-                     const Box& box) noexcept {
+Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
+                     const Job& job, const Box& box) noexcept {
     Dispatch dispatch = {.pipeline = job.pipeline, .bindings = {}, .shape = {}};
     Bindings& bindings = dispatch.bindings;
     shader::Push& push = dispatch.push;
@@ -239,45 +262,65 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         shader::Side &in, &out;
         std::uint32_t first_offset, in_place_flag;
     };
-    static_assert(shader::offset_q_out == shader::offset_q_in + 1 && shader::offset_k_out == shader::offset_k_in + 1 &&
+    static_assert(shader::offset_q_out == shader::offset_q_in + 1 &&
+                  shader::offset_k_out == shader::offset_k_in + 1 &&
                   shader::offset_v_out == shader::offset_v_in + 1);
-    const Seen as_q = {work.q_heads, push.q_in, push.q_out, shader::offset_q_in, shader::flag_q_in_place};
-    const Seen as_k = {work.k_heads, push.k_in, push.k_out, shader::offset_k_in, shader::flag_k_in_place};
+    const Seen as_q = {work.q_heads, push.q_in, push.q_out, shader::offset_q_in,
+                       shader::flag_q_in_place};
+    const Seen as_k = {work.k_heads, push.k_in, push.k_out, shader::offset_k_in,
+                       shader::flag_k_in_place};
     const Seen as_v = {work.k_heads, push.k_in, push.k_out, shader::offset_v_in, 0};
     const bool together = job.q + job.k + job.v > 1;
-    const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in, VkDescriptorBufferInfo& out) {
+    const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in,
+                            VkDescriptorBufferInfo& out) {
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
-        if (together) own.count.heads = group_heads;  // they share a tiling only if it leaves the heads of a group together
+        if (together)
+            own.count.heads =
+                group_heads;  // they share a tiling only if it leaves the heads of a group together
         seen.heads = own.count.heads;
-        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, seen.in, offsets.of[seen.first_offset]);
-        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out, offsets.of[seen.first_offset + 1]);
+        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, seen.in,
+                   offsets.of[seen.first_offset]);
+        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out,
+                    offsets.of[seen.first_offset + 1]);
         if (of.in_place) in_place |= seen.in_place_flag;
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
     if (job.k) tensor(resolved.k, kernel.apart ? as_q : as_k, bindings.k_in, bindings.k_out);
-    if (job.v) tensor(resolved.v, job.k ? as_v : kernel.apart ? as_q : as_k, bindings.v_in, bindings.v_out);
+    if (job.v)
+        tensor(resolved.v,
+               job.k          ? as_v
+               : kernel.apart ? as_q
+                              : as_k,
+               bindings.v_in, bindings.v_out);
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
-    // Each token counts in one box: that of its first heads, and where the cache is cut, of the last pages.
+    // Each token counts in one box: that of its first heads, and where the cache is cut, of the
+    // last pages.
     const Counts& whole = job.tiling.whole;
-    const bool counts = box.first.heads == 0 && box.first.groups == 0 && box.first.pages + box.count.pages == whole.pages &&
+    const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
+                        box.first.pages + box.count.pages == whole.pages &&
                         box.first.rows + box.count.rows == whole.rows;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) |
                  (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
-                 (counts && job.counts_slots ? shader::flag_count_slots : 0) | (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) | (call.positions.int64 ? shader::flag_ids_64 : 0);
+                 (counts && job.counts_slots ? shader::flag_count_slots : 0) |
+                 (z_is_group ? shader::flag_z_is_group : 0) |
+                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) |
+                 (call.positions.int64 ? shader::flag_ids_64 : 0);
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
-    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens + box.first.batch * resolved.position_step;
+    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
+                          box.first.batch * resolved.position_step;
     shader::Side ids = {}, slots = {};
     if (resolved.ids.buffer) {
-        bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids, offsets.of[shader::offset_ids]);
+        bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids,
+                             offsets.of[shader::offset_ids]);
     }
     if ((job.k || job.v) && resolved.slots.buffer) {
-        bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots, offsets.of[shader::offset_slots]);
+        bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots,
+                               offsets.of[shader::offset_slots]);
     }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
@@ -286,7 +329,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.page_size = resolved.page_size;
     push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
     push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
-    if (push.flags & (shader::flag_count_positions | shader::flag_count_slots)) bindings.status = resolved.status;
+    if (push.flags & (shader::flag_count_positions | shader::flag_count_slots))
+        bindings.status = resolved.status;
     bindings.table = resolved.table;
     bindings.table_sin = resolved.table_sin;
     offsets.of[shader::offset_status] = resolved.status_offset;
@@ -308,15 +352,18 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
 // ---- Barriers between dispatches of one call ----
 
 bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) noexcept {
-    return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range && b.offset < a.offset + a.range;
+    return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range &&
+           b.offset < a.offset + a.range;
 }
 
-// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows may still lie in overlapping
-// ranges, as in packed QKV, or because a binding starts lower than what it is for.
+// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows
+// may still lie in overlapping ranges, as in packed QKV, or because a binding starts lower than
+// what it is for.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (const BindingOf written : written_bindings) {
         for (const BindingOf read : read_bindings) {
-            if (overlap(earlier.*written, later.*read) || overlap(earlier.*read, later.*written)) return true;
+            if (overlap(earlier.*written, later.*read) || overlap(earlier.*read, later.*written))
+                return true;
         }
         for (const BindingOf other : written_bindings) {
             if (overlap(earlier.*written, later.*other)) return true;
@@ -325,7 +372,8 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     return false;
 }
 
-// Makes `hull` reach around `bindings` too, buffer by buffer: a job binds one buffer for each purpose.
+// Makes `hull` reach around `bindings` too, buffer by buffer: a job binds one buffer for each
+// purpose.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
     const auto one = [&](BindingOf member) {
         const VkDescriptorBufferInfo& next = bindings.*member;
@@ -354,7 +402,8 @@ Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
 bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
     bool barrier = false;
     if (index_ != first_since_barrier_ && conflict(since_barrier_, next)) {
-        for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i) barrier = conflict(at(i).bindings, next);
+        for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i)
+            barrier = conflict(at(i).bindings, next);
     }
     if (barrier) {
         since_barrier_ = {};

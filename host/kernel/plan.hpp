@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a call becomes: dispatches, each with its bindings, push constants and shape. Reads the kernel, makes no Vulkan call.
+// What a call becomes: dispatches, each with its bindings, push constants and shape. Reads the
+// kernel, makes no Vulkan call.
 #pragma once
 
 #include "kernel/geometry/tiling.hpp"
@@ -33,8 +34,9 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 /// What a dispatch binds; unused members have no buffer.
 struct Bindings {
-    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slots = {}, table = {}, table_sin = {};  ///< read
-    VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};                                    ///< written
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slots = {}, table = {},
+                           table_sin = {};                                   ///< read
+    VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};  ///< written
 };
 
 /// One box of a job.
@@ -48,13 +50,14 @@ struct Dispatch {
 /// The dispatches of a call, in order. Borrows what it is made of.
 class DispatchSequence {
    public:
-    DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved, const Jobs& jobs) noexcept
+    DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
+                     const Jobs& jobs) noexcept
         : kernel_(kernel), call_(call), resolved_(resolved), jobs_(jobs) {}
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Whether `next`, the one after those that this was asked about, has to wait for one of them: their bound ranges overlap, and
-    /// one of the two writes.
+    /// Whether `next`, the one after those that this was asked about, has to wait for one of them:
+    /// their bound ranges overlap, and one of the two writes.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:
@@ -63,7 +66,8 @@ class DispatchSequence {
     const ResolvedCall& resolved_;
     const Jobs& jobs_;
     std::uint64_t index_ = 0, first_since_barrier_ = 0;
-    Bindings since_barrier_;  // hulls of what the dispatches since the last barrier bind: what meets no hull meets none of them
+    Bindings since_barrier_;  // hulls of what the dispatches since the last barrier bind: what
+                              // meets no hull meets none of them
 };
 
 }  // namespace vkrope

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// create_positions() and record_positions(): what is not an int32 id yet becomes one, once per step.
+// create_positions() and record_positions(): what is not an int32 id yet becomes one, once per
+// step.
 #include <algorithm>
 #include <cinttypes>
 #include <new>
@@ -20,9 +21,12 @@ struct Numbers {
     VkDescriptorBufferInfo bound = {};
 
     bool given() const { return where.buffer != VK_NULL_HANDLE; }
-    std::uint32_t offset_words() const { return given() ? std::uint32_t((where.offset - bound.offset) / 4) : 0; }
+    std::uint32_t offset_words() const {
+        return given() ? std::uint32_t((where.offset - bound.offset) / 4) : 0;
+    }
     bool overlaps(const Numbers& other) const {
-        return given() && where.buffer == other.where.buffer && where.offset < other.where.offset + other.bytes &&
+        return given() && where.buffer == other.where.buffer &&
+               where.offset < other.where.offset + other.bytes &&
                other.where.offset < where.offset + bytes;
     }
 };
@@ -33,30 +37,38 @@ struct Buffers {
 
     explicit Buffers(const PositionCall& call) noexcept
         : out{"out", call.out, tokens(call) * 4}, source{"ids", call.ids, tokens(call) * 8},
-          offsets{"offsets", call.offsets, std::uint64_t{call.batch} * (call.offsets_int64 ? 8 : 4)}, counter{"out_of_range",
-                                                                                                              call.out_of_range,
-                                                                                                              4} {
+          offsets{"offsets", call.offsets,
+                  std::uint64_t{call.batch} * (call.offsets_int64 ? 8 : 4)},
+          counter{"out_of_range", call.out_of_range, 4} {
         if (!call.cu_seqlens.buffer) return;
-        source = {"cu_seqlens", call.cu_seqlens, (std::uint64_t{call.sequences} + 1) * (call.cu_seqlens_int64 ? 8 : 4)};
+        source = {"cu_seqlens", call.cu_seqlens,
+                  (std::uint64_t{call.sequences} + 1) * (call.cu_seqlens_int64 ? 8 : 4)};
         offsets.bytes = std::uint64_t{call.sequences} * (call.offsets_int64 ? 8 : 4);
     }
 
-    static std::uint64_t tokens(const PositionCall& call) { return std::uint64_t{call.batch} * call.tokens; }
+    static std::uint64_t tokens(const PositionCall& call) {
+        return std::uint64_t{call.batch} * call.tokens;
+    }
 };
 
 Status resolve(Numbers& numbers, const StorageLimits& limits) noexcept {
     const VkDescriptorBufferInfo& where = numbers.where;
     if (!numbers.given()) return {};
     if (where.offset % 4 != 0)
-        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", numbers.name, where.offset);
-    if (where.range == VK_WHOLE_SIZE || where.range < numbers.bytes || where.offset > (too_large >> 2)) {
+        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4",
+                     numbers.name, where.offset);
+    if (where.range == VK_WHOLE_SIZE || where.range < numbers.bytes ||
+        where.offset > (too_large >> 2)) {
         return error(Code::invalid_argument,
-                     "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE", numbers.name,
-                     where.range, numbers.bytes);
+                     "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
+                     ", and not VK_WHOLE_SIZE",
+                     numbers.name, where.range, numbers.bytes);
     }
     numbers.bound = binding_of(where.buffer, where.offset, numbers.bytes, limits);
     if (numbers.bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+    return error(Code::limit_exceeded,
+                 "%s spans %" PRIu64 " bytes: the device binds %" PRIu64
+                 " at most (maxStorageBufferRange)",
                  numbers.name, numbers.bound.range, limits.range);
 }
 
@@ -64,23 +76,29 @@ Status check(const PositionCall& call) noexcept {
     const bool ragged = call.cu_seqlens.buffer, ids = call.ids.buffer;
     if (!call.out.buffer) return error(Code::invalid_argument, "out.buffer is null");
     if (ids && (ragged || call.offsets.buffer || call.first != 0 || call.cp_size != 1)) {
-        return error(Code::invalid_argument, "ids is given: then cu_seqlens, offsets, first and cp_size must not be");
+        return error(Code::invalid_argument,
+                     "ids is given: then cu_seqlens, offsets, first and cp_size must not be");
     }
     if (ragged != (call.sequences != 0)) {
         return error(Code::invalid_argument, "sequences is %u: it must be %s", call.sequences,
                      ragged ? "at least 1 with cu_seqlens" : "0 without cu_seqlens");
     }
-    if (ragged && call.batch != 1) return error(Code::invalid_argument, "batch is %u: with cu_seqlens it must be 1", call.batch);
+    if (ragged && call.batch != 1)
+        return error(Code::invalid_argument, "batch is %u: with cu_seqlens it must be 1",
+                     call.batch);
     if (call.cp_size == 0 || call.cp_size > 65536)
         return error(Code::invalid_argument, "cp_size is %u: it must be 1 to 65536", call.cp_size);
     if (call.cp_rank >= call.cp_size)
-        return error(Code::invalid_argument, "cp_rank is %u: it must be below cp_size, %u", call.cp_rank, call.cp_size);
+        return error(Code::invalid_argument, "cp_rank is %u: it must be below cp_size, %u",
+                     call.cp_rank, call.cp_size);
     if (call.cp_size > 1 && !ragged && call.tokens % 2 != 0) {
-        return error(Code::invalid_argument, "tokens is %u: a rank holds two chunks of a sequence, so it must be even",
+        return error(Code::invalid_argument,
+                     "tokens is %u: a rank holds two chunks of a sequence, so it must be even",
                      call.tokens);
     }
     if (std::uint64_t{call.tokens} * call.cp_size > std::uint64_t{1} << 31) {
-        return error(Code::invalid_argument, "tokens is %u: with cp_size %u the whole has more than 2^31", call.tokens,
+        return error(Code::invalid_argument,
+                     "tokens is %u: with cp_size %u the whole has more than 2^31", call.tokens,
                      call.cp_size);
     }
     return {};
@@ -92,13 +110,17 @@ Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& 
     }
     for (const Numbers* other : {&buffers.source, &buffers.offsets, &buffers.counter}) {
         if (buffers.out.overlaps(*other))
-            return error(Code::invalid_argument, "out and %s overlap: they must be disjoint", other->name);
+            return error(Code::invalid_argument, "out and %s overlap: they must be disjoint",
+                         other->name);
         if (other != &buffers.counter && buffers.counter.overlaps(*other))
-            return error(Code::invalid_argument, "%s and out_of_range overlap: they must be disjoint", other->name);
+            return error(Code::invalid_argument,
+                         "%s and out_of_range overlap: they must be disjoint", other->name);
     }
     const std::uint64_t most = most_in_a_row(kernel.workgroup_size, kernel.dispatch_limits);
     if (Buffers::tokens(call) <= most) return {};
-    return error(Code::limit_exceeded, "tokens is %u: %" PRIu64 " ids take as many invocations, the device dispatches %" PRIu64,
+    return error(Code::limit_exceeded,
+                 "tokens is %u: %" PRIu64
+                 " ids take as many invocations, the device dispatches %" PRIu64,
                  call.tokens, Buffers::tokens(call), most);
 }
 
@@ -106,7 +128,8 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     shader::PositionPush push = {};
     push.total = std::uint32_t(Buffers::tokens(call));
     push.tokens = call.tokens;
-    push.flags = (call.ids.buffer ? shader::position_flag_ids : 0) | (call.offsets.buffer ? shader::position_flag_offsets : 0) |
+    push.flags = (call.ids.buffer ? shader::position_flag_ids : 0) |
+                 (call.offsets.buffer ? shader::position_flag_offsets : 0) |
                  (call.offsets_int64 ? shader::position_flag_offsets_64 : 0) |
                  (call.cu_seqlens.buffer ? shader::position_flag_ragged : 0) |
                  (call.cu_seqlens_int64 ? shader::position_flag_ragged_64 : 0) |
@@ -115,14 +138,16 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     push.sequences = call.sequences;
     push.cp_size = call.cp_size;
     push.cp_rank = call.cp_rank;
-    push.offsets = buffers.source.offset_words() | buffers.offsets.offset_words() << 8 | buffers.counter.offset_words() << 16 |
-                   buffers.out.offset_words() << 24;
+    push.offsets = buffers.source.offset_words() | buffers.offsets.offset_words() << 8 |
+                   buffers.counter.offset_words() << 16 | buffers.out.offset_words() << 24;
     return push;
 }
 
 // What is absent is bound to something else that the call touches.
 Descriptors descriptors_of(const Buffers& buffers) noexcept {
-    const auto or_out = [&](const Numbers& numbers) { return numbers.given() ? numbers.bound : buffers.out.bound; };
+    const auto or_out = [&](const Numbers& numbers) {
+        return numbers.given() ? numbers.bound : buffers.out.bound;
+    };
     Descriptors descriptors;
     descriptors.buffers[shader::position_binding_out] = buffers.out.bound;
     descriptors.buffers[shader::position_binding_source] = or_out(buffers.source);
@@ -146,7 +171,8 @@ Status build(PositionKernel& kernel) {
 Result<PositionKernel*> create_positions(const DeviceRef& device) {
     if (Status s = check(device); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) PositionKernel;
-    if (!kernel) return {error(Code::out_of_host_memory, "no memory for a PositionKernel"), nullptr};
+    if (!kernel)
+        return {error(Code::out_of_host_memory, "no memory for a PositionKernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {
         delete kernel;  // nothing was made, and there may be no function to destroy it with
         return {s, nullptr};
@@ -165,8 +191,8 @@ void destroy(PositionKernel* kernel) noexcept {
     delete kernel;
 }
 
-Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel, const PositionCall& call,
-                        DescriptorArena* arena) noexcept {
+Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel,
+                        const PositionCall& call, DescriptorArena* arena) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
     if (!kernel) return error(Code::invalid_argument, "kernel is null");
     if (call.tokens == 0 || call.batch == 0) return {};
@@ -178,8 +204,9 @@ Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel, 
     const shader::PositionPush push = push_of(call, buffers);
     begin_label(commands, *kernel);
     bind(commands, *kernel, descriptors_of(buffers), arena);
-    dispatch(commands, *kernel, kernel->pipeline, &push, sizeof push,
-             shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
+    dispatch(
+        commands, *kernel, kernel->pipeline, &push, sizeof push,
+        shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
     end_label(commands, *kernel);
     return {};
 }

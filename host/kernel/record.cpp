@@ -7,8 +7,9 @@ namespace vkrope {
 
 namespace {
 
-// A binding that the call leaves unused gets a buffer that the call uses the same way: read where it is read, written where it is
-// written, so that nobody has to synchronise more than what the call really touches.
+// A binding that the call leaves unused gets a buffer that the call uses the same way: read where
+// it is read, written where it is written, so that nobody has to synchronise more than what the
+// call really touches.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t binding) noexcept {
     const auto or_else = [](const VkDescriptorBufferInfo& used,
                             const VkDescriptorBufferInfo& other) -> const VkDescriptorBufferInfo& {
@@ -32,9 +33,11 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
     }
 }
 
-Descriptors descriptors_of(const Program& program, const Bindings& bindings, VkImageView view) noexcept {
+Descriptors descriptors_of(const Program& program, const Bindings& bindings,
+                           VkImageView view) noexcept {
     Descriptors descriptors;
-    for (const Binding& binding : program.binds) descriptors.buffers[binding.number] = buffer_for(bindings, binding.number);
+    for (const Binding& binding : program.binds)
+        descriptors.buffers[binding.number] = buffer_for(bindings, binding.number);
     descriptors.view = view;
     return descriptors;
 }
@@ -45,7 +48,8 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = at.output_access;
     barrier.dstAccessMask = at.in_place_access;
-    kernel.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    kernel.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0,
+                                   nullptr);
 }
 
 }  // namespace
@@ -66,7 +70,8 @@ Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcep
     return {jobs.status, jobs ? jobs->dispatches() : 0};
 }
 
-Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, DescriptorArena* arena) noexcept {
+Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
+              DescriptorArena* arena) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
     if (!kernel) return error(Code::invalid_argument, "kernel is null");
     const Result<ResolvedCall> resolved = resolve(kernel->info, kernel->storage_limits, call);
@@ -82,7 +87,8 @@ Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call, 
         const Dispatch next = sequence.at(i);
         if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);
         bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call.angles.view), arena);
-        dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push, next.shape);
+        dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push,
+                 next.shape);
     }
     end_label(commands, *kernel);
     return {};

@@ -13,7 +13,8 @@ using nlohmann::json;
 using ull = unsigned long long;
 
 [[noreturn]] void refuse(const Field& field, const char* rule) {
-    fail(Code::invalid_data, "%s is %s: must be %s", field.name.c_str(), shown(*field.value).c_str(), rule);
+    fail(Code::invalid_data, "%s is %s: must be %s", field.name.c_str(),
+         shown(*field.value).c_str(), rule);
 }
 
 }  // namespace
@@ -36,8 +37,9 @@ Field find(const Scopes& scopes, std::initializer_list<const char*> names) {
         for (const char* name : names) {
             const Field other = find_first({scope}, {name});
             if (found && other && *found.value != *other.value) {
-                fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", found.name.c_str(), shown(*found.value).c_str(),
-                     other.name.c_str(), shown(*other.value).c_str());
+                fail(Code::invalid_data, "%s is %s but %s is %s: they must agree",
+                     found.name.c_str(), shown(*found.value).c_str(), other.name.c_str(),
+                     shown(*other.value).c_str());
             }
             if (!found) {
                 found = other;
@@ -64,8 +66,8 @@ std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t 
     // Exact up to 2^53, beyond which no bound that a caller gives lies.
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!(number >= double(low) && number <= double(high)) || number != std::floor(number)) {
-        fail(Code::invalid_data, "%s is %s: must be a whole number from %llu to %llu", field.name.c_str(), shown(value).c_str(),
-             ull{low}, ull{high});
+        fail(Code::invalid_data, "%s is %s: must be a whole number from %llu to %llu",
+             field.name.c_str(), shown(value).c_str(), ull{low}, ull{high});
     }
     return std::uint64_t(number);
 }

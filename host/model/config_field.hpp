@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading one field of a configuration: under any of its names, from any of the objects that may hold it, checked.
+// Reading one field of a configuration: under any of its names, from any of the objects that may
+// hold it, checked.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +10,8 @@
 
 namespace vkrope {
 
-/// An object of the configuration and how messages call it: "" for the top level, "rope_scaling." below it.
+/// An object of the configuration and how messages call it: "" for the top level, "rope_scaling."
+/// below it.
 struct Scope {
     const nlohmann::json* object = nullptr;
     std::string prefix;
@@ -25,8 +27,8 @@ struct Field {
     explicit operator bool() const { return value != nullptr; }
 };
 
-/// The field with one of `names` in one of `scopes`; empty where there is none. Found more than once with different values,
-/// it is an error: which of them the model means is a guess.
+/// The field with one of `names` in one of `scopes`; empty where there is none. Found more than
+/// once with different values, it is an error: which of them the model means is a guess.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
 /// As find(); of several the first counts, whatever the others say.

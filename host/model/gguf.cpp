@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and load_arch_hparams() of llama.cpp.
+// GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
+// load_arch_hparams() of llama.cpp.
 #include "model/gguf.hpp"
 
 #include <cstring>
@@ -29,7 +30,8 @@ constexpr double base_without_key = 10000;
 std::string architecture_of(const GgufFile& file) {
     const GgufValue* value = file.find("general.architecture");
     if (value == nullptr) {
-        fail(Code::invalid_data, "general.architecture is missing: it says what every other key is called");
+        fail(Code::invalid_data,
+             "general.architecture is missing: it says what every other key is called");
     }
     return text({"general.architecture", value});
 }
@@ -74,40 +76,52 @@ class GgufImport {
         const std::uint64_t part = number ? whole_number({"split.no", number}, 0, 65535) : 0;
         if (count > 1) {
             fail(Code::not_supported,
-                 "split.count is %llu: a split file is not read, nor its first part alone, as the others may hold rope tensors; "
+                 "split.count is %llu: a split file is not read, nor its first part alone, as the "
+                 "others may hold rope tensors; "
                  "merge the parts",
                  ull{count});
         }
         if (part != 0) {
             fail(Code::not_supported,
-                 "split.no is %llu and split.count is %s: a part of a split file is not read alone; merge them", ull{part},
-                 parts ? std::to_string(count).c_str() : "missing");
+                 "split.no is %llu and split.count is %s: a part of a split file is not read "
+                 "alone; merge them",
+                 ull{part}, parts ? std::to_string(count).c_str() : "missing");
         }
         if (number != nullptr && parts == nullptr) {
-            warn("split.count is missing beside split.no, which is 0: a whole file assumed, as llama.cpp does");
+            warn(
+                "split.count is missing beside split.no, which is 0: a whole file assumed, as "
+                "llama.cpp does");
         }
     }
 
     void architecture() {
         if (const char* reason = unsupported_gguf_architecture(name_)) {
-            fail(Code::not_supported, "general.architecture is \"%s\": %s", shown_key(name_).c_str(), reason);
+            fail(Code::not_supported, "general.architecture is \"%s\": %s",
+                 shown_key(name_).c_str(), reason);
         }
         if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
             row_ = *row;
         } else if (query_.pairing) {
             warn("general.architecture \"" + shown_key(name_) +
-                 "\" is unknown: layers that are alike are assumed, and the pairing that was asked for");
+                 "\" is unknown: layers that are alike are assumed, and the pairing that was asked "
+                 "for");
         } else {
-            fail(Code::not_supported, "general.architecture is \"%s\", which is unknown: ask for a pairing to read it nevertheless",
+            fail(Code::not_supported,
+                 "general.architecture is \"%s\", which is unknown: ask for a pairing to read it "
+                 "nevertheless",
                  shown_key(name_).c_str());
         }
-        const GgufField finetuned = keys_.find("rope.scaling.finetuned");  // whether weights were trained with the scaling
-        if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {    // but of Granite
-            fail(Code::not_supported, "%s is false: the model does not use RoPE", finetuned.name.c_str());
+        const GgufField finetuned = keys_.find(
+            "rope.scaling.finetuned");  // whether weights were trained with the scaling
+        if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // but of Granite
+            fail(Code::not_supported, "%s is false: the model does not use RoPE",
+                 finetuned.name.c_str());
         }
         layer_count_ = gguf_layer_count(keys_);
         if (row_.alibi_layer_count != 0 && layer_count_ == row_.alibi_layer_count) {
-            fail(Code::not_supported, "%s.block_count is %llu: %s models of so many layers have ALiBi, no rotary embedding",
+            fail(Code::not_supported,
+                 "%s.block_count is %llu: %s models of so many layers have ALiBi, no rotary "
+                 "embedding",
                  shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
         }
     }
@@ -124,7 +138,8 @@ class GgufImport {
         }
     }
 
-    /// The key of sliding layers, which have one of their own in some files, or else that of all layers.
+    /// The key of sliding layers, which have one of their own in some files, or else that of all
+    /// layers.
     GgufField of_layer(const char* name, const char* sliding_name) {
         const GgufField own = layer_.sliding ? keys_.find(sliding_name) : GgufField();
         const GgufField all = keys_.find(name);
@@ -139,7 +154,8 @@ class GgufImport {
             latent_rotary_dim(count);
             return;
         }
-        rotation_.head_dim = all_rows ? std::uint32_t(whole_number(all_rows, 2, max_head_dim)) : divided_head_dim();
+        rotation_.head_dim = all_rows ? std::uint32_t(whole_number(all_rows, 2, max_head_dim))
+                                      : divided_head_dim();
         if (count) {
             rotation_.rotary_dim = std::uint32_t(whole_number(count, 2, max_head_dim));
         } else {
@@ -147,27 +163,30 @@ class GgufImport {
             assumed(count, rotation_.head_dim, "which is head_dim");
         }
         if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
-            fail(Code::invalid_data, "%s is %u: must be even, 2 to head_dim, which is %u", count.name.c_str(), rotation_.rotary_dim,
-                 rotation_.head_dim);
+            fail(Code::invalid_data, "%s is %u: must be even, 2 to head_dim, which is %u",
+                 count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
         }
     }
 
-    /// Multi-head latent attention: what turns is the tail of a query row, and that of the one row of latent channels
-    /// (src/models/deepseek2.cpp). Newer files say in key_length_mla how wide a query row is, and in key_length something else.
+    /// Multi-head latent attention: what turns is the tail of a query row, and that of the one row
+    /// of latent channels (src/models/deepseek2.cpp). Newer files say in key_length_mla how wide a
+    /// query row is, and in key_length something else.
     void latent_rotary_dim(const GgufField& count) {
         if (!count) {
             keys_.required("rope.dimension_count", "latent attention needs it");
         }
         GgufField row = keys_.find("attention.key_length_mla");
         if (!row || whole_number(row, 0, max_head_dim) == 0) {
-            row = keys_.required("attention.key_length", "it is where the window of a query begins");
+            row = keys_.required("attention.key_length",
+                                 "it is where the window of a query begins");
         }
-        const GgufField rank = keys_.required("attention.kv_lora_rank", "it is where the window of a key begins");
+        const GgufField rank = keys_.required("attention.kv_lora_rank",
+                                              "it is where the window of a key begins");
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
-            fail(Code::invalid_data, "%s is %llu: must be even, 2 to %s, which is %llu", count.name.c_str(), ull{turns},
-                 row.name.c_str(), ull{width});
+            fail(Code::invalid_data, "%s is %llu: must be even, 2 to %s, which is %llu",
+                 count.name.c_str(), ull{turns}, row.name.c_str(), ull{width});
         }
         rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(turns);
         rotation_.q_rotary_offset = std::uint32_t(width - turns);
@@ -175,13 +194,16 @@ class GgufImport {
     }
 
     std::uint32_t divided_head_dim() {
-        const GgufField embedding = keys_.required("embedding_length", "needed where there is no attention.key_length");
-        const GgufField count = keys_.required("attention.head_count", "needed where there is no attention.key_length");
+        const GgufField embedding = keys_.required("embedding_length",
+                                                   "needed where there is no attention.key_length");
+        const GgufField count = keys_.required("attention.head_count",
+                                               "needed where there is no attention.key_length");
         const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
         const std::uint64_t heads = whole_numbers(count, 0, max_heads)[0];
         const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
         if (head_dim < 2 || head_dim > max_head_dim) {
-            fail(Code::invalid_data, "%s is %llu and %s is %llu: their quotient, head_dim, must be 2 to 65534",
+            fail(Code::invalid_data,
+                 "%s is %llu and %s is %llu: their quotient, head_dim, must be 2 to 65534",
                  embedding.name.c_str(), ull{width}, count.name.c_str(), ull{heads});
         }
         return std::uint32_t(head_dim);
@@ -210,7 +232,9 @@ class GgufImport {
         const double base = this->base();
         rotation_.base = base;
         rotation_.inv_freq.resize(rotation_.rotary_dim / 2);
-        if (const Status status = default_inv_freq(base, rotation_.rotary_dim, rotation_.inv_freq.data()); !status) {
+        if (const Status status = default_inv_freq(base, rotation_.rotary_dim,
+                                                   rotation_.inv_freq.data());
+            !status) {
             fail(Code::invalid_data, "rope.freq_base: %s", status.what);
         }
         apply_gguf_scaling(keys_, {file_, row_, layer_.sliding, query_.seq_len}, rotation_);
@@ -238,9 +262,11 @@ GgufModel::GgufModel(const std::string& path) {
     problem_ = status_of("the file", [&] {
         std::error_code problem;
         const std::filesystem::file_type kind = std::filesystem::status(path, problem).type();
-        if (kind != std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
+        if (kind !=
+            std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
             const bool missing = kind == std::filesystem::file_type::not_found;
-            fail(Code::invalid_data, "%s %s", path.c_str(), missing ? "does not exist" : "is no regular file");
+            fail(Code::invalid_data, "%s %s", path.c_str(),
+                 missing ? "does not exist" : "is no regular file");
         }
         const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
         const std::uint64_t bytes = std::filesystem::file_size(path, problem);
@@ -261,7 +287,8 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
         fail(Code::invalid_argument, "read is empty: it must be a function");
     }
     if (file_bytes > max_file_bytes) {
-        fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes}, ull{max_file_bytes});
+        fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes},
+             ull{max_file_bytes});
     }
     file_ = std::make_shared<const GgufFile>(file_bytes, read);
 }
@@ -270,7 +297,8 @@ Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
     Rotation rotation;
     const Status status = status_of("the file", [&] {
         if (query.tower != "text") {
-            fail(Code::invalid_argument, "tower is '%s': a GGUF file holds a language model, and must be asked for text",
+            fail(Code::invalid_argument,
+                 "tower is '%s': a GGUF file holds a language model, and must be asked for text",
                  shown_key(std::string(query.tower)).c_str());
         }
         check_query(query);
@@ -283,7 +311,8 @@ Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
     return {status, std::move(rotation)};
 }
 
-Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read, const ModelQuery& query) {
+Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
+                           const ModelQuery& query) {
     return GgufModel(file_bytes, read).rotation(query);
 }
 

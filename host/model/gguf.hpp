@@ -13,8 +13,8 @@ namespace vkrope {
 
 class GgufModel {
    public:
-    /// Where the file is no GGUF file, rotation() says why. What reads is kept: each rotation reads the
-    /// tensors that shape its frequencies.
+    /// Where the file is no GGUF file, rotation() says why. What reads is kept: each rotation reads
+    /// the tensors that shape its frequencies.
     GgufModel(std::uint64_t file_bytes, const GgufRead& read);
     explicit GgufModel(const std::string& path);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Source: llama.cpp. The names are those of LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and sections are llama_model_rope_type()
-// of src/llama-model.cpp, where NORM is interleaved and NEOX, MROPE and IMROPE are half_split; what differs between layers is in
-// load_arch_hparams() and the graph of src/models/*.cpp.
+// Source: llama.cpp. The names are those of LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and
+// sections are llama_model_rope_type() of src/llama-model.cpp, where NORM is interleaved and NEOX,
+// MROPE and IMROPE are half_split; what differs between layers is in load_arch_hparams() and the
+// graph of src/models/*.cpp.
 //
-// A file's Q and K weights were permuted where the converter of the architecture permutes them, so the pairing is not always the
-// one of the config.json that the file was made from: Llama's is half_split there and interleaved here.
+// A file's Q and K weights were permuted where the converter of the architecture permutes them, so
+// the pairing is not always the one of the config.json that the file was made from: Llama's is
+// half_split there and interleaved here.
 #include "model/gguf_architectures.hpp"
 
 #include "model/sorted_table.hpp"
@@ -17,7 +19,11 @@ constexpr GgufSections if_given = GgufSections::if_given, required = GgufSection
 
 // Sorted by name.
 constexpr GgufArchitecture architectures[] = {
-    {.name = "afmoe", .pairing = half_split, .layers = GgufLayers::none_on_full, .period = 4, .window_decides = true},
+    {.name = "afmoe",
+     .pairing = half_split,
+     .layers = GgufLayers::none_on_full,
+     .period = 4,
+     .window_decides = true},
     {.name = "apertus", .pairing = half_split},
     {.name = "arcee"},
     {.name = "arctic"},
@@ -41,7 +47,11 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "ernie4_5-moe"},
     {.name = "eurobert", .pairing = half_split},
     {.name = "exaone", .pairing = half_split},
-    {.name = "exaone-moe", .pairing = half_split, .layers = GgufLayers::none_on_full, .period = 4, .window_decides = true},
+    {.name = "exaone-moe",
+     .pairing = half_split,
+     .layers = GgufLayers::none_on_full,
+     .period = 4,
+     .window_decides = true},
     {.name = "exaone4",
      .pairing = half_split,
      .layers = GgufLayers::none_on_full,
@@ -51,9 +61,16 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "falcon", .pairing = half_split},
     {.name = "falcon-h1", .pairing = half_split},
     {.name = "gemma", .pairing = half_split},
-    {.name = "gemma-embedding", .pairing = half_split, .layers = GgufLayers::local_base, .period = 6},
+    {.name = "gemma-embedding",
+     .pairing = half_split,
+     .layers = GgufLayers::local_base,
+     .period = 6},
     {.name = "gemma2", .pairing = half_split, .period = 2},
-    {.name = "gemma3", .pairing = half_split, .layers = GgufLayers::local_base, .period = 6, .window_decides = true},
+    {.name = "gemma3",
+     .pairing = half_split,
+     .layers = GgufLayers::local_base,
+     .period = 6,
+     .window_decides = true},
     {.name = "gemma3n", .pairing = half_split, .layers = GgufLayers::local_base, .period = 5},
     {.name = "gemma4", .pairing = half_split, .layers = GgufLayers::local_base},
     {.name = "glm-dsa", .latent = true, .yarn_log_unit = 0.1, .yarn_in_softmax = true},
@@ -102,7 +119,11 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "nomic-bert", .pairing = half_split},
     {.name = "nomic-bert-moe", .pairing = half_split},
     {.name = "olmo"},
-    {.name = "olmo2", .pairing = half_split, .layers = GgufLayers::unscaled_sliding, .period = 4, .window_decides = true},
+    {.name = "olmo2",
+     .pairing = half_split,
+     .layers = GgufLayers::unscaled_sliding,
+     .period = 4,
+     .window_decides = true},
     {.name = "olmoe", .pairing = half_split},
     {.name = "openelm", .pairing = half_split},
     {.name = "orion", .pairing = half_split},
@@ -119,12 +140,23 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "qwen2moe", .pairing = half_split},
     {.name = "qwen2vl", .pairing = half_split, .sections = required},
     {.name = "qwen3", .pairing = half_split},
-    {.name = "qwen35", .pairing = half_split, .sections = required, .sections_interleaved = true, .linear_period = 4},
-    {.name = "qwen35moe", .pairing = half_split, .sections = required, .sections_interleaved = true, .linear_period = 4},
+    {.name = "qwen35",
+     .pairing = half_split,
+     .sections = required,
+     .sections_interleaved = true,
+     .linear_period = 4},
+    {.name = "qwen35moe",
+     .pairing = half_split,
+     .sections = required,
+     .sections_interleaved = true,
+     .linear_period = 4},
     {.name = "qwen3moe", .pairing = half_split},
     {.name = "qwen3next", .pairing = half_split, .linear_period = 4},
     {.name = "qwen3vl", .pairing = half_split, .sections = required, .sections_interleaved = true},
-    {.name = "qwen3vlmoe", .pairing = half_split, .sections = required, .sections_interleaved = true},
+    {.name = "qwen3vlmoe",
+     .pairing = half_split,
+     .sections = required,
+     .sections_interleaved = true},
     {.name = "rnd1", .pairing = half_split},
     {.name = "seed_oss", .pairing = half_split},
     {.name = "smallthinker",
@@ -150,12 +182,30 @@ constexpr const char* kept_apart = "its layers differ in ways that no key of the
 
 // Sorted by name.
 constexpr Unsupported unsupported[] = {
-    {"arwkv7", no_rope},       {"bert", no_rope},        {"bloom", no_rope},          {"clip", no_language_model},
-    {"deepseek4", kept_apart}, {"gpt2", no_rope},        {"jais", no_rope},           {"jamba", no_rope},
-    {"jina-bert-v2", no_rope}, {"kimi-linear", no_rope}, {"mamba", no_rope},          {"mamba2", no_rope},
-    {"mpt", no_rope},          {"nemotron_h", no_rope},  {"nemotron_h_moe", no_rope}, {"refact", no_rope},
-    {"rwkv6", no_rope},        {"rwkv6qwen2", no_rope},  {"rwkv7", no_rope},          {"starcoder", no_rope},
-    {"step35", kept_apart},    {"t5", no_rope},          {"t5encoder", no_rope},      {"wavtokenizer-dec", no_language_model},
+    {"arwkv7", no_rope},
+    {"bert", no_rope},
+    {"bloom", no_rope},
+    {"clip", no_language_model},
+    {"deepseek4", kept_apart},
+    {"gpt2", no_rope},
+    {"jais", no_rope},
+    {"jamba", no_rope},
+    {"jina-bert-v2", no_rope},
+    {"kimi-linear", no_rope},
+    {"mamba", no_rope},
+    {"mamba2", no_rope},
+    {"mpt", no_rope},
+    {"nemotron_h", no_rope},
+    {"nemotron_h_moe", no_rope},
+    {"refact", no_rope},
+    {"rwkv6", no_rope},
+    {"rwkv6qwen2", no_rope},
+    {"rwkv7", no_rope},
+    {"starcoder", no_rope},
+    {"step35", kept_apart},
+    {"t5", no_rope},
+    {"t5encoder", no_rope},
+    {"wavtokenizer-dec", no_language_model},
 };
 
 static_assert(sorted(architectures) && sorted(unsupported), "the tables are searched by bisection");

@@ -36,21 +36,25 @@ struct GgufArchitecture {
     double yarn_beta_fast = 32;      ///< where the file does not say it
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
     GgufLayers layers = GgufLayers::same;
-    std::uint32_t period = 0;     ///< of full-attention layers among sliding ones; 0: no sliding layers unless the file says which
-    bool full_first = false;      ///< the full-attention layer is the first of a period, not the last
+    std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no sliding
+                               ///< layers unless the file says which
+    bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
     bool window_decides = false;  ///< sliding layers only where attention.sliding_window is above 0
-    bool window_by_default = false;             ///< and, with window_decides, where the key is missing
-    std::uint32_t sliding_layer_count = 0;      ///< and where there are so many layers
+    bool window_by_default = false;         ///< and, with window_decides, where the key is missing
+    std::uint32_t sliding_layer_count = 0;  ///< and where there are so many layers
     const char* sliding = "sliding_attention";  ///< what sliding layers are called
-    std::uint32_t linear_period = 0;            ///< all but the last layer of a period are no softmax attention; 0: none are not
-    std::uint32_t no_rope_interval = 0;         ///< every so many-th layer has no RoPE; 0: none
-    std::uint32_t alibi_layer_count = 0;        ///< a model of so many layers has ALiBi instead; 0: none has
+    std::uint32_t linear_period =
+        0;  ///< all but the last layer of a period are no softmax attention; 0: none are not
+    std::uint32_t no_rope_interval = 0;  ///< every so many-th layer has no RoPE; 0: none
+    std::uint32_t alibi_layer_count =
+        0;  ///< a model of so many layers has ALiBi instead; 0: none has
 };
 
 /// The row of an architecture; null for one that the table does not have.
 const GgufArchitecture* find_gguf_architecture(const std::string& name);
 
-/// Why the RoPE of an architecture cannot be imported, however plain its keys look; null where it can.
+/// Why the RoPE of an architecture cannot be imported, however plain its keys look; null where it
+/// can.
 const char* unsupported_gguf_architecture(const std::string& name);
 
 }  // namespace vkrope

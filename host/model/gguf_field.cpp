@@ -13,7 +13,8 @@ using ull = unsigned long long;
 
 std::string shown(const GgufValue& value) {
     if (value.is_list()) {
-        return value.known ? "of " + std::to_string(value.numbers.size()) + " elements" : "of strings or lists, or too long";
+        return value.known ? "of " + std::to_string(value.numbers.size()) + " elements"
+                           : "of strings or lists, or too long";
     }
     if (value.type == GgufType::string) {
         return value.known ? '"' + shown_key(value.text) + '"' : "too long";
@@ -22,8 +23,8 @@ std::string shown(const GgufValue& value) {
 }
 
 [[noreturn]] void refuse(const GgufField& field, const std::string& rule) {
-    fail(Code::invalid_data, "%s is %s (%s): must be %s", field.name.c_str(), shown(*field.value).c_str(), name(field.value->type),
-         rule.c_str());
+    fail(Code::invalid_data, "%s is %s (%s): must be %s", field.name.c_str(),
+         shown(*field.value).c_str(), name(field.value->type), rule.c_str());
 }
 
 /// A boolean is no number.
@@ -77,7 +78,8 @@ std::vector<std::string> GgufFields::ignored() const {
     return names;
 }
 
-void warn_of_assumed(const GgufField& field, double value, const std::string& because, std::vector<std::string>& warnings) {
+void warn_of_assumed(const GgufField& field, double value, const std::string& because,
+                     std::vector<std::string>& warnings) {
     warnings.push_back(field.name + " is missing: " + shown_number(value) + " assumed, " + because);
 }
 
@@ -89,7 +91,8 @@ double finite_number(const GgufField& field) {
 }
 
 double positive_number(const GgufField& field) {
-    if (!is_number(*field.value) || !std::isfinite(field.value->numbers[0]) || field.value->numbers[0] <= 0) {
+    if (!is_number(*field.value) || !std::isfinite(field.value->numbers[0]) ||
+        field.value->numbers[0] <= 0) {
         refuse(field, "a finite number above 0");
     }
     return field.value->numbers[0];
@@ -116,7 +119,8 @@ std::string text(const GgufField& field) {
     return field.value->text;
 }
 
-std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low, std::uint64_t high) {
+std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low,
+                                         std::uint64_t high) {
     const GgufValue& value = *field.value;
     if (value.type == GgufType::string || !value.known || value.numbers.empty()) {
         refuse(field, "whole numbers " + range(low, high));
@@ -124,8 +128,9 @@ std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t l
     std::vector<std::uint64_t> numbers;
     for (const double number : value.numbers) {
         if (!in_range(number, low, high)) {
-            fail(Code::invalid_data, "%s[%llu] is %s: must be a whole number %s", field.name.c_str(), ull{numbers.size()},
-                 shown_number(number).c_str(), range(low, high).c_str());
+            fail(Code::invalid_data, "%s[%llu] is %s: must be a whole number %s",
+                 field.name.c_str(), ull{numbers.size()}, shown_number(number).c_str(),
+                 range(low, high).c_str());
         }
         numbers.push_back(std::uint64_t(number));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading the keys of one architecture, checked. What breaks a rule is an error that names key, value, type and rule.
+// Reading the keys of one architecture, checked. What breaks a rule is an error that names key,
+// value, type and rule.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct GgufField {
 
 class GgufFields {
    public:
-    GgufFields(const GgufFile& file, std::string architecture) : file_(file), prefix_(std::move(architecture) + ".") {}
+    GgufFields(const GgufFile& file, std::string architecture)
+        : file_(file), prefix_(std::move(architecture) + ".") {}
 
     /// The key "<architecture>.<name>"; empty where the file does not have it.
     GgufField find(const char* name);
@@ -41,8 +43,10 @@ class GgufFields {
     std::set<std::string> asked_for_;
 };
 
-/// Adds the warning of a key that is missing and what stands in for it; `because` is the end of the sentence.
-void warn_of_assumed(const GgufField& field, double value, const std::string& because, std::vector<std::string>& warnings);
+/// Adds the warning of a key that is missing and what stands in for it; `because` is the end of the
+/// sentence.
+void warn_of_assumed(const GgufField& field, double value, const std::string& because,
+                     std::vector<std::string>& warnings);
 
 double finite_number(const GgufField& field);
 double positive_number(const GgufField& field);
@@ -51,6 +55,7 @@ bool truth(const GgufField& field);
 std::string text(const GgufField& field);
 
 /// Whole numbers, one or a list of at least one.
-std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low, std::uint64_t high);
+std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low,
+                                         std::uint64_t high);
 
 }  // namespace vkrope

@@ -17,14 +17,16 @@ namespace {
 using ull = unsigned long long;
 
 // What a head may ask of memory and of time. The size of the file bounds neither: a hole takes no
-// space, and its zeros are valid entries. The largest real heads have some 100 keys, 2000 tensors, a
-// million strings (tokens and merges) and 50 MB.
+// space, and its zeros are valid entries. The largest real heads have some 100 keys, 2000 tensors,
+// a million strings (tokens and merges) and 50 MB.
 constexpr std::uint64_t most_head_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t most_values = 16384;
 constexpr std::uint64_t most_tensors = std::uint64_t{1} << 17;
-constexpr std::uint64_t most_steps_together = std::uint64_t{1} << 22;  // elements that are passed one by one
-constexpr std::uint64_t most_name_bytes = 65535;                       // the format's own limit
-constexpr std::uint64_t most_key_bytes_together = 1 << 20;             // they are kept, to find one that is given twice
+constexpr std::uint64_t most_steps_together = std::uint64_t{1}
+                                              << 22;  // elements that are passed one by one
+constexpr std::uint64_t most_name_bytes = 65535;      // the format's own limit
+constexpr std::uint64_t most_key_bytes_together =
+    1 << 20;  // they are kept, to find one that is given twice
 constexpr std::uint64_t longest_text = 256;
 constexpr std::uint64_t longest_list = 65536;  // one number a layer
 constexpr std::uint64_t most_list_numbers_together = 1 << 20;
@@ -41,11 +43,13 @@ struct TypeRow {
     const char* name;
     std::uint64_t bytes;  // 0: its length is in the file
 };
-constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},    {"uint16", 2},  {"int16", 2},  {"uint32", 4},
-                             {"int32", 4},  {"float32", 4}, {"boolean", 1}, {"string", 0}, {"array", 0},
-                             {"uint64", 8}, {"int64", 8},   {"float64", 8}};
+constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},  {"uint16", 2},  {"int16", 2},
+                             {"uint32", 4}, {"int32", 4}, {"float32", 4}, {"boolean", 1},
+                             {"string", 0}, {"array", 0}, {"uint64", 8},  {"int64", 8},
+                             {"float64", 8}};
 
-constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
+constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
+                                             "rope_factors_short.weight"};
 
 const TypeRow& row(GgufType type) noexcept {
     return types[std::size_t(type)];
@@ -138,11 +142,12 @@ class GgufCursor {
    private:
     [[noreturn]] void overrun(const std::string& need) const {
         if (end_ < file_bytes_) {
-            fail(Code::invalid_data, "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
-                 need.c_str(), ull{at_}, ull{end_});
+            fail(Code::invalid_data,
+                 "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes",
+                 what(), need.c_str(), ull{at_}, ull{end_});
         }
-        fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu", what(), need.c_str(), ull{at_},
-             ull{file_bytes_});
+        fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu",
+             what(), need.c_str(), ull{at_}, ull{file_bytes_});
     }
 
     void take(void* to, std::size_t bytes) {
@@ -187,7 +192,8 @@ struct Room {
 };
 
 /// The elements of a list, whose type and count have been read. Numbers are passed in one step.
-void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room, std::uint32_t depth = 1) {
+void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
+                   std::uint32_t depth = 1) {
     if (is_number(type)) {
         cursor.skip(count, row(type).bytes);
         return;
@@ -196,7 +202,9 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
         fail(Code::invalid_data, "%s is nested more than %u deep", cursor.what(), deepest_list);
     }
     if (count > room.steps) {
-        fail(Code::invalid_data, "%s has %llu elements: strings and lists in lists must be at most %llu in the whole file",
+        fail(Code::invalid_data,
+             "%s has %llu elements: strings and lists in lists must be at most %llu in the whole "
+             "file",
              cursor.what(), ull{count}, ull{most_steps_together});
     }
     room.steps -= count;
@@ -213,7 +221,8 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 double read_number(GgufCursor& cursor, GgufType type) {
     const std::uint64_t bits = cursor.whole(std::size_t(row(type).bytes));
     if (type == GgufType::boolean && bits > 1) {
-        fail(Code::invalid_data, "%s is a boolean of %llu: must be 0 or 1", cursor.what(), ull{bits});
+        fail(Code::invalid_data, "%s is a boolean of %llu: must be 0 or 1", cursor.what(),
+             ull{bits});
     }
     return number(type, bits);
 }
@@ -248,8 +257,8 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > most_name_bytes) {
-        fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(), ull{bytes},
-             ull{most_name_bytes});
+        fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(),
+             ull{bytes}, ull{most_name_bytes});
     }
     return cursor.text(bytes);
 }
@@ -267,7 +276,9 @@ void check_magic(GgufCursor& cursor) {
         std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
         bytes += digits;
     }
-    fail(Code::invalid_data, "the file does not begin with GGUF, the bytes 47 47 55 46, but with \"%s\",%s: it is no GGUF file",
+    fail(Code::invalid_data,
+         "the file does not begin with GGUF, the bytes 47 47 55 46, but with \"%s\",%s: it is no "
+         "GGUF file",
          shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
 }
 
@@ -286,19 +297,23 @@ void check_version(GgufCursor& cursor) {
 
 /// Fails where `count` of them are more than a file may have, or than this one can hold, at `least`
 /// bytes each.
-void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count, std::uint64_t most, std::uint64_t least) {
+void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
+                 std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(Code::invalid_data, "the file says that it has %llu %s: must be at most %llu", ull{count}, what, ull{most});
+        fail(Code::invalid_data, "the file says that it has %llu %s: must be at most %llu",
+             ull{count}, what, ull{most});
     }
     if (count > cursor.left() / least) {
-        fail(Code::invalid_data, "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
+        fail(Code::invalid_data,
+             "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
              ull{cursor.left() + cursor.at()});
     }
 }
 
 }  // namespace
 
-GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read) : file_bytes_(file_bytes), read_(read) {
+GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read)
+    : file_bytes_(file_bytes), read_(read) {
     GgufCursor cursor(file_bytes_, read_);
     check_magic(cursor);
     check_version(cursor);
@@ -318,7 +333,8 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         const std::string key = read_name(cursor);
         key_bytes += key.size();
         if (key_bytes > most_key_bytes_together) {
-            fail(Code::invalid_data, "the keys have more than %llu bytes together", ull{most_key_bytes_together});
+            fail(Code::invalid_data, "the keys have more than %llu bytes together",
+                 ull{most_key_bytes_together});
         }
         cursor.inside(shown_key(key));
         if (values_.count(key) != 0) {
@@ -329,8 +345,9 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
     if (const GgufValue* alignment = find("general.alignment")) {
         const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
         if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
-            fail(Code::invalid_data, "general.alignment is a %s of %.9g: must be a uint32, a power of two", name(alignment->type),
-                 alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
+            fail(Code::invalid_data,
+                 "general.alignment is a %s of %.9g: must be a uint32, a power of two",
+                 name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
         }
         alignment_ = std::uint64_t(bytes);
     }
@@ -343,8 +360,8 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > most_dimensions) {
-            fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu", shown_key(title).c_str(),
-                 tensor.dimensions, ull{most_dimensions});
+            fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu",
+                 shown_key(title).c_str(), tensor.dimensions, ull{most_dimensions});
         }
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
             const std::uint64_t extent = cursor.u64();
@@ -352,7 +369,8 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         }
         tensor.element = cursor.u32();
         tensor.offset = cursor.u64();
-        if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) == std::end(frequency_tensors)) {
+        if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
+            std::end(frequency_tensors)) {
             continue;
         }
         if (!tensors_.emplace(title, tensor).second) {
@@ -373,18 +391,24 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
         return {};
     }
     const Tensor& tensor = found->second;
-    if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 || tensor.count > longest_factors) {
+    if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
+        tensor.count > longest_factors) {
         fail(Code::invalid_data,
-             "the tensor %s has %u dimensions, %llu elements and the type %u: must have 1, 1 to %llu and 0, float32", title.c_str(),
-             tensor.dimensions, ull{tensor.count}, tensor.element, ull{longest_factors});
+             "the tensor %s has %u dimensions, %llu elements and the type %u: must have 1, 1 to "
+             "%llu and 0, float32",
+             title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
+             ull{longest_factors});
     }
     if (tensor.offset % alignment_ != 0) {
-        fail(Code::invalid_data, "the tensor %s is at %llu of the data: must be a multiple of general.alignment, %llu",
+        fail(Code::invalid_data,
+             "the tensor %s is at %llu of the data: must be a multiple of general.alignment, %llu",
              title.c_str(), ull{tensor.offset}, ull{alignment_});
     }
     const std::uint64_t bytes = 4 * tensor.count;
-    if (data_ > file_bytes_ || tensor.offset > file_bytes_ - data_ || bytes > file_bytes_ - data_ - tensor.offset) {
-        fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes", title.c_str(), ull{file_bytes_});
+    if (data_ > file_bytes_ || tensor.offset > file_bytes_ - data_ ||
+        bytes > file_bytes_ - data_ - tensor.offset) {
+        fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes",
+             title.c_str(), ull{file_bytes_});
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
     if (read_(data_ + tensor.offset, raw.data(), raw.size()) != raw.size()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The head of a GGUF file: its metadata, and where its tensors lie. No weights are read.
-// The format: docs/gguf.md of ggml. Nothing that the file says of its sizes is believed before the file is known to be that long.
-// What a file of any length may ask for is bounded all the same: from_gguf() says by what.
+// The format: docs/gguf.md of ggml. Nothing that the file says of its sizes is believed before the
+// file is known to be that long. What a file of any length may ask for is bounded all the same:
+// from_gguf() says by what.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ enum class GgufType : std::uint32_t {
 /// "uint32", "string", ...
 const char* name(GgufType type) noexcept;
 
-/// A value of the metadata. Long strings, long lists, and lists of anything but numbers are known by their type only.
+/// A value of the metadata. Long strings, long lists, and lists of anything but numbers are known
+/// by their type only.
 struct GgufValue {
     GgufType type = GgufType::uint8;
     bool known = false;           ///< text or numbers are what the file says
@@ -52,9 +54,10 @@ class GgufFile {
     const GgufValue* find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
 
-    /// The numbers of one of the tensors that shape frequencies: "rope_freqs.weight", "rope_factors_long.weight",
-    /// "rope_factors_short.weight". Empty where the file has no such tensor. Throws ImportError for one that is not a list of
-    /// float32, or that is not where the file says.
+    /// The numbers of one of the tensors that shape frequencies: "rope_freqs.weight",
+    /// "rope_factors_long.weight", "rope_factors_short.weight". Empty where the file has no such
+    /// tensor. Throws ImportError for one that is not a list of float32, or that is not where the
+    /// file says.
     std::vector<double> factors(const std::string& tensor) const;
 
    private:

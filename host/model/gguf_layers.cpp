@@ -19,7 +19,8 @@ constexpr const char* full = "full_attention";
 
 class GgufLayerTypes {
    public:
-    GgufLayerTypes(GgufFields& keys, const GgufArchitecture& architecture, std::uint64_t layer_count)
+    GgufLayerTypes(GgufFields& keys, const GgufArchitecture& architecture,
+                   std::uint64_t layer_count)
         : keys_(keys), architecture_(architecture), count_(layer_count) {}
 
     /// Whether some layers attend to a window only.
@@ -31,7 +32,8 @@ class GgufLayerTypes {
                    keys_.find("attention.sliding_window_pattern");
         }
         const bool by_default = architecture_.window_by_default ||
-                                (architecture_.sliding_layer_count != 0 && count_ == architecture_.sliding_layer_count);
+                                (architecture_.sliding_layer_count != 0 &&
+                                 count_ == architecture_.sliding_layer_count);
         return window ? width > 0 : by_default;
     }
 
@@ -43,7 +45,8 @@ class GgufLayerTypes {
         }
         if (architecture_.linear_period != 0) {
             const GgufField interval = keys_.find("full_attention_interval");
-            const std::uint64_t period = interval ? whole_number(interval, 1, max_gguf_layers) : architecture_.linear_period;
+            const std::uint64_t period = interval ? whole_number(interval, 1, max_gguf_layers)
+                                                  : architecture_.linear_period;
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
                 if ((layer + 1) % period != 0) {
                     types[layer] = "linear_attention";
@@ -78,11 +81,13 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all of them
             }
         } else if (period == 0) {
-            fail(Code::invalid_data, "%s is missing: which layers slide is unknown", pattern.name.c_str());
+            fail(Code::invalid_data, "%s is missing: which layers slide is unknown",
+                 pattern.name.c_str());
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             const std::uint64_t full_in_period = architecture_.full_first ? 0 : period - 1;
-            if (!slides.empty() ? slides[layer] != 0 : period == 0 || layer % period != full_in_period) {
+            if (!slides.empty() ? slides[layer] != 0
+                                : period == 0 || layer % period != full_in_period) {
                 types[layer] = architecture_.sliding;
             }
         }
@@ -90,8 +95,8 @@ class GgufLayerTypes {
 
     void require_one_a_layer(const GgufField& field, std::size_t length) const {
         if (length != count_) {
-            fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu", field.name.c_str(), ull{length},
-                 ull{count_});
+            fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+                 field.name.c_str(), ull{length}, ull{count_});
         }
     }
 
@@ -116,8 +121,9 @@ std::uint64_t gguf_layer_count(GgufFields& keys) {
     return count ? whole_number(count, 1, max_gguf_layers) : 0;
 }
 
-GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture, std::uint64_t layer_count,
-                            const ModelQuery& query, std::vector<std::string>& warnings) {
+GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
+                            std::uint64_t layer_count, const ModelQuery& query,
+                            std::vector<std::string>& warnings) {
     GgufLayerTypes layers(keys, architecture, layer_count);
     const bool slide = layers.some_slide();
     nlohmann::json config = nlohmann::json::object();

@@ -21,7 +21,8 @@ struct GgufLayer {
 std::uint64_t gguf_layer_count(GgufFields& keys);
 
 /// As Layers::choose() of a config.json that says the same.
-GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture, std::uint64_t layer_count,
-                            const ModelQuery& query, std::vector<std::string>& warnings);
+GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
+                            std::uint64_t layer_count, const ModelQuery& query,
+                            std::vector<std::string>& warnings);
 
 }  // namespace vkrope

@@ -35,7 +35,8 @@ class GgufScaling {
         : keys_(keys), input_(input), rotation_(rotation) {}
 
     void apply() {
-        if (const GgufField alpha = keys_.find("rope.scaling.alpha"); alpha && finite_number(alpha) > 0) {  // HunYuan
+        if (const GgufField alpha = keys_.find("rope.scaling.alpha");
+            alpha && finite_number(alpha) > 0) {  // HunYuan
             check(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
         }
         const std::string type = scaling_type();
@@ -44,8 +45,11 @@ class GgufScaling {
         const bool sliding_local = input_.sliding && layers == GgufLayers::local_base;
         const double factor = type == "none" ? 1 : this->factor(type);
         const std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
-        if (divisors.size() > rotation_.inv_freq.size()) {  // which scale_ggml() takes, and llama.cpp refuses in a file
-            fail(Code::invalid_data, "rope.scaling: freq_factors has %llu elements: must have rotary_dim / 2 = %llu",
+        if (divisors.size() >
+            rotation_.inv_freq
+                .size()) {  // which scale_ggml() takes, and llama.cpp refuses in a file
+            fail(Code::invalid_data,
+                 "rope.scaling: freq_factors has %llu elements: must have rotary_dim / 2 = %llu",
                  ull{divisors.size()}, ull{rotation_.inv_freq.size()});
         }
         GgmlScaling scaling;
@@ -57,7 +61,8 @@ class GgufScaling {
             yarn(type, factor, scaling);
         }
         scaling.freq_scale = sliding_unscaled || sliding_local ? 1 : 1 / factor;
-        check(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor), "rope.scaling");
+        check(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
+              "rope.scaling");
         if (!divisors.empty()) {
             rotation_.rope_type = from_lists_ ? "longrope" : "rope_freqs";
         } else if (type == "yarn" && scaling.ext_factor != 0) {
@@ -77,20 +82,22 @@ class GgufScaling {
         }
         const std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-            fail(Code::not_supported, "%s is \"%s\": must be none, linear, yarn or longrope", field.name.c_str(),
-                 shown_key(type).c_str());
+            fail(Code::not_supported, "%s is \"%s\": must be none, linear, yarn or longrope",
+                 field.name.c_str(), shown_key(type).c_str());
         }
         return type;
     }
 
-    /// By which positions are divided. rope.scale_linear is the older key. llama.cpp reads 0, and a factor that is missing, as 1:
-    /// that is said where the file has a 0, or a type that lives by its factor.
+    /// By which positions are divided. rope.scale_linear is the older key. llama.cpp reads 0, and a
+    /// factor that is missing, as 1: that is said where the file has a 0, or a type that lives by
+    /// its factor.
     double factor(const std::string& type) {
         const GgufField field = keys_.find("rope.scaling.factor");
         const GgufField older = keys_.find("rope.scale_linear");
         if (field && older && finite_number(field) != finite_number(older)) {
-            fail(Code::invalid_data, "%s is %.9g but %s is %.9g: they must agree", field.name.c_str(), finite_number(field),
-                 older.name.c_str(), finite_number(older));
+            fail(Code::invalid_data, "%s is %.9g but %s is %.9g: they must agree",
+                 field.name.c_str(), finite_number(field), older.name.c_str(),
+                 finite_number(older));
         }
         const GgufField& any = field ? field : older;
         if (any && finite_number(any) != 0) {
@@ -99,21 +106,25 @@ class GgufScaling {
         if (any) {
             warn(any.name + " is 0: 1 assumed, as llama.cpp does");
         } else if (keys_.find("rope.scaling.type") && type != "longrope") {
-            warn_of_assumed(field, 1, "as llama.cpp does: rope.scaling.type " + type + " changes nothing", rotation_.warnings);
+            warn_of_assumed(field, 1,
+                            "as llama.cpp does: rope.scaling.type " + type + " changes nothing",
+                            rotation_.warnings);
         }
         return 1;
     }
 
-    /// get_rope_factors() of src/llama-model.cpp: Llama 3's numbers before LongRoPE's, whose long list is for contexts longer than
-    /// the original one.
+    /// get_rope_factors() of src/llama-model.cpp: Llama 3's numbers before LongRoPE's, whose long
+    /// list is for contexts longer than the original one.
     std::vector<double> divide(const std::string& type) {
         std::vector<double> divisors = input_.file.factors(of_llama3);
         std::vector<double> near = input_.file.factors(of_longrope_near);
         std::vector<double> far = input_.file.factors(of_longrope_far);
         if (!divisors.empty()) {
-            for (const auto& [list, name] : {std::pair(&near, of_longrope_near), std::pair(&far, of_longrope_far)}) {
+            for (const auto& [list, name] :
+                 {std::pair(&near, of_longrope_near), std::pair(&far, of_longrope_far)}) {
                 if (!list->empty()) {
-                    warn(std::string("ignored tensor ") + name + ": there is " + of_llama3 + ", which llama.cpp takes first");
+                    warn(std::string("ignored tensor ") + name + ": there is " + of_llama3 +
+                         ", which llama.cpp takes first");
                 }
             }
             return divisors;
@@ -121,7 +132,8 @@ class GgufScaling {
         if (near.empty() && far.empty()) {
             if (type == "longrope") {
                 fail(Code::invalid_data,
-                     "the tensors rope_factors_long.weight and rope_factors_short.weight are missing: the rope.scaling."
+                     "the tensors rope_factors_long.weight and rope_factors_short.weight are "
+                     "missing: the rope.scaling."
                      "type longrope needs them");
             }
             return {};
@@ -146,9 +158,11 @@ class GgufScaling {
             return double(whole_number(original, 1, max_whole));
         }
         if (rotation_.max_position == 0) {
-            keys_.required("context_length", "needed where there is no rope.scaling.original_context_length");
+            keys_.required("context_length",
+                           "needed where there is no rope.scaling.original_context_length");
         }
-        warn_of_assumed(original, double(rotation_.max_position), "which is context_length", rotation_.warnings);
+        warn_of_assumed(original, double(rotation_.max_position), "which is context_length",
+                        rotation_.warnings);
         return double(rotation_.max_position);
     }
 
@@ -157,8 +171,9 @@ class GgufScaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// llama_context's constructor, src/llama-context.cpp: with YaRN the attention factor is m(factor), or a ratio of two where the
-    /// file has yarn_log_multiplier, and ggml's own factor is divided out, which rope_yarn() multiplies by.
+    /// llama_context's constructor, src/llama-context.cpp: with YaRN the attention factor is
+    /// m(factor), or a ratio of two where the file has yarn_log_multiplier, and ggml's own factor
+    /// is divided out, which rope_yarn() multiplies by.
     void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
         const GgufArchitecture& architecture = input_.architecture;
         const GgufField ext = keys_.find("rope.scaling.yarn_ext_factor");
@@ -173,19 +188,24 @@ class GgufScaling {
         scaling.beta_slow = number("rope.scaling.yarn_beta_slow", 1);
         scaling.n_ctx_orig = original_length();
         const GgufField multiplier = keys_.find("rope.scaling.yarn_log_multiplier");
-        const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit : 0;
+        const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
+                                           : 0;
         if (all_dims < 0) {
-            fail(Code::invalid_data, "%s is %.9g: must be a finite number, at least 0", multiplier.name.c_str(),
-                 finite_number(multiplier));
+            fail(Code::invalid_data, "%s is %.9g: must be a finite number, at least 0",
+                 multiplier.name.c_str(), finite_number(multiplier));
         }
-        // DeepSeek's two are the same in every model, and only one is in the file; those of others are taken to be 1 and this one.
+        // DeepSeek's two are the same in every model, and only one is in the file; those of others
+        // are taken to be 1 and this one.
         const double mscale = architecture.yarn_in_softmax ? all_dims : 1;
         const double of_ggml = 1 + 0.1 * std::log(factor);
-        const double both =
-            from_file * (all_dims != 0 ? magnitude(factor, mscale) / magnitude(factor, all_dims) : magnitude(factor, 1));
+        const double both = from_file *
+                            (all_dims != 0 ? magnitude(factor, mscale) / magnitude(factor, all_dims)
+                                           : magnitude(factor, 1));
         scaling.attn_factor = both / of_ggml;
-        if (!(std::isfinite(scaling.attn_factor) && scaling.attn_factor > 0)) {  // negative is no "not set" here
-            fail(Code::invalid_data, "rope.scaling: attn_factor is %g with the factor %.9g: must be finite and above 0",
+        if (!(std::isfinite(scaling.attn_factor) &&
+              scaling.attn_factor > 0)) {  // negative is no "not set" here
+            fail(Code::invalid_data,
+                 "rope.scaling: attn_factor is %g with the factor %.9g: must be finite and above 0",
                  scaling.attn_factor, factor);
         }
         if (architecture.yarn_in_softmax) {  // kq_scale of src/models/deepseek2.cpp

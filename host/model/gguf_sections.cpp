@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs, of which the last is idle in most models.
+// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs, of which the last is
+// idle in most models.
 #include "model/gguf_sections.hpp"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace {
 
 using ull = unsigned long long;
 
-/// A pair beyond its axis' section is turned by the fourth position, which llama.cpp leaves 0 for text.
+/// A pair beyond its axis' section is turned by the fourth position, which llama.cpp leaves 0 for
+/// text.
 void interleave(Rotation& rotation) {
     Sections& sections = rotation.sections;
     sections.order = SectionOrder::interleaved;
@@ -27,17 +29,20 @@ void interleave(Rotation& rotation) {
         sections.axes = 4;
         sections.leftover_axis = 3;
         rotation.warnings.push_back("pairs beyond the sections: " + std::to_string(beyond) +
-                                    ", which the fourth axis turns, as in ggml; in the model's own code the first one does");
+                                    ", which the fourth axis turns, as in ggml; in the model's own "
+                                    "code the first one does");
     }
 }
 
 }  // namespace
 
-void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture, bool pairing_is_asked_for, Rotation& rotation) {
+void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
+                        bool pairing_is_asked_for, Rotation& rotation) {
     const GgufField field = keys.find("rope.dimension_sections");
     if (architecture.sections == GgufSections::none) {
         if (field) {
-            rotation.warnings.push_back("ignored key " + field.name + ": tokens of this architecture have one position");
+            rotation.warnings.push_back("ignored key " + field.name +
+                                        ": tokens of this architecture have one position");
         }
         return;
     }
@@ -49,19 +54,24 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture, 
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
     if (widths.size() != 3 && widths.size() != 4) {
-        fail(Code::invalid_data, "%s has %llu elements: must have 3 or 4", field.name.c_str(), ull{widths.size()});
+        fail(Code::invalid_data, "%s has %llu elements: must have 3 or 4", field.name.c_str(),
+             ull{widths.size()});
     }
     const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
-    if (architecture.sections == GgufSections::if_given && (widths[0] == 0 || widths[1] == 0)) {  // use_mrope() of llama.cpp
+    if (architecture.sections == GgufSections::if_given &&
+        (widths[0] == 0 || widths[1] == 0)) {  // use_mrope() of llama.cpp
         if (sum != 0) {
-            rotation.warnings.push_back("ignored key " + field.name + ": one of the first two is 0, which llama.cpp reads as none");
+            rotation.warnings.push_back(
+                "ignored key " + field.name +
+                ": one of the first two is 0, which llama.cpp reads as none");
         }
         return;
     }
-    // ggml would begin anew with the first section, or leave the last one unused: no model means that.
+    // ggml would begin anew with the first section, or leave the last one unused: no model means
+    // that.
     if (sum != rotation.rotary_dim / 2) {
-        fail(Code::invalid_data, "%s adds up to %llu: must be half the channels that turn, %u", field.name.c_str(), ull{sum},
-             rotation.rotary_dim / 2);
+        fail(Code::invalid_data, "%s adds up to %llu: must be half the channels that turn, %u",
+             field.name.c_str(), ull{sum}, rotation.rotary_dim / 2);
     }
     Sections& sections = rotation.sections;
     std::copy(widths.begin(), widths.end(), sections.pairs);

@@ -7,9 +7,11 @@
 
 namespace vkrope {
 
-/// Sets the sections, and with them the pairing, which ggml's rope of several axes has but one of; adds to the warnings.
+/// Sets the sections, and with them the pairing, which ggml's rope of several axes has but one of;
+/// adds to the warnings.
 ///
 /// pairing_is_asked_for  then the pairing stays
-void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture, bool pairing_is_asked_for, Rotation& rotation);
+void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
+                        bool pairing_is_asked_for, Rotation& rotation);
 
 }  // namespace vkrope

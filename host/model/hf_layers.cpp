@@ -21,8 +21,9 @@ constexpr const char* chunked = "chunked_attention";
 constexpr std::uint64_t max_layers = 65536;
 
 /// Kinds of layers that are no softmax attention, and do not rotate.
-constexpr const char* other_kinds[] = {"conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
-                                       "moe",  "recurrent"};
+constexpr const char* other_kinds[] = {
+    "conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
+    "moe",  "recurrent"};
 
 template <class Names>
 bool contains(const Names& names, const std::string& name) {
@@ -30,7 +31,8 @@ bool contains(const Names& names, const std::string& name) {
 }
 
 /// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
-constexpr const char* rotating_kinds[] = {chunked, "deepseek_sparse_attention", full, "hybrid", "minimax_m3_sparse", sliding};
+constexpr const char* rotating_kinds[] = {chunked,  "deepseek_sparse_attention", full,
+                                          "hybrid", "minimax_m3_sparse",         sliding};
 
 /// Keys by which older files give every layer its kind, and what the values mean.
 struct ListKey {
@@ -50,8 +52,9 @@ constexpr ListKey list_keys[] = {
 constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
 
 /// Keys that say how full-attention layers repeat.
-constexpr std::initializer_list<const char*> patterns = {"sliding_window_pattern", "_sliding_window_pattern",
-                                                         "global_attn_every_n_layers", "full_attention_interval"};
+constexpr std::initializer_list<const char*> patterns = {
+    "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
+    "full_attention_interval"};
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
@@ -70,7 +73,8 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
         } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
             kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
         } else {
-            fail(Code::invalid_data, "%s[%llu] is %s: must be %s", field.name.c_str(), ull{kinds.size()}, shown(entry).c_str(),
+            fail(Code::invalid_data, "%s[%llu] is %s: must be %s", field.name.c_str(),
+                 ull{kinds.size()}, shown(entry).c_str(),
                  key.of_one == nullptr ? "a string" : "0 or 1");
         }
     }
@@ -81,13 +85,15 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", field.name.c_str(), count, max_layer_types);
+        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu",
+             field.name.c_str(), count, max_layer_types);
     }
 }
 
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: must be a list", field.name.c_str(), shown(*field.value).c_str());
+        fail(Code::invalid_data, "%s is %s: must be a list", field.name.c_str(),
+             shown(*field.value).c_str());
     }
 }
 
@@ -95,10 +101,12 @@ void require_array(const Field& field) {
 
 Layers::Layers(const Scope& config, const ModelType& model, const std::vector<std::string>& named)
     : config_(config), scope_{config}, named_(named), rule_(model.layers) {
-    if (const Field count = find_first(scope_, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
+    if (const Field count = find_first(
+            scope_, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
         count_ = whole_number(count, 1, max_layers);
     }
-    if (rule_ == LayerRule::same && find_first(scope_, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})) {
+    if (rule_ == LayerRule::same &&
+        find_first(scope_, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})) {
         rule_ = LayerRule::local_base;
     }
     if (rule_ == LayerRule::none_on_full_of_sliding) {
@@ -110,7 +118,8 @@ Layers::Layers(const Scope& config, const ModelType& model, const std::vector<st
 
 void Layers::require_length(const Field& field, std::size_t length) const {
     if (count_ != 0 && length != count_) {
-        fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu", field.name.c_str(), ull{length}, ull{count_});
+        fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+             field.name.c_str(), ull{length}, ull{count_});
     }
 }
 
@@ -145,15 +154,16 @@ void Layers::read_types(const ModelType& model) {
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {
-            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu", pattern.name.c_str(), letters.size(),
-                 ull{max_layers});
+            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu",
+                 pattern.name.c_str(), letters.size(), ull{max_layers});
         }
         for (const char c : letters) {
             list_.push_back(c == 'L' ? sliding : full);
         }
         return;
     }
-    const Field step = find_first(scope_, {"mamba_step"});  // PLaMo 2: one layer of so many is attention, that in the middle
+    const Field step = find_first(
+        scope_, {"mamba_step"});  // PLaMo 2: one layer of so many is attention, that in the middle
     const Field enabled = find_first(scope_, {"mamba_enabled"});
     if (step && !(enabled && !truth(enabled))) {
         list_.assign(whole_number(step, 1, max_layers), "mamba");
@@ -164,8 +174,11 @@ void Layers::read_types(const ModelType& model) {
     if (model.period != 0 || pattern) {
         const bool by_class = model.period != 0;
         period_ = pattern ? whole_number(pattern, 1, max_layers) : model.period;
-        full_in_period_ = by_class && model.full_layers == FullLayers::first_of_period ? 0 : period_ - 1;
-        if (pattern && pattern.name.find("full_attention_interval") != std::string::npos) {  // Qwen3-Next
+        full_in_period_ = by_class && model.full_layers == FullLayers::first_of_period
+                              ? 0
+                              : period_ - 1;
+        if (pattern &&
+            pattern.name.find("full_attention_interval") != std::string::npos) {  // Qwen3-Next
             for (std::uint64_t layer = 0; layer < period_; ++layer) {
                 list_.push_back(layer == full_in_period_ ? full : "linear_attention");
             }
@@ -186,7 +199,8 @@ void Layers::compare_with_pattern(const std::string& name, bool full_first) {
         const std::uint64_t m = layer % period;
         const bool is_full = letters ? of_letters[m] != 'L' : m == (full_first ? 0 : period - 1);
         if (is_full != (list_[layer] == full)) {
-            ignored_.push_back("ignored key " + pattern.name + ", which is " + shown(*pattern.value) + ": " + name +
+            ignored_.push_back("ignored key " + pattern.name + ", which is " +
+                               shown(*pattern.value) + ": " + name +
                                " is read, which differs at layer " + std::to_string(layer));
             return;
         }
@@ -205,7 +219,8 @@ void Layers::read_rotating(const ModelType& model) {
         const std::uint64_t every = interval ? whole_number(interval, 1, max_layers) : 0;
         for (std::uint64_t layer = 0; every != 0 && layer < rotating_.size(); ++layer) {
             if (rotating_[layer] != ((layer + 1) % every != 0)) {
-                ignored_.push_back("ignored key " + interval.name + ", which is " + shown(*interval.value) + ": " + list.name +
+                ignored_.push_back("ignored key " + interval.name + ", which is " +
+                                   shown(*interval.value) + ": " + list.name +
                                    " is read, which differs at layer " + std::to_string(layer));
                 break;
             }
@@ -269,7 +284,8 @@ std::vector<std::string> Layers::types() const {
     } else {
         found = named_;
     }
-    std::stable_partition(found.begin(), found.end(), [](const std::string& type) { return type == full; });
+    std::stable_partition(found.begin(), found.end(),
+                          [](const std::string& type) { return type == full; });
     std::vector<std::string> once;
     for (const std::string& type : found) {
         if (!contains(once, type)) {
@@ -282,7 +298,8 @@ std::vector<std::string> Layers::types() const {
 LayerKind Layers::of_layer(std::uint64_t layer) const {
     const std::string type = type_of(layer);
     if (type.empty() && !named_.empty()) {
-        fail(Code::invalid_data, "%slayer_types is missing: which of the layer types layer %llu has is unknown",
+        fail(Code::invalid_data,
+             "%slayer_types is missing: which of the layer types layer %llu has is unknown",
              config_.prefix.c_str(), ull{layer});
     }
     return {type, rotates(layer) && type_rotates(type)};
@@ -299,14 +316,16 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {
         // A type with parameters of its own is explained by them.
-        if (!contains(rotating_kinds, type) && !contains(other_kinds, type) && !contains(named_, type) &&
-            (any || type == chosen.type)) {
-            warnings.push_back("layer type " + shown_key(type) + " is unknown: assumed to rotate as " + sliding + " does");
+        if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
+            !contains(named_, type) && (any || type == chosen.type)) {
+            warnings.push_back("layer type " + shown_key(type) +
+                               " is unknown: assumed to rotate as " + sliding + " does");
         }
     }
     for (const std::string& type : named_) {
         if (!contains(all, type)) {
-            warnings.push_back("ignored rope_parameters." + shown_key(type) + ": the model has no layers of that type");
+            warnings.push_back("ignored rope_parameters." + shown_key(type) +
+                               ": the model has no layers of that type");
         }
     }
     return chosen;
@@ -317,37 +336,45 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count_ != 0 && layer >= count_) {
-            fail(Code::invalid_argument, "layer is %d: the model has %llu", query.layer, ull{count_});
+            fail(Code::invalid_argument, "layer is %d: the model has %llu", query.layer,
+                 ull{count_});
         }
         return of_layer(layer);
     }
     if (!query.layer_type.empty()) {
         const std::string asked(query.layer_type);
         if (all.empty()) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types", shown_key(asked).c_str());
+            fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types",
+                 shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has %s", shown_key(asked).c_str(), joined(all).c_str());
+            fail(Code::invalid_argument, "layer_type is '%s': the model has %s",
+                 shown_key(asked).c_str(), joined(all).c_str());
         }
         return of_type(asked);
     }
-    const bool some_by_number =
-        !rotating_.empty() ? std::find(rotating_.begin(), rotating_.end(), false) != rotating_.end() : no_rope_interval_ != 0;
+    const bool some_by_number = !rotating_.empty() ? std::find(rotating_.begin(), rotating_.end(),
+                                                               false) != rotating_.end()
+                                                   : no_rope_interval_ != 0;
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
         if (some_by_number) {
             warnings.push_back("some layers have no RoPE: a layer that has is assumed");
         }
         if (all.empty() && rule_ == LayerRule::local_base) {
-            warnings.push_back("ignored the base of local layers: no layer_types say which those are");
+            warnings.push_back(
+                "ignored the base of local layers: no layer_types say which those are");
         }
         return {all.empty() ? std::string() : all[0], true};
     }
-    const auto rotating = std::find_if(all.begin(), all.end(), [&](const std::string& type) { return type_rotates(type); });
+    const auto rotating = std::find_if(all.begin(), all.end(),
+                                       [&](const std::string& type) { return type_rotates(type); });
     const LayerKind chosen = of_type(rotating == all.end() ? all[0] : *rotating);
     const bool differ = rule_ != LayerRule::same || !named_.empty() ||
-                        std::any_of(all.begin(), all.end(), [&](const std::string& type) { return !type_rotates(type); });
+                        std::any_of(all.begin(), all.end(),
+                                    [&](const std::string& type) { return !type_rotates(type); });
     if (differ || some_by_number) {
-        warnings.push_back("the model has layers of several types (" + joined(all) + "): " + shown_key(chosen.type) + " assumed");
+        warnings.push_back("the model has layers of several types (" + joined(all) +
+                           "): " + shown_key(chosen.type) + " assumed");
     }
     return chosen;
 }

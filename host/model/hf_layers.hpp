@@ -15,20 +15,22 @@ namespace vkrope {
 
 /// The kind of layer whose RoPE is asked for.
 struct LayerKind {
-    std::string type;     ///< "full_attention", "sliding_attention", ...; empty where the model has one kind
+    std::string
+        type;  ///< "full_attention", "sliding_attention", ...; empty where the model has one kind
     bool rotates = true;  ///< false for a layer without RoPE
     bool is_full() const { return type.empty() || type == "full_attention"; }
 };
 
-/// The layers of a configuration: `layer_types`, the older keys that say the same, or the pattern of the model's class.
+/// The layers of a configuration: `layer_types`, the older keys that say the same, or the pattern
+/// of the model's class.
 class Layers {
    public:
     /// config  the language model's own object
     /// named   layer types that have rope_parameters of their own
     Layers(const Scope& config, const ModelType& model, const std::vector<std::string>& named);
 
-    /// The kind that the query asks for, or where it asks for none the one that a reader most likely means, with a warning that
-    /// says what was chosen.
+    /// The kind that the query asks for, or where it asks for none the one that a reader most
+    /// likely means, with a warning that says what was chosen.
     LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
 
    private:
@@ -39,7 +41,8 @@ class Layers {
     bool type_rotates(const std::string& type) const;
     bool rotates(std::uint64_t layer) const;
     std::vector<std::string> types() const;
-    LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query, std::vector<std::string>& warnings) const;
+    LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+                        std::vector<std::string>& warnings) const;
     void require_length(const Field& field, std::size_t length) const;
     LayerKind of_layer(std::uint64_t layer) const;
     LayerKind of_type(const std::string& type) const;
@@ -55,7 +58,7 @@ class Layers {
     std::vector<bool> rotating_;          // by layer; empty: by interval
     std::uint64_t no_rope_interval_ = 0;  // 0: none
     std::vector<std::string> ignored_;    // keys that a list overrules and that say something else
-    bool without_rope_is_full_ = false;   // layers without RoPE are the full-attention ones: Llama 4
+    bool without_rope_is_full_ = false;  // layers without RoPE are the full-attention ones: Llama 4
 };
 
 }  // namespace vkrope

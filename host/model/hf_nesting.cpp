@@ -15,7 +15,8 @@ using nlohmann::json;
 struct Nested {
     const char* name;
     bool wraps = false;  ///< or holds the object that does
-    bool half = false;   ///< one half of an encoder-decoder model; of a flat configuration it is something else
+    bool half = false;   ///< one half of an encoder-decoder model; of a flat configuration it is
+                         ///< something else
 };
 
 /// The likeliest first.
@@ -24,18 +25,19 @@ constexpr Nested nested_configs[] = {
     {"llm_config"},
     {"language_config"},
     {.name = "thinker_config", .wraps = true},  // of an omni model
-    {.name = "vlm_config", .wraps = true},      // of a retriever made of one, ColPali's and its like
+    {.name = "vlm_config", .wraps = true},  // of a retriever made of one, ColPali's and its like
     {.name = "decoder", .wraps = true, .half = true},
     {.name = "encoder", .wraps = true, .half = true},
 };
 
 /// Keys that shape the rotation and do not say so in their name.
-constexpr const char* widths[] = {"attention_head_dim", "global_head_dim", "head_dim",         "hidden_size_per_head",
-                                  "kv_channels",        "layer_types",     "qk_nope_head_dim", "swa_head_dim"};
+constexpr const char* widths[] = {"attention_head_dim",   "global_head_dim", "head_dim",
+                                  "hidden_size_per_head", "kv_channels",     "layer_types",
+                                  "qk_nope_head_dim",     "swa_head_dim"};
 
 /// And those that shape it where those are missing.
-constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type", "num_attention_heads",
-                                 "num_hidden_layers"};
+constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type",
+                                 "num_attention_heads", "num_hidden_layers"};
 
 template <std::size_t count>
 bool contains(const char* const (&names)[count], const std::string& name) {
@@ -43,7 +45,8 @@ bool contains(const char* const (&names)[count], const std::string& name) {
 }
 
 bool shapes_rotation(const std::string& key) {
-    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos || contains(widths, key);
+    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos ||
+           contains(widths, key);
 }
 
 Field nested(const Scope& scope, const char* name) {
@@ -52,7 +55,8 @@ Field nested(const Scope& scope, const char* name) {
 }
 
 bool has_sizes(const Scope& scope) {
-    return find_first({scope}, {"hidden_size", "n_embd"}) && find_first({scope}, {"num_attention_heads", "n_head"});
+    return find_first({scope}, {"hidden_size", "n_embd"}) &&
+           find_first({scope}, {"num_attention_heads", "n_head"});
 }
 
 void descend(LanguageModel& model) {
@@ -62,7 +66,8 @@ void descend(LanguageModel& model) {
             continue;
         }
         const Scope inner = {field.value, field.name + "."};
-        if (has_sizes(model.config) && (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
+        if (has_sizes(model.config) &&
+            (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
             continue;  // an older file, flat, with an object that only names a class
         }
         model.around.push_back(model.config);
@@ -88,8 +93,9 @@ Numbers numbers_of(const Scope& config) {
 }
 
 bool alike(const Numbers& one, const Numbers& other) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                      [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; });
+    return std::equal(
+        one.begin(), one.end(), other.begin(), other.end(),
+        [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; });
 }
 
 std::string without_dot(const Scope& scope) {
@@ -97,14 +103,15 @@ std::string without_dot(const Scope& scope) {
 }
 
 /// The sentence of a key that stands outside.
-std::string ignored(const Scope& outside, const std::string& key, const json& value, const LanguageModel& model) {
+std::string ignored(const Scope& outside, const std::string& key, const json& value,
+                    const LanguageModel& model) {
     const auto inner = model.config.object->find(key);
     const std::string name = "ignored key " + outside.prefix + shown_key(key);
     if (inner == model.config.object->end() || inner->is_null()) {
         return name + ": " + without_dot(model.config) + " is read, which does not have it";
     }
-    return name + ", which is " + shown(value) + ": " + model.config.prefix + shown_key(key) + " is read, which is " +
-           shown(*inner);
+    return name + ", which is " + shown(value) + ": " + model.config.prefix + shown_key(key) +
+           " is read, which is " + shown(*inner);
 }
 
 }  // namespace
@@ -117,7 +124,8 @@ LanguageModel language_model(const json& document) {
 
 std::vector<std::string> ignored_around(const LanguageModel& model) {
     std::vector<std::string> warnings;
-    const Numbers read = numbers_of(model.config);  // once: a hostile file has it deep inside others
+    const Numbers read = numbers_of(
+        model.config);  // once: a hostile file has it deep inside others
     Scopes all = model.around;
     all.push_back(model.config);
     for (std::size_t depth = 0; depth < all.size(); ++depth) {
@@ -125,12 +133,14 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
         for (const Nested& kind : nested_configs) {
             const Field other = nested(all[depth], kind.name);
             if (!other || other.value == chosen ||
-                (chosen != nullptr && alike(numbers_of(language_model(*other.value).config), read))) {
+                (chosen != nullptr &&
+                 alike(numbers_of(language_model(*other.value).config), read))) {
                 continue;
             }
-            const std::string instead = chosen != nullptr ? without_dot(all[depth + 1]) + " is read, and differs"
-                                        : kind.half       ? "the keys around it are read"
-                                                          : "it has no sizes";
+            const std::string instead = chosen != nullptr
+                                            ? without_dot(all[depth + 1]) + " is read, and differs"
+                                        : kind.half ? "the keys around it are read"
+                                                    : "it has no sizes";
             warnings.push_back("ignored key " + other.name + ": " + instead);
         }
     }

@@ -12,13 +12,15 @@ namespace vkrope {
 
 struct LanguageModel {
     Scope config;   ///< its own object: the document, or one inside it
-    Scopes around;  ///< the objects that it lies in, the document first; empty where it is the document
+    Scopes around;  ///< the objects that it lies in, the document first; empty where it is the
+                    ///< document
 };
 
 LanguageModel language_model(const nlohmann::json& document);
 
-/// Warnings that name what is said beside the language model's own object and not read, with both values where they differ: other
-/// objects of language models, and keys that would shape the rotation if they stood inside.
+/// Warnings that name what is said beside the language model's own object and not read, with both
+/// values where they differ: other objects of language models, and keys that would shape the
+/// rotation if they stood inside.
 std::vector<std::string> ignored_around(const LanguageModel& model);
 
 }  // namespace vkrope

@@ -16,7 +16,8 @@ using ull = unsigned long long;
 
 /// Fields that may stand here whatever the type.
 constexpr const char* common_fields[] = {
-    "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved", "xdrope_section"};
+    "rope_type",         "type",          "rope_theta", "partial_rotary_factor", "mrope_section",
+    "mrope_interleaved", "xdrope_section"};
 
 /// A scaling that we know, and the fields that it reads.
 struct ScalingType {
@@ -28,7 +29,8 @@ const ScalingType scaling_types[] = {
     {"default", {}},
     {"dynamic", {"factor", "alpha", "original_max_position_embeddings"}},
     {"linear", {"factor"}},
-    {"llama3", {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+    {"llama3",
+     {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
     {"longrope",
      {"factor", "short_factor", "long_factor", "attention_factor", "short_mscale", "long_mscale",
       "original_max_position_embeddings"}},
@@ -36,8 +38,8 @@ const ScalingType scaling_types[] = {
     {"proportional", {"factor"}},
     {"xdrope", {"alpha"}},
     {"yarn",
-     {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim",
-      "original_max_position_embeddings"}},
+     {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale",
+      "mscale_all_dim", "original_max_position_embeddings"}},
 };
 
 const ScalingType* known(const std::string& name) {
@@ -61,7 +63,8 @@ json object_or_empty(const Scope& config, const char* name) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(Code::invalid_data, "%s is %s: must be an object or null", field.name.c_str(), shown(*field.value).c_str());
+        fail(Code::invalid_data, "%s is %s: must be an object or null", field.name.c_str(),
+             shown(*field.value).c_str());
     }
     return *field.value;
 }
@@ -81,7 +84,8 @@ json comparable(const json& section) {
     return result;
 }
 
-/// The layer type that a section without layer types speaks of, in rope_parameters that have them; null where they have none.
+/// The layer type that a section without layer types speaks of, in rope_parameters that have them;
+/// null where they have none.
 const json* scaled_type(const json& parameters) {
     const auto full = parameters.find("full_attention");
     return full != parameters.end() && full->is_object() ? &*full : nullptr;
@@ -90,7 +94,8 @@ const json* scaled_type(const json& parameters) {
 void require_agreement(const json& parameters, const json& scaling) {
     // Before layer types had sections, what a model scaled was its full-attention layers.
     const json* full = scaled_type(parameters);
-    const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full : parameters);
+    const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full
+                                                                                 : parameters);
     const json b = comparable(scaling);
     if (a == b) {
         return;
@@ -98,14 +103,17 @@ void require_agreement(const json& parameters, const json& scaling) {
     for (const json* side : {&a, &b}) {
         for (const auto& [key, value] : side->items()) {
             if (!a.contains(key) || !b.contains(key) || a[key] != b[key]) {
-                fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree", shown_key(key).c_str());
+                fail(Code::invalid_data,
+                     "rope_parameters and rope_scaling differ in %s: they must agree",
+                     shown_key(key).c_str());
             }
         }
     }
 }
 
 /// The layer type whose section says the same of `key`; empty where none does.
-std::string type_that_says(const ScalingSections& sections, const std::string& key, const json& value) {
+std::string type_that_says(const ScalingSections& sections, const std::string& key,
+                           const json& value) {
     for (const auto& [type, section] : sections.by_type) {
         const auto own = section.object.find(key);
         if (own != section.object.end() && *own == value) {
@@ -115,7 +123,8 @@ std::string type_that_says(const ScalingSections& sections, const std::string& k
     return {};
 }
 
-ScalingSections divided(const std::string& name, const json& object, std::vector<std::string>& warnings) {
+ScalingSections divided(const std::string& name, const json& object,
+                        std::vector<std::string>& warnings) {
     ScalingSections sections;
     for (const auto& [key, value] : object.items()) {
         if (value.is_object()) {
@@ -127,8 +136,8 @@ ScalingSections divided(const std::string& name, const json& object, std::vector
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", name.c_str(), sections.by_type.size(),
-             max_layer_types);
+        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", name.c_str(),
+             sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
         if (value.is_object() || value.is_null()) {
@@ -136,16 +145,19 @@ ScalingSections divided(const std::string& name, const json& object, std::vector
         }
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
-            fail(Code::invalid_data, "%s has both %s and parameters per layer type: which of them holds is unknown", name.c_str(),
-                 shown_key(key).c_str());
+            fail(Code::invalid_data,
+                 "%s has both %s and parameters per layer type: which of them holds is unknown",
+                 name.c_str(), shown_key(key).c_str());
         }
-        warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " + shown(value) +
-                           ": each layer type's own " + "is read, and " + shown_key(type) + " has the same");
+        warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " +
+                           shown(value) + ": each layer type's own " + "is read, and " +
+                           shown_key(type) + " has the same");
     }
     return sections;
 }
 
-/// What only rope_scaling says holds too, and what both say has to agree. Of sections per layer type it may be any one's.
+/// What only rope_scaling says holds too, and what both say has to agree. Of sections per layer
+/// type it may be any one's.
 void share(json& parameters, const json& scaling, const char* key) {
     const auto old = scaling.find(key);
     if (old == scaling.end() || old->is_null()) {
@@ -168,25 +180,29 @@ void share(json& parameters, const json& scaling, const char* key) {
     if (!said && !by_type) {
         parameters[key] = *old;
     } else if (!agrees) {
-        fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree", key);
+        fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree",
+             key);
     }
 }
 
-/// InternLM's {"base", "type", "scaling_factor"} in the words of rope_scaling: InternLMAttention of its modeling_internlm.py.
-ScalingSection of_rotary(const Scope& config, const Field& rotary, std::vector<std::string>& warnings) {
+/// InternLM's {"base", "type", "scaling_factor"} in the words of rope_scaling: InternLMAttention of
+/// its modeling_internlm.py.
+ScalingSection of_rotary(const Scope& config, const Field& rotary,
+                         std::vector<std::string>& warnings) {
     const Scope scope = {rotary.value, rotary.name + "."};
     ScalingSection section = {rotary.name, json::object()};
     if (const Field base = find({scope}, {"base"})) {
         section.object["rope_theta"] = positive_number(base);
         const Field other = find({config}, {"rope_theta"});
         if (other && *other.value != *base.value) {
-            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", base.name.c_str(), shown(*base.value).c_str(),
-                 other.name.c_str(), shown(*other.value).c_str());
+            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", base.name.c_str(),
+                 shown(*base.value).c_str(), other.name.c_str(), shown(*other.value).c_str());
         }
     }
     const Field type = find({scope}, {"type"});
     if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
-        fail(type ? Code::not_supported : Code::invalid_data, "%s.type is %s: must be origin or dynamic", rotary.name.c_str(),
+        fail(type ? Code::not_supported : Code::invalid_data,
+             "%s.type is %s: must be origin or dynamic", rotary.name.c_str(),
              type ? shown(*type.value).c_str() : "missing");
     }
     const bool grows = *type.value == "dynamic";
@@ -208,8 +224,8 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary, std::vector<s
 class Parameters {
    public:
     Parameters(const ScalingSection& section, const ScalingInput& input, Rotation& rotation)
-        : section_(section), input_(input), rotation_(rotation), own_{section.scope()}, everywhere_{section.scope(), input.config} {
-    }
+        : section_(section), input_(input),
+          rotation_(rotation), own_{section.scope()}, everywhere_{section.scope(), input.config} {}
 
     void apply() {
         warn_of_unused();
@@ -229,8 +245,10 @@ class Parameters {
         } else if (type == "longrope") {
             longrope();
         } else if (type == "llama3") {
-            check(scale_llama3(rotation_.inv_freq, {number("factor"), number("low_freq_factor"), number("high_freq_factor"),
-                                                    positive_number(required(everywhere_, "original_max_position_embeddings"))}));
+            check(scale_llama3(
+                rotation_.inv_freq,
+                {number("factor"), number("low_freq_factor"), number("high_freq_factor"),
+                 positive_number(required(everywhere_, "original_max_position_embeddings"))}));
         } else if (type == "proportional") {
             proportional();
         }
@@ -249,7 +267,8 @@ class Parameters {
         const ScalingType& type = *known(rotation_.rope_type);
         for (const auto& [key, value] : section_.object.items()) {
             if (!value.is_null() && !contains(common_fields, key) && !contains(type.fields, key)) {
-                warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " + type.name + " does not use it");
+                warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " +
+                     type.name + " does not use it");
             }
         }
     }
@@ -257,8 +276,8 @@ class Parameters {
     Field required(const Scopes& scopes, const char* name) const {
         Field field = find(scopes, {name});
         if (!field) {
-            fail(Code::invalid_data, "%s.%s is missing: rope_type %s needs it", section_.name.c_str(), name,
-                 rotation_.rope_type.c_str());
+            fail(Code::invalid_data, "%s.%s is missing: rope_type %s needs it",
+                 section_.name.c_str(), name, rotation_.rope_type.c_str());
         }
         return field;
     }
@@ -279,7 +298,8 @@ class Parameters {
 
     double max_position() const {
         if (rotation_.max_position == 0) {
-            fail(Code::invalid_data, "max_position_embeddings is missing: rope_type %s needs it", rotation_.rope_type.c_str());
+            fail(Code::invalid_data, "max_position_embeddings is missing: rope_type %s needs it",
+                 rotation_.rope_type.c_str());
         }
         return double(rotation_.max_position);
     }
@@ -289,8 +309,8 @@ class Parameters {
             return positive_number(field);
         }
         const double assumed = max_position();
-        warn("original_max_position_embeddings is missing: " + std::to_string(rotation_.max_position) +
-             " assumed, which is max_position_embeddings");
+        warn("original_max_position_embeddings is missing: " +
+             std::to_string(rotation_.max_position) + " assumed, which is max_position_embeddings");
         return assumed;
     }
 
@@ -305,21 +325,24 @@ class Parameters {
             return max_position() / original;
         }
         const double factor = positive_number(field);
-        if (length && rotation_.max_position != 0 && std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
+        if (length && rotation_.max_position != 0 &&
+            std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
             warn(field.name + " is " + shown(*field.value) + " but max_position_embeddings, " +
-                 std::to_string(rotation_.max_position) + ", is " + shown_number(double(rotation_.max_position) / original) +
+                 std::to_string(rotation_.max_position) + ", is " +
+                 shown_number(double(rotation_.max_position) / original) +
                  " times original_max_position_embeddings: the factor is taken");
         }
         return factor;
     }
 
-    /// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706, equations 10 to 13, and for b = 1
-    /// the fixed form, equation 6. NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
+    /// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706,
+    /// equations 10 to 13, and for b = 1 the fixed form, equation 6. NTKScalingRotaryEmbedding of
+    /// GTE's modeling.py and of vLLM.
     void ntk() {
         const double factor = number("factor");
         if (factor < 1) {
-            fail(Code::invalid_data, "%s.factor is %s: rope_type ntk needs at least 1", section_.name.c_str(),
-                 shown_number(factor).c_str());
+            fail(Code::invalid_data, "%s.factor is %s: rope_type ntk needs at least 1",
+                 section_.name.c_str(), shown_number(factor).c_str());
         }
         const double mixed_b = number("mixed_b", 1);
         const double pairs = double(rotation_.inv_freq.size());
@@ -336,25 +359,31 @@ class Parameters {
             return;
         }
         const Field original = find(own_, {"original_max_position_embeddings"});
-        warn_without_length("dynamic scaling depends on the length, which is unknown: no longer than trained assumed");
+        warn_without_length(
+            "dynamic scaling depends on the length, which is unknown: no longer than trained "
+            "assumed");
         const double given = original ? positive_number(original) : 0;
         const bool alone = original && rotation_.max_position == 0;
         const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
         if (original && given != scaling.max_position_embeddings) {
-            warn(original.name + " is " + shown(*original.value) + " and max_position_embeddings is " +
-                 std::to_string(rotation_.max_position) +
-                 ": the latter is taken for the trained length, as transformers' code does; it documents the former");
+            warn(original.name + " is " + shown(*original.value) +
+                 " and max_position_embeddings is " + std::to_string(rotation_.max_position) +
+                 ": the latter is taken for the trained length, as transformers' code does; it "
+                 "documents the former");
         }
         check(scale_dynamic_ntk(rotation_.inv_freq, scaling, input_.seq_len));
-        rotation_.longest_seq_len = std::max(input_.seq_len, length(scaling.max_position_embeddings));
+        rotation_.longest_seq_len = std::max(input_.seq_len,
+                                             length(scaling.max_position_embeddings));
     }
 
-    /// What dynamic scaling would need beside alpha may stand there, as in HunYuan's files, as long as it asks for nothing else.
+    /// What dynamic scaling would need beside alpha may stand there, as in HunYuan's files, as long
+    /// as it asks for nothing else.
     void fixed_ntk(const Field& alpha) {
         if (const Field factor = find(own_, {"factor"})) {
             if (positive_number(factor) != 1) {
-                fail(Code::invalid_data, "%s is %s and %s is %s: which of them scales is unknown", alpha.name.c_str(),
-                     shown(*alpha.value).c_str(), factor.name.c_str(), shown(*factor.value).c_str());
+                fail(Code::invalid_data, "%s is %s and %s is %s: which of them scales is unknown",
+                     alpha.name.c_str(), shown(*alpha.value).c_str(), factor.name.c_str(),
+                     shown(*factor.value).c_str());
             }
             warn("ignored key " + factor.name + ": alpha is what scales");
         }
@@ -364,7 +393,9 @@ class Parameters {
         check(scale_ntk(rotation_.inv_freq, positive_number(alpha)));
     }
 
-    static std::uint64_t length(double number) { return static_cast<std::uint64_t>(std::min(number, 0x1p53)); }
+    static std::uint64_t length(double number) {
+        return static_cast<std::uint64_t>(std::min(number, 0x1p53));
+    }
 
     void warn_without_length(const char* warning) {
         if (input_.seq_len == 0) {
@@ -384,7 +415,9 @@ class Parameters {
         if (scaling.attention_factor != 0) {
             warn_of_mscale("attention_factor is given, and taken");
         } else if ((scaling.mscale != 0) != (scaling.mscale_all_dim != 0)) {
-            warn_of_mscale("mscale and mscale_all_dim count only together, as in transformers; the attention factor is YaRN's");
+            warn_of_mscale(
+                "mscale and mscale_all_dim count only together, as in transformers; the attention "
+                "factor is YaRN's");
         }
         if (const Field truncate = find(own_, {"truncate"})) {
             scaling.truncate = truth(truncate);
@@ -401,14 +434,18 @@ class Parameters {
         scaling.mscale = magnitude("mscale", scaling.mscale);
         scaling.mscale_all_dim = magnitude("mscale_all_dim", scaling.mscale_all_dim);
         if (const Field truncate = find(own_, {"truncate"}); truncate && !truth(truncate)) {
-            fail(Code::not_supported, "%s is false: DeepSeek's YaRN truncates", truncate.name.c_str());
+            fail(Code::not_supported, "%s is false: DeepSeek's YaRN truncates",
+                 truncate.name.c_str());
         }
         const bool mscale = is_number("mscale"), all_dim = is_number("mscale_all_dim");
         if (mscale != all_dim) {
-            warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") + " is missing: " + (mscale ? "0" : "1") +
-                 " assumed, the default of DeepSeek's code; in transformers the two count for the attention factor only together");
+            warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") +
+                 " is missing: " + (mscale ? "0" : "1") +
+                 " assumed, the default of DeepSeek's code; in transformers the two count for the "
+                 "attention factor only together");
         }
-        check(scale_deepseek_yarn(rotation_.inv_freq, input_.base, scaling, rotation_.attention_factor, rotation_.softmax_scale));
+        check(scale_deepseek_yarn(rotation_.inv_freq, input_.base, scaling,
+                                  rotation_.attention_factor, rotation_.softmax_scale));
         if (const Field given = find(own_, {"attention_factor"})) {
             rotation_.attention_factor = positive_number(given);
             if (mscale || all_dim) {
@@ -426,7 +463,8 @@ class Parameters {
         for (const char* name : {"mscale", "mscale_all_dim"}) {
             if (is_number(name)) {
                 const Field field = find(own_, {name});
-                warn("ignored key " + field.name + ", which is " + shown(*field.value) + ": " + because);
+                warn("ignored key " + field.name + ", which is " + shown(*field.value) + ": " +
+                     because);
             }
         }
     }
@@ -434,15 +472,17 @@ class Parameters {
     std::vector<double> divisors(const char* name) const {
         const Field field = required(own_, name);
         if (!field.value->is_array()) {
-            fail(Code::invalid_data, "%s is %s: must be a list of numbers", field.name.c_str(), shown(*field.value).c_str());
+            fail(Code::invalid_data, "%s is %s: must be a list of numbers", field.name.c_str(),
+                 shown(*field.value).c_str());
         }
         std::vector<double> numbers;
         for (const json& entry : *field.value) {
-            numbers.push_back(positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
+            numbers.push_back(
+                positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
         }
         if (numbers.size() != rotation_.inv_freq.size()) {
-            fail(Code::invalid_data, "%s has %llu elements: must have rotary_dim / 2 = %llu", field.name.c_str(),
-                 ull{numbers.size()}, ull{rotation_.inv_freq.size()});
+            fail(Code::invalid_data, "%s has %llu elements: must have rotary_dim / 2 = %llu",
+                 field.name.c_str(), ull{numbers.size()}, ull{rotation_.inv_freq.size()});
         }
         return numbers;
     }
@@ -464,10 +504,15 @@ class Parameters {
                  ": short_mscale and long_mscale are taken for their lists");
         }
         // An attention factor that is given needs no factor.
-        const bool needed = scaling.attention_factor == 0 && (scaling.short_mscale == 0 || scaling.long_mscale == 0);
-        scaling.factor = needed || find(own_, {"factor"}) ? factor_beyond(scaling.original_max_position_embeddings) : 1;
-        warn_without_length("longrope depends on the length, which is unknown: the short list assumed");
-        check(scale_longrope(rotation_.inv_freq, scaling, input_.seq_len, rotation_.attention_factor));
+        const bool needed = scaling.attention_factor == 0 &&
+                            (scaling.short_mscale == 0 || scaling.long_mscale == 0);
+        scaling.factor = needed || find(own_, {"factor"})
+                             ? factor_beyond(scaling.original_max_position_embeddings)
+                             : 1;
+        warn_without_length(
+            "longrope depends on the length, which is unknown: the short list assumed");
+        check(scale_longrope(rotation_.inv_freq, scaling, input_.seq_len,
+                             rotation_.attention_factor));
         const std::uint64_t original = length(scaling.original_max_position_embeddings);
         if (input_.seq_len <= original) rotation_.longest_seq_len = original;
     }
@@ -476,7 +521,8 @@ class Parameters {
         ProportionalScaling scaling;
         scaling.factor = number("factor", scaling.factor);
         scaling.partial_rotary_factor = input_.partial_rotary_factor;
-        check(proportional_inv_freq(input_.base, rotation_.head_dim, scaling, rotation_.inv_freq.data()));
+        check(proportional_inv_freq(input_.base, rotation_.head_dim, scaling,
+                                    rotation_.inv_freq.data()));
     }
 
     const ScalingSection& section_;
@@ -517,13 +563,15 @@ const ScalingSection* ScalingSections::of(const std::string& type) const {
     return nullptr;
 }
 
-ScalingSections scaling_sections(const Scope& config, const ModelType& model, std::vector<std::string>& warnings) {
+ScalingSections scaling_sections(const Scope& config, const ModelType& model,
+                                 std::vector<std::string>& warnings) {
     json parameters = object_or_empty(config, "rope_parameters");
     const json scaling = object_or_empty(config, "rope_scaling");
-    if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field(); rotary && rotary.value->is_object()) {
+    if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
+        rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            fail(Code::invalid_data, "%s and %s are both there: which of them holds is unknown", rotary.name.c_str(),
-                 parameters.empty() ? "rope_scaling" : "rope_parameters");
+            fail(Code::invalid_data, "%s and %s are both there: which of them holds is unknown",
+                 rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
         return {of_rotary(config, rotary, warnings), {}};
     }
@@ -537,17 +585,19 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, st
         return divided(config.prefix + "rope_parameters", parameters, warnings);
     }
     // An explicit null is how a file says that it does without.
-    if (scaling.empty() && model.scaling != nullptr && !config.object->contains("rope_parameters") &&
-        !config.object->contains("rope_scaling")) {
-        warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name + " assumed");
+    if (scaling.empty() && model.scaling != nullptr &&
+        !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
+        warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name +
+                           " assumed");
         return divided("rope_parameters", json::parse(model.scaling), warnings);
     }
-    return scaling.empty() ? ScalingSections() : divided(config.prefix + "rope_scaling", scaling, warnings);
+    return scaling.empty() ? ScalingSections()
+                           : divided(config.prefix + "rope_scaling", scaling, warnings);
 }
 
 Field partial_rotary_factor(const Scopes& scopes) {
-    return find(scopes,
-                {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction", "rotary_percent", "rope_percent"});
+    return find(scopes, {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction",
+                         "rotary_percent", "rope_percent"});
 }
 
 std::string scaling_type(const ScalingSection& section) {
@@ -560,8 +610,8 @@ std::string scaling_type(const ScalingSection& section) {
         }
         const std::string named = present_name(text(field));
         if (found && named != type) {
-            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", found.name.c_str(), shown(*found.value).c_str(),
-                 field.name.c_str(), shown(*field.value).c_str());
+            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", found.name.c_str(),
+                 shown(*found.value).c_str(), field.name.c_str(), shown(*field.value).c_str());
         }
         found = field;
         type = named;
@@ -569,14 +619,17 @@ std::string scaling_type(const ScalingSection& section) {
     if (found) {
         if (known(type) == nullptr) {
             fail(Code::not_supported,
-                 "%s is %s: must be default, linear, dynamic, yarn, longrope, llama3, proportional, mrope or xdrope",
+                 "%s is %s: must be default, linear, dynamic, yarn, longrope, llama3, "
+                 "proportional, mrope or xdrope",
                  found.name.c_str(), shown(*found.value).c_str());
         }
         return type;
     }
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !contains(common_fields, key)) {
-            fail(Code::invalid_data, "%s.rope_type is missing although %s is there: which scaling it belongs to is unknown",
+            fail(Code::invalid_data,
+                 "%s.rope_type is missing although %s is there: which scaling it belongs to is "
+                 "unknown",
                  section.name.c_str(), shown_key(key).c_str());
         }
     }

@@ -12,7 +12,8 @@
 namespace vkrope {
 
 /// Which axis turns which pair: mrope_section, xdrope_section, or the default of the model's class.
-Sections position_sections(const ScalingSection& section, const Scope& config, const ModelType& model, std::uint32_t pairs,
+Sections position_sections(const ScalingSection& section, const Scope& config,
+                           const ModelType& model, std::uint32_t pairs,
                            std::vector<std::string>& warnings);
 
 }  // namespace vkrope

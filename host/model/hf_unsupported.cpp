@@ -25,14 +25,17 @@ constexpr const char* no_rope = "the model does not use RoPE";
 
 constexpr UnsupportedKey unsupported_keys[] = {
     {"alibi", When::is_true, no_rope},
-    {"layer_rope_theta", When::is_given, "a base of its own for each layer is not supported yet"},             // Granite SWA
-    {"mla_use_nope", When::is_true, no_rope},                                                                  // Kimi Linear
-    {"position_embedding_type", When::not_rope, no_rope},                                                      // Granite 4, BERT
-    {"position_encoding_2d", When::is_true, "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
-    {"rope", When::is_false, no_rope},                                                          // OLMo before transformers
-    {"rotary", When::is_false, no_rope},                                                        // GPT-J
-    {"use_long_context", When::is_true, "its base is multiplied, which is not supported yet"},  // Zamba 2
-    {"use_mem_rope", When::is_false, no_rope},                                                  // Zamba 2
+    {"layer_rope_theta", When::is_given,
+     "a base of its own for each layer is not supported yet"},  // Granite SWA
+    {"mla_use_nope", When::is_true, no_rope},                   // Kimi Linear
+    {"position_embedding_type", When::not_rope, no_rope},       // Granite 4, BERT
+    {"position_encoding_2d", When::is_true,
+     "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
+    {"rope", When::is_false, no_rope},                                  // OLMo before transformers
+    {"rotary", When::is_false, no_rope},                                // GPT-J
+    {"use_long_context", When::is_true,
+     "its base is multiplied, which is not supported yet"},  // Zamba 2
+    {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
     {"use_rope", When::is_false, no_rope},
 };
 
@@ -86,7 +89,8 @@ bool looked_at(const std::string& key, const json& value) {
         const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
         return key == row.name && (value.is_boolean() || !yes_or_no);
     };
-    return contains(known_keys, key) || std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
+    return contains(known_keys, key) ||
+           std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
 }
 
 /// "rope", "rotary", Cohere's "rope_gptj".
@@ -108,10 +112,13 @@ bool applies(When when, const json& value) {
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(scopes, {key.name});
-        // What classes that descend from BERT's write whether they have such embeddings or not: ModernBERT has none.
-        const bool idle = rotates_by_class && key.when == When::not_rope && field && *field.value == "absolute";
+        // What classes that descend from BERT's write whether they have such embeddings or not:
+        // ModernBERT has none.
+        const bool idle = rotates_by_class && key.when == When::not_rope && field &&
+                          *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
-            fail(Code::not_supported, "%s is %s: %s", field.name.c_str(), shown(*field.value).c_str(), key.reason);
+            fail(Code::not_supported, "%s is %s: %s", field.name.c_str(),
+                 shown(*field.value).c_str(), key.reason);
         }
     }
 }
@@ -119,8 +126,8 @@ void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
 bool names_rope(const Scopes& scopes) {
     for (const Scope& scope : scopes) {
         for (const auto& [key, value] : scope.object->items()) {
-            const bool type_of_rope =
-                key == "position_embedding_type" && value.is_string() && is_rope(value.get_ref<const std::string&>());
+            const bool type_of_rope = key == "position_embedding_type" && value.is_string() &&
+                                      is_rope(value.get_ref<const std::string&>());
             if (is_about_rope(key) || type_of_rope) {
                 return true;
             }
@@ -133,7 +140,8 @@ std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object) 
     std::vector<std::string> ignored;
     for (const Scope& scope : scopes) {
         for (const auto& [key, value] : scope.object->items()) {
-            const bool read = looked_at(key, value) || (rotary_object && key == "rotary" && value.is_object());
+            const bool read = looked_at(key, value) ||
+                              (rotary_object && key == "rotary" && value.is_object());
             if (is_about_rope(key) && !read && is_set(value)) {
                 ignored.push_back(scope.prefix + shown_key(key));
             }

@@ -61,7 +61,11 @@ constexpr Tower towers[] = {
     {.name = "paddleocr_vl"},
     {.name = "paddleocr_vl_vision"},
     {.name = "pixtral", .spectrum = Spectrum::alternating, .hidden_size = 1024, .heads = 16},
-    {.name = "llama4", .pairing = Pairing::interleaved, .hidden_size = 768, .heads = 16, .axes = "column + 1, row + 1"},
+    {.name = "llama4",
+     .pairing = Pairing::interleaved,
+     .hidden_size = 768,
+     .heads = 16,
+     .axes = "column + 1, row + 1"},
     {.name = "llama4_vision_model",
      .pairing = Pairing::interleaved,
      .hidden_size = 768,
@@ -70,7 +74,8 @@ constexpr Tower towers[] = {
 };
 
 const Tower* find_tower(const std::string& name) {
-    const auto* found = std::find_if(std::begin(towers), std::end(towers), [&](const Tower& tower) { return name == tower.name; });
+    const auto* found = std::find_if(std::begin(towers), std::end(towers),
+                                     [&](const Tower& tower) { return name == tower.name; });
     return found == std::end(towers) ? nullptr : found;
 }
 
@@ -79,13 +84,16 @@ std::string type_of(const json& object) {
     return field ? text(field) : std::string();
 }
 
-/// vision_config, at the top, in the thinker of an omni model or in the model that a retriever is made of.
+/// vision_config, at the top, in the thinker of an omni model or in the model that a retriever is
+/// made of.
 Scope vision_config(const json& config) {
-    if (const Field field = find_first({{&config, ""}}, {"vision_config"}); field && field.value->is_object()) {
+    if (const Field field = find_first({{&config, ""}}, {"vision_config"});
+        field && field.value->is_object()) {
         return {field.value, "vision_config."};
     }
     for (const char* name : {"thinker_config", "vlm_config"}) {
-        if (const Field outer = find_first({{&config, ""}}, {name}); outer && outer.value->is_object()) {
+        if (const Field outer = find_first({{&config, ""}}, {name});
+            outer && outer.value->is_object()) {
             Scope inner = vision_config(*outer.value);
             inner.prefix = outer.name + "." + inner.prefix;
             return inner;
@@ -94,11 +102,13 @@ Scope vision_config(const json& config) {
     fail(Code::invalid_argument, "tower is 'vision': the model has no vision_config");
 }
 
-std::uint32_t head_dim(const Scope& vision, const Tower& tower, std::vector<std::string>& warnings) {
+std::uint32_t head_dim(const Scope& vision, const Tower& tower,
+                       std::vector<std::string>& warnings) {
     if (const Field field = find({vision}, {"head_dim"})) {
         return std::uint32_t(whole_number(field, 4, 65532));
     }
-    const auto number = [&](std::initializer_list<const char*> names, std::uint32_t otherwise) -> std::uint64_t {
+    const auto number = [&](std::initializer_list<const char*> names,
+                            std::uint32_t otherwise) -> std::uint64_t {
         // embed_dim first: Qwen2-VL calls the language model's width hidden_size.
         if (const Field field = find_first({vision}, names)) {
             return whole_number(field, 1, 1 << 24);
@@ -107,14 +117,18 @@ std::uint32_t head_dim(const Scope& vision, const Tower& tower, std::vector<std:
         if (otherwise == 0) {
             fail(Code::invalid_data, "%s", missing.c_str());
         }
-        warnings.push_back(missing + ": " + std::to_string(otherwise) + " assumed, the default of " + tower.name);
+        warnings.push_back(missing + ": " + std::to_string(otherwise) +
+                           " assumed, the default of " + tower.name);
         return otherwise;
     };
     const std::uint64_t width = number({"embed_dim", "hidden_size"}, tower.hidden_size);
     const std::uint64_t heads = number({"num_heads", "num_attention_heads"}, tower.heads);
     if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
-        fail(Code::invalid_data, "%shidden_size is %llu and num_heads is %llu: their quotient, head_dim, must be whole, 4 to 65532",
-             vision.prefix.c_str(), static_cast<unsigned long long>(width), static_cast<unsigned long long>(heads));
+        fail(Code::invalid_data,
+             "%shidden_size is %llu and num_heads is %llu: their quotient, head_dim, must be "
+             "whole, 4 to 65532",
+             vision.prefix.c_str(), static_cast<unsigned long long>(width),
+             static_cast<unsigned long long>(heads));
     }
     return std::uint32_t(width / heads);
 }
@@ -127,7 +141,8 @@ Rotation vision_rotation(const json& config) {
     const std::string outer = type_of(config);
     const Tower* tower = find_tower(own.empty() ? outer : own);
     if (tower == nullptr) {
-        fail(Code::not_supported, "tower is 'vision': the vision tower \"%s\" has no rotary embedding that is known",
+        fail(Code::not_supported,
+             "tower is 'vision': the vision tower \"%s\" has no rotary embedding that is known",
              shown_key(own.empty() ? outer : own).c_str());
     }
     Rotation rotation;
@@ -135,20 +150,23 @@ Rotation vision_rotation(const json& config) {
     rotation.head_dim = head_dim(vision, *tower, rotation.warnings);
     rotation.rotary_dim = rotation.head_dim;
     if (rotation.head_dim % 4 != 0) {
-        fail(Code::invalid_data, "%shead_dim is %u: must be a multiple of 4, for two axes of whole pairs", vision.prefix.c_str(),
-             rotation.head_dim);
+        fail(Code::invalid_data,
+             "%shead_dim is %u: must be a multiple of 4, for two axes of whole pairs",
+             vision.prefix.c_str(), rotation.head_dim);
     }
     double base = 10000;
     if (const Field theta = find({vision}, {"rope_theta"})) {
         base = positive_number(theta);
-    } else if (const Field parameters = find({vision}, {"rope_parameters"}); parameters && parameters.value->is_object()) {
+    } else if (const Field parameters = find({vision}, {"rope_parameters"});
+               parameters && parameters.value->is_object()) {
         const Field inner = find({{parameters.value, parameters.name + "."}}, {"rope_theta"});
         base = inner ? positive_number(inner) : base;
     }
     const std::uint32_t quarter = rotation.head_dim / 4;
     for (std::uint32_t axis = 0; axis < 2; ++axis) {
         for (std::uint32_t j = 0; j < quarter; ++j) {
-            const double exponent = tower->spectrum == Spectrum::same ? 4.0 * j : 4.0 * j + 2.0 * axis;
+            const double exponent = tower->spectrum == Spectrum::same ? 4.0 * j
+                                                                      : 4.0 * j + 2.0 * axis;
             rotation.inv_freq.push_back(std::pow(base, -exponent / rotation.head_dim));
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the importers give up from any depth, and the one place that catches it: it never leaves the tier.
+// How the importers give up from any depth, and the one place that catches it: it never leaves the
+// tier.
 #pragma once
 
 #include <cstdarg>
@@ -18,7 +19,9 @@ struct ImportError {
 
 [[noreturn]]
 #if defined(__MINGW32__) && !defined(__clang__)
-__attribute__((format(gnu_printf, 2, 3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
+__attribute__((
+    format(gnu_printf, 2,
+           3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
 #elif defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif

@@ -45,12 +45,14 @@ class StrictReader : public json::json_sax_t {
 
     bool key(json::string_t& name) override {
         if (!keys_.back().insert(name).second) {
-            fail(Code::invalid_data, "not usable JSON: the key \"%s\" is given twice in one object", shown_key(name).c_str());
+            fail(Code::invalid_data, "not usable JSON: the key \"%s\" is given twice in one object",
+                 shown_key(name).c_str());
         }
         return true;
     }
 
-    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& exception) override {
+    bool parse_error(std::size_t, const std::string&,
+                     const nlohmann::detail::exception& exception) override {
         std::string what = printable(exception.what());
         what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
         fail(Code::invalid_data, "not valid JSON: %s", what.c_str());
@@ -91,7 +93,9 @@ struct WithoutLiterals {
 WithoutLiterals without_literals(std::string_view text) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr std::pair<std::string_view, double> literals[] = {
-        {"NaN", std::numeric_limits<double>::quiet_NaN()}, {"Infinity", infinity}, {"-Infinity", -infinity}};
+        {"NaN", std::numeric_limits<double>::quiet_NaN()},
+        {"Infinity", infinity},
+        {"-Infinity", -infinity}};
     WithoutLiterals result;
     bool in_string = false;
     std::size_t nulls = 0;
@@ -141,7 +145,8 @@ json with_floats(const WithoutLiterals& source) {
 
 json parse_json(std::string_view text) {
     if (text.size() > max_json_bytes) {
-        fail(Code::invalid_data, "not usable JSON: %zu bytes, must be at most %zu", text.size(), max_json_bytes);
+        fail(Code::invalid_data, "not usable JSON: %zu bytes, must be at most %zu", text.size(),
+             max_json_bytes);
     }
     if (text.find('\0') != text.npos) {  // where the parser would stop, whatever follows
         fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
@@ -158,21 +163,26 @@ json parse_json(std::string_view text) {
 }
 
 bool is_set(const json& value) {
-    return !(value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty()));
+    return !(value.is_null() || value == false || value == 0 ||
+             (value.is_structured() && value.empty()));
 }
 
 std::string shown(const json& value) {
     if (value.is_structured()) {
         return value.is_object() ? "an object" : "an array";
     }
-    if (value.is_number_float() && !std::isfinite(value.get<double>())) {  // which dump() calls null
+    if (value.is_number_float() &&
+        !std::isfinite(value.get<double>())) {  // which dump() calls null
         const double number = value.get<double>();
         return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
     // A string that will be cut is cut before each of its bytes may become six.
     const std::string* text = value.get_ptr<const json::string_t*>();
-    const json beginning = text != nullptr && text->size() > 2 * longest_shown ? json(text->substr(0, 2 * longest_shown)) : json();
-    std::string result = (beginning.is_null() ? value : beginning).dump(-1, ' ', true, json::error_handler_t::replace);
+    const json beginning = text != nullptr && text->size() > 2 * longest_shown
+                               ? json(text->substr(0, 2 * longest_shown))
+                               : json();
+    std::string result = (beginning.is_null() ? value : beginning)
+                             .dump(-1, ' ', true, json::error_handler_t::replace);
     if (result.size() > longest_shown) {
         result = result.substr(0, longest_shown) + "...";
     }

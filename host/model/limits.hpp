@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How large the numbers of a model file may be. What is larger is a damaged file, or one made to harm.
+// How large the numbers of a model file may be. What is larger is a damaged file, or one made to
+// harm.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@ inline constexpr std::uint64_t max_head_dim = 65534;  // the widest head row tha
 inline constexpr std::uint64_t max_heads = 65536;
 inline constexpr std::uint64_t max_hidden_size = max_head_dim * max_heads;
 inline constexpr std::size_t max_layer_types = 64;
-inline constexpr std::uint64_t max_whole = std::uint64_t{1} << 53;  // whole numbers that a double holds
+inline constexpr std::uint64_t max_whole = std::uint64_t{1}
+                                           << 53;  // whole numbers that a double holds
 
 }  // namespace vkrope

@@ -13,41 +13,51 @@ namespace {
 using ull = unsigned long long;
 
 constexpr std::size_t most_warnings = 100;
-constexpr double fastest = 0x1p11;                              // radians per position, which the fraction of a turn has room for
-constexpr double slowest = std::numeric_limits<double>::min();  // below it digits of a double go lost
+constexpr double fastest =
+    0x1p11;  // radians per position, which the fraction of a turn has room for
+constexpr double slowest =
+    std::numeric_limits<double>::min();  // below it digits of a double go lost
 
 }  // namespace
 
 void check_query(const ModelQuery& query) {
     if (query.layer >= 0 && !query.layer_type.empty()) {
-        fail(Code::invalid_argument, "layer is %d and layer_type is '%s': only one of them can be asked for", query.layer,
+        fail(Code::invalid_argument,
+             "layer is %d and layer_type is '%s': only one of them can be asked for", query.layer,
              shown_key(std::string(query.layer_type)).c_str());
     }
     if (query.seq_len > max_positions) {
-        fail(Code::invalid_argument, "seq_len is %llu: must be at most %llu", ull{query.seq_len}, ull{max_positions});
+        fail(Code::invalid_argument, "seq_len is %llu: must be at most %llu", ull{query.seq_len},
+             ull{max_positions});
     }
 }
 
-void require_usable(const Rotation& rotation, std::size_t turning, double base, const char* base_name) {
+void require_usable(const Rotation& rotation, std::size_t turning, double base,
+                    const char* base_name) {
     for (std::size_t j = 0; j < turning; ++j) {
         const double frequency = rotation.inv_freq[j];
         if (!(frequency < fastest)) {
-            fail(Code::invalid_data, "%s %.9g makes inv_freq[%llu] %g radians per position: must be below 2048", base_name, base,
-                 ull{j}, frequency);
+            fail(Code::invalid_data,
+                 "%s %.9g makes inv_freq[%llu] %g radians per position: must be below 2048",
+                 base_name, base, ull{j}, frequency);
         }
         if (frequency < slowest) {
             fail(Code::invalid_data,
-                 "%s %.9g and the scaling %s make inv_freq[%llu] %g radians per position: must be at least %.3g", base_name, base,
-                 shown_key(rotation.rope_type).c_str(), ull{j}, frequency, slowest);
+                 "%s %.9g and the scaling %s make inv_freq[%llu] %g radians per position: must be "
+                 "at least %.3g",
+                 base_name, base, shown_key(rotation.rope_type).c_str(), ull{j}, frequency,
+                 slowest);
         }
     }
     const double factor = rotation.attention_factor;
     if (!(factor >= 0x1p-64 && factor <= 0x1p64)) {
-        fail(Code::invalid_data, "the scaling %s makes the attention factor %g: must be 2^-64 to 2^64",
+        fail(Code::invalid_data,
+             "the scaling %s makes the attention factor %g: must be 2^-64 to 2^64",
              shown_key(rotation.rope_type).c_str(), factor);
     }
     if (!(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0)) {
-        fail(Code::invalid_data, "the scaling %s makes the softmax scale %g: must be finite and above 0",
+        fail(Code::invalid_data,
+             "the scaling %s makes the softmax scale %g: must be finite and above 0",
              shown_key(rotation.rope_type).c_str(), rotation.softmax_scale);
     }
 }

@@ -14,7 +14,9 @@ struct Format {
     int exponent_bits = 0, fraction_bits = 0;
 
     constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-    constexpr std::uint32_t infinity() const { return ((1u << exponent_bits) - 1) << fraction_bits; }
+    constexpr std::uint32_t infinity() const {
+        return ((1u << exponent_bits) - 1) << fraction_bits;
+    }
     constexpr std::uint32_t sign() const { return 1u << (exponent_bits + fraction_bits); }
 };
 
@@ -26,13 +28,14 @@ constexpr Format format_of(Type type) {
     }
 }
 
-/// The value of a magnitude (no sign bit). That of infinity is the power of two above the largest finite value, which is where
-/// its rounding cell would be centred.
+/// The value of a magnitude (no sign bit). That of infinity is the power of two above the largest
+/// finite value, which is where its rounding cell would be centred.
 double magnitude_value(Format format, std::uint32_t magnitude) {
     const auto exponent = int(magnitude >> format.fraction_bits);
     const std::uint32_t fraction = magnitude & ((1u << format.fraction_bits) - 1);
     const std::uint32_t hidden = exponent > 0 ? 1u << format.fraction_bits : 0;
-    return std::ldexp(double(hidden + fraction), (exponent > 0 ? exponent : 1) - format.bias() - format.fraction_bits);
+    return std::ldexp(double(hidden + fraction),
+                      (exponent > 0 ? exponent : 1) - format.bias() - format.fraction_bits);
 }
 
 }  // namespace
@@ -66,8 +69,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (magnitude == 0) {
         return sign;
     }
-    // Count in units of the last place that the result would have: 2^fraction_bits to 2^(fraction_bits + 1) of them, fewer
-    // for a subnormal. Scaling by a power of two is exact.
+    // Count in units of the last place that the result would have: 2^fraction_bits to
+    // 2^(fraction_bits + 1) of them, fewer for a subnormal. Scaling by a power of two is exact.
     const int lowest = 1 - format.bias();
     const int exponent = std::max(std::ilogb(magnitude), lowest);
     if (exponent > format.bias()) {
@@ -79,8 +82,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (rest > 0.5L || (rest == 0.5L && units % 2 == 1)) {
         ++units;
     }
-    // The hidden bit, where there is one, adds the 1 by which the exponent field is short; a carry ends in the next exponent
-    // or in infinity.
+    // The hidden bit, where there is one, adds the 1 by which the exponent field is short; a carry
+    // ends in the next exponent or in infinity.
     return sign | ((std::uint32_t(exponent - lowest) << format.fraction_bits) + units);
 }
 
@@ -113,10 +116,12 @@ ElementTable::Cell ElementTable::small_cell(Type type, std::uint32_t bits) {
         return cell;  // NaN has no cell
     }
     const double centre = magnitude_value(format, magnitude);
-    const double below = magnitude == 0 ? -magnitude_value(format, 1) : magnitude_value(format, magnitude - 1);
+    const double below = magnitude == 0 ? -magnitude_value(format, 1)
+                                        : magnitude_value(format, magnitude - 1);
     cell.low = (below + centre) / 2;
-    cell.high = magnitude == format.infinity() ? std::numeric_limits<double>::infinity()
-                                               : (centre + magnitude_value(format, magnitude + 1)) / 2;
+    cell.high = magnitude == format.infinity()
+                    ? std::numeric_limits<double>::infinity()
+                    : (centre + magnitude_value(format, magnitude + 1)) / 2;
     if ((bits & format.sign()) != 0) {
         cell = {-cell.high, -cell.low, cell.value};
     }

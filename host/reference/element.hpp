@@ -9,15 +9,19 @@
 
 namespace vkrope::reference {
 
-/// The values of one element type, computed once so that comparing millions of elements is a look-up each.
+/// The values of one element type, computed once so that comparing millions of elements is a
+/// look-up each.
 class ElementTable {
    public:
     explicit ElementTable(Type type);
 
-    float widen(std::uint32_t bits) const { return cells_.empty() ? reference::widen(Type::f32, bits) : cells_[bits].value; }
+    float widen(std::uint32_t bits) const {
+        return cells_.empty() ? reference::widen(Type::f32, bits) : cells_[bits].value;
+    }
 
-    /// Distance of `exact` from what `bits`, which is not NaN, may stand for. f16 and bf16: from the closed interval of
-    /// reals that round to it. f32: from the value itself. Infinities of every type: from the reals that overflow to them.
+    /// Distance of `exact` from what `bits`, which is not NaN, may stand for. f16 and bf16: from
+    /// the closed interval of reals that round to it. f32: from the value itself. Infinities of
+    /// every type: from the reals that overflow to them.
     long double distance(std::uint32_t bits, long double exact) const {
         const Cell cell = cells_.empty() ? f32_cell(bits) : cells_[bits];
         if (exact < cell.low) {

@@ -38,7 +38,8 @@ bool has_row(const Cache& cache, std::int64_t slot) {
 /// First element of a row, or nowhere.
 std::uint64_t row_of(const Tensor& tensor, const Place& place) {
     const std::uint64_t group = tensor.heads_per_group == 0 ? tensor.heads : tensor.heads_per_group;
-    const std::uint64_t head = place.head / group * tensor.group_stride + place.head % group * tensor.head_stride;
+    const std::uint64_t head = place.head / group * tensor.group_stride +
+                               place.head % group * tensor.head_stride;
     if (!tensor.cache) {
         return place.batch * tensor.batch_stride + place.token * tensor.token_stride + head;
     }
@@ -47,8 +48,8 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
     if (!has_row(cache, slot)) {
         return nowhere;
     }
-    return std::uint64_t(slot) / cache.page_size * cache.page_stride + std::uint64_t(slot) % cache.page_size * cache.row_stride +
-           head;
+    return std::uint64_t(slot) / cache.page_size * cache.page_stride +
+           std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
 }
 
 /// The channels of one pair where it is read and where it is written.
@@ -66,13 +67,16 @@ std::vector<Window> windows_of(const Operation& operation) {
 std::vector<Pair> pairs_of(const Operation& operation) {
     std::vector<Pair> pairs;
     for (const Window& window : windows_of(operation)) {
-        const auto channels = [&](bool interleaved, std::uint64_t j) -> std::array<std::uint64_t, 2> {
-            const std::uint64_t first = operation.rotary_offset + window.offset + (interleaved ? 2 * j : j);
+        const auto channels = [&](bool interleaved,
+                                  std::uint64_t j) -> std::array<std::uint64_t, 2> {
+            const std::uint64_t first = operation.rotary_offset + window.offset +
+                                        (interleaved ? 2 * j : j);
             return {first, first + (interleaved ? 1 : window.pairs)};
         };
         for (std::uint64_t j = 0; j < window.pairs; ++j) {
             pairs.push_back(
-                {channels(operation.interleaved, j), channels(operation.interleaved_out.value_or(operation.interleaved), j)});
+                {channels(operation.interleaved, j),
+                 channels(operation.interleaved_out.value_or(operation.interleaved), j)});
         }
     }
     return pairs;
@@ -96,8 +100,8 @@ std::size_t bytes_of(Type type) {
     return type == Type::f32 ? 4 : 2;
 }
 
-/// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin by what is
-/// then a tiny angle.
+/// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly,
+/// and turns cos and sin by what is then a tiny angle.
 CosSin exact_cos_sin(long double position, long double inv_freq) {
     const long double angle = position * inv_freq;
     const long double rest = std::fma(position, inv_freq, -angle);
@@ -107,13 +111,17 @@ CosSin exact_cos_sin(long double position, long double inv_freq) {
 
 class Comparison {
    public:
-    Comparison(const Tensor& in, const Tensor& out, const Operation& operation, const void* input, const void* output)
-        : in_(in), out_(out), operation_(operation), input_(input), output_(output), in_element_(table_of(in.type)),
-          out_element_(table_of(out.type)), pairs_(pairs_of(operation)), angles_(operation.inv_freq.size()) {
+    Comparison(const Tensor& in, const Tensor& out, const Operation& operation, const void* input,
+               const void* output)
+        : in_(in), out_(out), operation_(operation), input_(input), output_(output),
+          in_element_(table_of(in.type)), out_element_(table_of(out.type)),
+          pairs_(pairs_of(operation)), angles_(operation.inv_freq.size()) {
         switch (operation.gain) {
             case Gain::apply: factor_ = operation.attention_factor; break;
             case Gain::omit: factor_ = 1; break;
-            case Gain::divide_out: factor_ = 1 / static_cast<long double>(operation.attention_factor); break;
+            case Gain::divide_out:
+                factor_ = 1 / static_cast<long double>(operation.attention_factor);
+                break;
         }
         verdict_.within.resize(operation.limits_u.size());
         verdict_.rows_beyond.resize(in.batch * in.tokens * in.heads);
@@ -139,7 +147,8 @@ class Comparison {
             return;
         }
         const std::int64_t position = operation_.positions[batch * in_.tokens + token];
-        const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position) : std::uint64_t(position);
+        const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position)
+                                                    : std::uint64_t(position);
         const bool covered = distance < operation_.covered;
         const std::int64_t slot = out_.cache ? out_.cache->slots[batch * in_.tokens + token] : 0;
         const bool slot_outside = out_.cache && slot != -1 && !has_row(*out_.cache, slot);
@@ -165,15 +174,21 @@ class Comparison {
     }
 
    private:
-    std::uint64_t row_index(const Place& place) const { return (place.batch * in_.tokens + place.token) * in_.heads + place.head; }
+    std::uint64_t row_index(const Place& place) const {
+        return (place.batch * in_.tokens + place.token) * in_.heads + place.head;
+    }
 
-    bool is_compared(std::uint64_t row) const { return operation_.rows.empty() || operation_.rows[row]; }
+    bool is_compared(std::uint64_t row) const {
+        return operation_.rows.empty() || operation_.rows[row];
+    }
 
     void turn_to(std::int64_t position) {
         for (std::size_t j = 0; j < angles_.size(); ++j) {
-            const CosSin turn =
-                operation_.cos_sin ? operation_.cos_sin(position, j) : exact_cos_sin(position, operation_.inv_freq[j]);
-            angles_[j] = {factor_ * turn.cos, factor_ * (operation_.inverse ? -turn.sin : turn.sin)};
+            const CosSin turn = operation_.cos_sin
+                                    ? operation_.cos_sin(position, j)
+                                    : exact_cos_sin(position, operation_.inv_freq[j]);
+            angles_[j] = {factor_ * turn.cos,
+                          factor_ * (operation_.inverse ? -turn.sin : turn.sin)};
         }
     }
 
@@ -190,7 +205,8 @@ class Comparison {
             if (!covered) {
                 for (std::size_t member = 0; member < 2; ++member) {
                     place.channel = pair.out[member];
-                    passed_through(place, from + pair.in[member], to + pair.out[member], pair.in[member] == pair.out[member]);
+                    passed_through(place, from + pair.in[member], to + pair.out[member],
+                                   pair.in[member] == pair.out[member]);
                 }
                 continue;
             }
@@ -221,9 +237,11 @@ class Comparison {
             count_within(place, 0, 0);
             return;
         }
-        const double error = double(out_element_.distance(got, exact)) - operation_.absolute_allowance;
+        const double error = double(out_element_.distance(got, exact)) -
+                             operation_.absolute_allowance;
         count_within(place, error, scale);
-        // Divides only where a new maximum is in sight. The scale may be infinite with the input; 0 * infinity compares false.
+        // Divides only where a new maximum is in sight. The scale may be infinite with the input; 0
+        // * infinity compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
         if (infinite || (error > 0 && error > verdict_.largest_error_u * scale)) {
             verdict_.largest_error_u = infinite ? error : error / scale;
@@ -234,7 +252,8 @@ class Comparison {
     }
 
     /// A NaN that changes its type or its channel stays a NaN; its payload may change on the way.
-    void passed_through(const Place& place, std::uint64_t from, std::uint64_t to, bool same_channel) {
+    void passed_through(const Place& place, std::uint64_t from, std::uint64_t to,
+                        bool same_channel) {
         ++verdict_.elements;
         ++verdict_.passed_through;
         const std::uint32_t given = load(input_, bytes_of(in_.type), from);
@@ -293,9 +312,11 @@ class Comparison {
     std::string describe(const Place& place, std::uint32_t got, long double exact) const {
         using ull = unsigned long long;
         char text[200];
-        std::snprintf(text, sizeof text, "batch %llu token %llu head %llu channel %llu: got %.9g (0x%0*x), exact %.12Lg",
-                      ull{place.batch}, ull{place.token}, ull{place.head}, ull{place.channel}, double(out_element_.widen(got)),
-                      int(2 * bytes_of(out_.type)), got, exact);
+        std::snprintf(
+            text, sizeof text,
+            "batch %llu token %llu head %llu channel %llu: got %.9g (0x%0*x), exact %.12Lg",
+            ull{place.batch}, ull{place.token}, ull{place.head}, ull{place.channel},
+            double(out_element_.widen(got)), int(2 * bytes_of(out_.type)), got, exact);
         return text;
     }
 
@@ -327,11 +348,14 @@ void check_cache(const Tensor& out) {
         return;
     }
     std::vector<std::int64_t> slots = out.cache->slots;
-    require(slots.size() == out.batch * out.tokens, "oracle: slots must have batch * tokens elements");
-    slots.erase(std::remove_if(slots.begin(), slots.end(), [&](std::int64_t slot) { return !has_row(*out.cache, slot); }),
+    require(slots.size() == out.batch * out.tokens,
+            "oracle: slots must have batch * tokens elements");
+    slots.erase(std::remove_if(slots.begin(), slots.end(),
+                               [&](std::int64_t slot) { return !has_row(*out.cache, slot); }),
                 slots.end());
     std::sort(slots.begin(), slots.end());
-    require(std::adjacent_find(slots.begin(), slots.end()) == slots.end(), "oracle: no two tokens may name one row");
+    require(std::adjacent_find(slots.begin(), slots.end()) == slots.end(),
+            "oracle: no two tokens may name one row");
 }
 
 void check_windows(const Operation& operation, std::uint64_t head_dim) {
@@ -341,14 +365,16 @@ void check_windows(const Operation& operation, std::uint64_t head_dim) {
         end = window.offset + 2 * window.pairs;
         pairs += window.pairs;
     }
-    require(pairs == operation.inv_freq.size(), "oracle: inv_freq must have an element for each pair of the windows");
-    require(operation.rotary_offset + end <= head_dim, "oracle: the window must lie inside head_dim");
+    require(pairs == operation.inv_freq.size(),
+            "oracle: inv_freq must have an element for each pair of the windows");
+    require(operation.rotary_offset + end <= head_dim,
+            "oracle: the window must lie inside head_dim");
 }
 
 }  // namespace
 
-// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and turns cos and sin by what is
-// then a tiny angle.
+// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and
+// turns cos and sin by what is then a tiny angle.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
     const long double angle = p * f;
@@ -357,21 +383,25 @@ CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     return {c - rest * s, s + rest * c};
 }
 
-void each_row(const Tensor& tensor, const std::function<void(std::uint64_t row, std::uint64_t first)>& visit) {
+void each_row(const Tensor& tensor,
+              const std::function<void(std::uint64_t row, std::uint64_t first)>& visit) {
     for (std::uint64_t row = 0; row < tensor.batch * tensor.tokens * tensor.heads; ++row) {
         const std::uint64_t token = row / tensor.heads;
-        const std::uint64_t first = row_of(tensor, {token / tensor.tokens, token % tensor.tokens, row % tensor.heads, 0});
+        const std::uint64_t first = row_of(
+            tensor, {token / tensor.tokens, token % tensor.tokens, row % tensor.heads, 0});
         if (first != nowhere) {
             visit(row, first);
         }
     }
 }
 
-Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input, const void* output,
-                const std::function<void(double)>& progress) {
-    require(in.batch == out.batch && in.tokens == out.tokens && in.heads == out.heads && in.head_dim == out.head_dim,
+Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input,
+                const void* output, const std::function<void(double)>& progress) {
+    require(in.batch == out.batch && in.tokens == out.tokens && in.heads == out.heads &&
+                in.head_dim == out.head_dim,
             "oracle: input and output must have one shape");
-    require(operation.positions.size() == in.batch * in.tokens, "oracle: positions must have batch * tokens elements");
+    require(operation.positions.size() == in.batch * in.tokens,
+            "oracle: positions must have batch * tokens elements");
     require(operation.rows.empty() || operation.rows.size() == in.batch * in.tokens * in.heads,
             "oracle: rows must have batch * tokens * heads elements");
     require(!in.cache, "oracle: only an output has slots");

@@ -25,8 +25,9 @@ Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
     const VkDeviceSize largest = device.candidate.largest_allocation;
     if (bytes <= largest || largest == 0) return {};
     return error(Code::limit_exceeded,
-                 "a buffer of %" PRIu64 " bytes: the device allocates %" PRIu64 " at most (maxMemoryAllocationSize)", bytes,
-                 largest);
+                 "a buffer of %" PRIu64 " bytes: the device allocates %" PRIu64
+                 " at most (maxMemoryAllocationSize)",
+                 bytes, largest);
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ void destroy_allocator(Device::Impl& device) noexcept {
     vmaDestroyAllocator(device.allocator);
 }
 
-Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage, VkBuffer& buffer, void*& allocation,
-                   std::byte** mapped) {
+Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
+                   VkBuffer& buffer, void*& allocation, std::byte** mapped) {
     if (Status s = check_size(device, bytes); !s) return s;
     VkBufferCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
@@ -61,21 +62,26 @@ Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags 
     info.usage = usage;
     VmaAllocationCreateInfo memory = {};
     memory.usage = mapped ? VMA_MEMORY_USAGE_AUTO_PREFER_HOST : VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
-    if (mapped) memory.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+    if (mapped)
+        memory.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT |
+                       VMA_ALLOCATION_CREATE_MAPPED_BIT;
     VmaAllocation made = nullptr;
     VmaAllocationInfo made_info = {};
-    const VkResult result = vmaCreateBuffer(device.allocator, &info, &memory, &buffer, &made, &made_info);
+    const VkResult result = vmaCreateBuffer(device.allocator, &info, &memory, &buffer, &made,
+                                            &made_info);
     if (Status s = created(result, buffer, "vmaCreateBuffer"); !s) return s;
     allocation = made;
     if (mapped) *mapped = static_cast<std::byte*>(made_info.pMappedData);
     return {};
 }
 
-Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image, void*& allocation) {
+Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image,
+                  void*& allocation) {
     VmaAllocationCreateInfo memory = {};
     memory.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
     VmaAllocation made = nullptr;
-    const VkResult result = vmaCreateImage(device.allocator, &info, &memory, &image, &made, nullptr);
+    const VkResult result = vmaCreateImage(device.allocator, &info, &memory, &image, &made,
+                                           nullptr);
     if (Status s = created(result, image, "vmaCreateImage"); !s) return s;
     allocation = made;
     return {};
@@ -100,19 +106,22 @@ Status prepare_staging(Device::Impl& device, VkDeviceSize wanted) {
     if (staging.bytes >= wanted) return {};
     free_buffer(device, staging.buffer, staging.allocation);
     staging = {};
-    const Status status = make_buffer(device, wanted, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                      staging.buffer, staging.allocation, &staging.mapped);
+    const Status status = make_buffer(
+        device, wanted, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        staging.buffer, staging.allocation, &staging.mapped);
     if (status) staging.bytes = wanted;
     return status;
 }
 
 Status flush_staging(Device::Impl& device, VkDeviceSize bytes) {
-    const VkResult result = vmaFlushAllocation(device.allocator, allocation_of(device.staging.allocation), 0, bytes);
+    const VkResult result = vmaFlushAllocation(device.allocator,
+                                               allocation_of(device.staging.allocation), 0, bytes);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkFlushMappedMemoryRanges");
 }
 
 Status invalidate_staging(Device::Impl& device, VkDeviceSize bytes) {
-    const VkResult result = vmaInvalidateAllocation(device.allocator, allocation_of(device.staging.allocation), 0, bytes);
+    const VkResult result = vmaInvalidateAllocation(
+        device.allocator, allocation_of(device.staging.allocation), 0, bytes);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkInvalidateMappedMemoryRanges");
 }
 

@@ -17,32 +17,42 @@ Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, V
     return created(result, view, "vkCreateImageView");
 }
 
-// Fills staging memory with as many lines as it holds and copies them to the image or the buffer, until the table is complete.
-Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image, VkBuffer buffer) {
+// Fills staging memory with as many lines as it holds and copies them to the image or the buffer,
+// until the table is complete.
+Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image,
+              VkBuffer buffer) {
     const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
-    const auto at_once = std::uint32_t(std::min<std::size_t>(device.staging.bytes / all.bytes, all.count));
+    const auto at_once = std::uint32_t(
+        std::min<std::size_t>(device.staging.bytes / all.bytes, all.count));
     AngleUpload part{.staging = device.staging.buffer, .image = image, .buffer = buffer};
     for (; part.first_line < all.count; part.first_line += at_once) {
         part.lines = std::min(at_once, all.count - part.first_line);
-        if (Status s = fill_angles(rotation, plan, part.first_line, part.lines, device.staging.mapped, device.staging.bytes); !s)
+        if (Status s = fill_angles(rotation, plan, part.first_line, part.lines,
+                                   device.staging.mapped, device.staging.bytes);
+            !s)
             return s;
         if (Status s = flush_staging(device, part.lines * all.bytes); !s) return s;
-        const auto copied =
-            device.submit([&](VkCommandBuffer commands) { return record_angle_upload(commands, device.ref, plan, part); });
+        const auto copied = device.submit([&](VkCommandBuffer commands) {
+            return record_angle_upload(commands, device.ref, plan, part);
+        });
         if (!copied) return copied.status;
     }
     return {};
 }
 
-// Said before anything is allocated: a table grows with the largest position, and a device's memory has an end.
+// Said before anything is allocated: a table grows with the largest position, and a device's memory
+// has an end.
 Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
     const std::uint64_t memory = device.candidate.info.memory_bytes;
-    const std::uint64_t largest = device.candidate.largest_allocation ? device.candidate.largest_allocation : memory;
+    const std::uint64_t largest = device.candidate.largest_allocation
+                                      ? device.candidate.largest_allocation
+                                      : memory;
     if (plan.bytes <= memory && plan.bytes <= largest) return {};
     return error(Code::limit_exceeded,
-                 "max_position is %u: its angle table has %zu bytes, the device allocates %" PRIu64 " at most", plan.rows,
-                 plan.bytes, std::min(memory, largest));
+                 "max_position is %u: its angle table has %zu bytes, the device allocates %" PRIu64
+                 " at most",
+                 plan.rows, plan.bytes, std::min(memory, largest));
 }
 
 }  // namespace
@@ -75,9 +85,12 @@ Status AngleTable::reach(Device& device, const Rotation& rotation, std::uint64_t
     return reach(device.impl(), rotation, max_position);
 }
 
-Status AngleTable::reach(Device::Impl& device, const Rotation& rotation, std::uint64_t max_position) {
+Status AngleTable::reach(Device::Impl& device, const Rotation& rotation,
+                         std::uint64_t max_position) {
     if (max_position <= plan_.rows) return {};
-    const std::uint64_t most = plan_.source == AngleSource::factored_texture ? max_factored_positions : max_positions;
+    const std::uint64_t most = plan_.source == AngleSource::factored_texture
+                                   ? max_factored_positions
+                                   : max_positions;
     const std::uint64_t doubled = std::min(2 * std::uint64_t{plan_.rows}, most);
     auto grown = make(device, rotation, plan_.source, std::max(max_position, doubled));
     if (!grown) grown = make(device, rotation, plan_.source, max_position);
@@ -85,27 +98,35 @@ Status AngleTable::reach(Device::Impl& device, const Rotation& rotation, std::ui
     return grown.status;
 }
 
-Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position) {
+Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source,
+                                    std::uint64_t max_position) {
     return make(device.impl(), rotation, source, max_position);
 }
 
-Result<AngleTable> AngleTable::make(Device::Impl& device, const Rotation& rotation, AngleSource source,
-                                    std::uint64_t max_position) {
+Result<AngleTable> AngleTable::make(Device::Impl& device, const Rotation& rotation,
+                                    AngleSource source, std::uint64_t max_position) {
     return no_throw([&]() -> Result<AngleTable> {
         Result<AngleTable> made;
-        const auto plan = plan_angles(rotation, source, max_position, device.candidate.info.limits.maxImageDimension2D);
+        const auto plan = plan_angles(rotation, source, max_position,
+                                      device.candidate.info.limits.maxImageDimension2D);
         if (!plan) return {plan.status, {}};
         made->plan_ = plan.value;
         made->device_ = &device;
         if (made.status = check_memory(device, plan.value); !made) return made;
         if (plan->source == AngleSource::direct_buffer || plan->source == AngleSource::computed) {
             auto buffer = Buffer::make(device, plan->bytes);
-            made.status = buffer ? upload(device, rotation, plan.value, VK_NULL_HANDLE, buffer->handle()) : buffer.status;
+            made.status = buffer ? upload(device, rotation, plan.value, VK_NULL_HANDLE,
+                                          buffer->handle())
+                                 : buffer.status;
             made->buffer_ = std::move(buffer.value);
             return made;
         }
-        if (made.status = make_image(device, angle_image_info(plan.value), made->image_, made->allocation_); !made) return made;
-        if (made.status = upload(device, rotation, plan.value, made->image_, VK_NULL_HANDLE); !made) return made;
+        if (made.status = make_image(device, angle_image_info(plan.value), made->image_,
+                                     made->allocation_);
+            !made)
+            return made;
+        if (made.status = upload(device, rotation, plan.value, made->image_, VK_NULL_HANDLE); !made)
+            return made;
         made.status = create_view(device, plan.value, made->image_, made->view_);
         return made;
     });

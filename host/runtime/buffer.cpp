@@ -32,9 +32,12 @@ Result<Buffer> Buffer::make(Device& device, VkDeviceSize bytes) {
 
 Result<Buffer> Buffer::make(Device::Impl& device, VkDeviceSize bytes) {
     Result<Buffer> made;
-    if (bytes == 0) return {error(Code::invalid_argument, "bytes is 0: a buffer has at least one"), {}};
-    constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
-                                         VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (bytes == 0)
+        return {error(Code::invalid_argument, "bytes is 0: a buffer has at least one"), {}};
+    constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     bytes = (bytes + 3) / 4 * 4;
     made.status = make_buffer(device, bytes, usage, made->handle_, made->allocation_);
     if (made) {
@@ -48,7 +51,8 @@ namespace {
 
 Status check_inside(std::size_t bytes, VkDeviceSize offset, VkDeviceSize size) {
     if (offset <= size && bytes <= size - offset) return {};
-    return error(Code::invalid_argument, "offset %" PRIu64 " + %zu bytes: the buffer has %" PRIu64, offset, bytes, size);
+    return error(Code::invalid_argument, "offset %" PRIu64 " + %zu bytes: the buffer has %" PRIu64,
+                 offset, bytes, size);
 }
 
 }  // namespace
@@ -90,8 +94,9 @@ Status Buffer::download(void* target, std::size_t bytes, VkDeviceSize offset) {
                 to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
                 to_host.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
                 to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-                device_->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
-                                                 &to_host, 0, nullptr, 0, nullptr);
+                device_->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                                 VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0,
+                                                 nullptr, 0, nullptr);
                 return Status{};
             });
             if (!copied) return copied.status;

@@ -27,17 +27,20 @@ std::uint32_t Device::queue_family() const noexcept {
     return impl_->candidate.queue_family;
 }
 
-Result<std::optional<double>> Device::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
-    return no_throw([&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });
+Result<std::optional<double>> Device::submit(
+    const std::function<Status(VkCommandBuffer)>& record_commands) {
+    return no_throw(
+        [&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });
 }
 
 namespace {
 
 // Of what this tier makes: windows and tables of the caller's are not among it.
 bool same(const KernelInfo& a, const KernelInfo& b) {
-    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k && a.v == b.v &&
-           a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping && a.pairing_out == b.pairing_out &&
-           a.scatter_k == b.scatter_k && a.conversion == b.conversion && a.sections == b.sections;
+    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k &&
+           a.v == b.v && a.angles == b.angles && a.positions == b.positions &&
+           a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
+           a.conversion == b.conversion && a.sections == b.sections;
 }
 
 }  // namespace
@@ -63,13 +66,15 @@ Result<Device> Device::open(const DeviceOptions& options) {
         if (!chosen) return {chosen.status, {}};
         Result<Device> opened;
         opened->impl_ = std::make_unique<Impl>();
-        opened.status = opened->impl_->create(options, std::move(instance.value), std::move(candidates.value[chosen.value]));
+        opened.status = opened->impl_->create(options, std::move(instance.value),
+                                              std::move(candidates.value[chosen.value]));
         if (!opened) opened->impl_.reset();
         return opened;
     });
 }
 
-Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen) {
+Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instance> made,
+                            Candidate chosen) {
     instance = std::move(made);
     candidate = std::move(chosen);
     timeout_ns = options.timeout_ns;
@@ -88,7 +93,9 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     if (!options.push_descriptors) ref.enabled &= ~std::uint32_t{push_descriptor};
     for (std::uint32_t i = 0; i < needs.optional_extension_count; ++i) {
         const char* name = needs.optional_extensions[i];
-        if (options.push_descriptors || std::strcmp(name, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0) extensions.push_back(name);
+        if (options.push_descriptors ||
+            std::strcmp(name, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME) != 0)
+            extensions.push_back(name);
     }
     VkPhysicalDeviceShaderFloat16Int8Features half = {};
     half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
@@ -176,7 +183,8 @@ Status Device::Impl::create_commands() {
 Device::Impl::~Impl() {
     if (pending) static_cast<void>(wait());  // what it says stands in `pending`
     if (pending) {
-        // The queue never answered. Its objects are leaked on purpose: freeing them under it could crash the process.
+        // The queue never answered. Its objects are leaked on purpose: freeing them under it could
+        // crash the process.
         static_cast<void>(instance.release());
         for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
         return;

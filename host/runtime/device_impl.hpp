@@ -69,21 +69,25 @@ struct Device::Impl {
     VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null where the queue has none
     std::uint64_t timeout_ns = 0;
     Staging staging;
-    bool recording = false;            ///< a callback of submit() has the command buffer
-    bool pending = false;              ///< a wait failed: the queue may still be working, nothing of it may be freed
+    bool recording = false;  ///< a callback of submit() has the command buffer
+    bool pending =
+        false;  ///< a wait failed: the queue may still be working, nothing of it may be freed
     std::vector<Abandoned> abandoned;  ///< freed when the queue has answered after all
     /// Compiled once a device: a kernel serves every shape.
     std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels;
-    Status lost;  ///< the status that every later submission returns, once a submission went wrong for good
+    Status lost;  ///< the status that every later submission returns, once a submission went wrong
+                  ///< for good
 
     ~Impl();
     Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
-    Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
+    Result<std::optional<double>> submit(
+        const std::function<Status(VkCommandBuffer)>& record_commands);
 
     /// Whether nothing records into the command buffer.
     Status check_not_recording() const;
 
-    /// Before staging memory or the command buffer is used again: waits for what an earlier wait left behind.
+    /// Before staging memory or the command buffer is used again: waits for what an earlier wait
+    /// left behind.
     Status ready();
 
     /// Frees it as soon as the queue has answered.
@@ -107,10 +111,12 @@ struct Device::Impl {
 Status create_allocator(Device::Impl& device);
 void destroy_allocator(Device::Impl& device) noexcept;
 
-/// A buffer of `usage`; device-local, or mapped for transfers if `mapped` is given. Nothing is left behind on failure.
-Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage, VkBuffer& buffer, void*& allocation,
-                   std::byte** mapped = nullptr);
-Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image, void*& allocation);
+/// A buffer of `usage`; device-local, or mapped for transfers if `mapped` is given. Nothing is left
+/// behind on failure.
+Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
+                   VkBuffer& buffer, void*& allocation, std::byte** mapped = nullptr);
+Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image,
+                  void*& allocation);
 void free_buffer(Device::Impl& device, VkBuffer buffer, void* allocation) noexcept;
 void free_image(Device::Impl& device, VkImage image, void* allocation) noexcept;
 

@@ -40,16 +40,21 @@ using Extensions = std::vector<VkExtensionProperties>;
 // All of them, or an error: one that is overlooked may be one that has to be enabled.
 Result<Extensions> extensions_of(const Instance& instance, VkPhysicalDevice device) {
     std::uint32_t count = 0;
-    VkResult result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    VkResult result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count,
+                                                                    nullptr);
     Extensions offered(result == VK_SUCCESS ? count : 0);
-    if (result == VK_SUCCESS) result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, offered.data());
-    if (result != VK_SUCCESS) return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    if (result == VK_SUCCESS)
+        result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count,
+                                                               offered.data());
+    if (result != VK_SUCCESS)
+        return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
     offered.resize(count);
     return {{}, std::move(offered)};
 }
 
 bool has(const Extensions& offered, const char* name) {
-    return std::any_of(offered.begin(), offered.end(), [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+    return std::any_of(offered.begin(), offered.end(),
+                       [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
 void read_identity(const Instance& instance, const Extensions& offered, Candidate& candidate) {
@@ -69,7 +74,8 @@ void read_identity(const Instance& instance, const Extensions& offered, Candidat
     candidate.info.driver = driver.driverName;
     if (!candidate.info.driver.empty() && driver.driverInfo[0]) candidate.info.driver += ' ';
     candidate.info.driver += driver.driverInfo;
-    if (candidate.info.driver.empty()) candidate.info.driver = std::to_string(properties.properties.driverVersion);
+    if (candidate.info.driver.empty())
+        candidate.info.driver = std::to_string(properties.properties.driverVersion);
     candidate.largest_allocation = maintenance.maxMemoryAllocationSize;
 }
 
@@ -93,12 +99,14 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     instance.vkGetPhysicalDeviceMemoryProperties(candidate.handle, &memory);
     for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
         if (!(memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
-        candidate.info.memory_bytes = std::max<std::uint64_t>(candidate.info.memory_bytes, memory.memoryHeaps[i].size);
+        candidate.info.memory_bytes = std::max<std::uint64_t>(candidate.info.memory_bytes,
+                                                              memory.memoryHeaps[i].size);
     }
     if (memory.memoryTypeCount == 0) candidate.info.reason = "it has no memory types";
 }
 
-// A device that cannot be described is unsuitable, and says why; only host memory that runs out is an error.
+// A device that cannot be described is unsuitable, and says why; only host memory that runs out is
+// an error.
 Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     Result<Candidate> described;
     Candidate& candidate = described.value;
@@ -110,7 +118,8 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     candidate.info.type = properties.deviceType;
     candidate.info.api_version = properties.apiVersion;
     candidate.info.limits = properties.limits;
-    const Result<Requirements> needs = requirements(instance.handle(), handle, instance.get_instance_proc_addr());
+    const Result<Requirements> needs = requirements(instance.handle(), handle,
+                                                    instance.get_instance_proc_addr());
     if (!needs) {
         if (needs.status.code == Code::out_of_host_memory) described.status = needs.status;
         candidate.info.reason = needs.status.what;
@@ -127,13 +136,15 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     read_queue(instance, candidate);
     read_memory(instance, candidate);
     candidate.portability_subset = has(offered.value, "VK_KHR_portability_subset");
-    if (candidate.queue_family == no_queue_family) candidate.info.reason = "it has no compute queue";
+    if (candidate.queue_family == no_queue_family)
+        candidate.info.reason = "it has no compute queue";
     candidate.info.suitable = candidate.info.reason.empty();
     return described;
 }
 
 std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return char(std::tolower(c)); });
     return text;
 }
 
@@ -159,9 +170,11 @@ Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
         if (!described) return {described.status, {}};
         candidates.push_back(std::move(described.value));
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return std::pair(rank(a), b.info.memory_bytes) < std::pair(rank(b), a.info.memory_bytes);
-    });
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                         return std::pair(rank(a), b.info.memory_bytes) <
+                                std::pair(rank(b), a.info.memory_bytes);
+                     });
     return {{}, std::move(candidates)};
 }
 
@@ -181,40 +194,49 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
     return no_throw([&]() -> Result<std::size_t> {
         std::vector<std::size_t> all, matches;
         for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
-        if (found.empty()) return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
+        if (found.empty())
+            return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
         if (select.empty()) {
             if (found[0].suitable) return {{}, 0};
-            return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(), found[0].reason.c_str()), 0};
+            return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(),
+                          found[0].reason.c_str()),
+                    0};
         }
-        const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+        const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") ==
+                                std::string::npos;
         if (hex_digits && select.size() == 32) {
             std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
                          [&](auto i) { return found[i].uuid == lower(select); });
         } else if (select.find_first_not_of("0123456789") == std::string::npos) {
             std::size_t index = 0;
-            const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
+            const auto parsed = std::from_chars(select.data(), select.data() + select.size(),
+                                                index);
             if (parsed.ec != std::errc{} || index >= found.size()) {
-                return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s", select.c_str(), found.size(),
-                              list_of(found, all).c_str()),
+                return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s",
+                              select.c_str(), found.size(), list_of(found, all).c_str()),
                         0};
             }
             matches = {index};
         } else {
-            std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
-                         [&](auto i) { return lower(found[i].name).find(lower(select)) != std::string::npos; });
+            std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) {
+                return lower(found[i].name).find(lower(select)) != std::string::npos;
+            });
         }
         if (matches.empty()) {
-            return {error(Code::no_device, "no device matches \"%s\"; there are: %s", select.c_str(), list_of(found, all).c_str()),
+            return {error(Code::no_device, "no device matches \"%s\"; there are: %s",
+                          select.c_str(), list_of(found, all).c_str()),
                     0};
         }
         if (matches.size() > 1) {
-            return {
-                error(Code::invalid_argument, "several devices match \"%s\": %s", select.c_str(), list_of(found, matches).c_str()),
-                0};
+            return {error(Code::invalid_argument, "several devices match \"%s\": %s",
+                          select.c_str(), list_of(found, matches).c_str()),
+                    0};
         }
         const DeviceInfo& chosen = found[matches[0]];
         if (!chosen.suitable)
-            return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(), chosen.reason.c_str()), 0};
+            return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(),
+                          chosen.reason.c_str()),
+                    0};
         return {{}, matches[0]};
     });
 }

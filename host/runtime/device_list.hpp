@@ -12,10 +12,11 @@ struct Candidate {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     DeviceInfo info;
     Requirements requirements;
-    std::uint32_t queue_family = no_queue_family;  ///< with compute; one without graphics where there is one
-    std::uint32_t timestamp_bits = 0;              ///< of that family
-    VkDeviceSize largest_allocation = 0;           ///< bytes
-    bool portability_subset = false;               ///< has to be enabled where it is offered
+    std::uint32_t queue_family =
+        no_queue_family;                  ///< with compute; one without graphics where there is one
+    std::uint32_t timestamp_bits = 0;     ///< of that family
+    VkDeviceSize largest_allocation = 0;  ///< bytes
+    bool portability_subset = false;      ///< has to be enabled where it is offered
 };
 
 /// Every device of the instance, best first.

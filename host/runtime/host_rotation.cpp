@@ -28,23 +28,32 @@ struct HostTensor {
 };
 
 Status check(const HostShape& shape) {
-    if (shape.element > Element::bf16) return error(Code::invalid_argument, "element is %u: no such type", unsigned(shape.element));
-    if (shape.layout > Layout::thd) return error(Code::invalid_argument, "layout is %u: no such layout", unsigned(shape.layout));
+    if (shape.element > Element::bf16)
+        return error(Code::invalid_argument, "element is %u: no such type",
+                     unsigned(shape.element));
+    if (shape.layout > Layout::thd)
+        return error(Code::invalid_argument, "layout is %u: no such layout",
+                     unsigned(shape.layout));
     if (shape.angles >= AngleSource::caller_buffer)
-        return error(Code::invalid_argument, "angles is %u: no such source of angles here", unsigned(shape.angles));
+        return error(Code::invalid_argument, "angles is %u: no such source of angles here",
+                     unsigned(shape.angles));
     if (shape.layout == Layout::thd && shape.batch != 1) {
-        return error(Code::invalid_argument, "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
+        return error(Code::invalid_argument,
+                     "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
     }
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (shape.axes != 0) {
         if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
-        return error(Code::invalid_argument, "positions has %zu: with %u axes it must have one for each of the %zu tokens on each",
-                     ids, shape.axes, std::size_t{shape.batch} * tokens);
+        return error(
+            Code::invalid_argument,
+            "positions has %zu: with %u axes it must have one for each of the %zu tokens on each",
+            ids, shape.axes, std::size_t{shape.batch} * tokens);
     }
     if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
         return error(Code::invalid_argument,
-                     "positions has %zu: it must have one for each of the %zu tokens, or for each of the %zu of all sequences", ids,
-                     tokens, std::size_t{shape.batch} * tokens);
+                     "positions has %zu: it must have one for each of the %zu tokens, or for each "
+                     "of the %zu of all sequences",
+                     ids, tokens, std::size_t{shape.batch} * tokens);
     }
     return {};
 }
@@ -54,9 +63,17 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
     switch (shape.layout) {
-        case Layout::bhsd: tensor.token_stride = row, tensor.head_stride = S * row, tensor.batch_stride = H * S * row; break;
-        case Layout::sbhd: tensor.token_stride = B * H * row, tensor.head_stride = row, tensor.batch_stride = H * row; break;
-        default: tensor.token_stride = H * row, tensor.head_stride = row, tensor.batch_stride = S * H * row;
+        case Layout::bhsd:
+            tensor.token_stride = row, tensor.head_stride = S * row,
+            tensor.batch_stride = H * S * row;
+            break;
+        case Layout::sbhd:
+            tensor.token_stride = B * H * row, tensor.head_stride = row,
+            tensor.batch_stride = H * row;
+            break;
+        default:
+            tensor.token_stride = H * row, tensor.head_stride = row,
+            tensor.batch_stride = S * H * row;
     }
     return tensor;
 }
@@ -77,18 +94,23 @@ std::uint64_t table_length(const HostShape& shape) {
 
 Status check(const HostShape& shape, const HostRun& run) {
     if (run.first_position && !shape.positions.empty()) {
-        return error(Code::invalid_argument, "run.first_position is %d: the shape has a position for each token",
+        return error(Code::invalid_argument,
+                     "run.first_position is %d: the shape has a position for each token",
                      *run.first_position);
     }
     const std::int64_t last = std::int64_t{run.first_position.value_or(0)} + shape.tokens - 1;
     if (last > std::numeric_limits<std::int32_t>::max()) {
-        return error(Code::invalid_argument, "run.first_position is %d: with %u tokens the last position, %lld, is no int32",
-                     *run.first_position, shape.tokens, static_cast<long long>(last));
+        return error(
+            Code::invalid_argument,
+            "run.first_position is %d: with %u tokens the last position, %lld, is no int32",
+            *run.first_position, shape.tokens, static_cast<long long>(last));
     }
     if (run.direction > Direction::inverse)
-        return error(Code::invalid_argument, "run.direction is %u: no such direction", unsigned(run.direction));
+        return error(Code::invalid_argument, "run.direction is %u: no such direction",
+                     unsigned(run.direction));
     if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
-    return error(Code::invalid_argument, "run.positions has %zu: it must have as many as the shape, %zu, or none",
+    return error(Code::invalid_argument,
+                 "run.positions has %zu: it must have as many as the shape, %zu, or none",
                  run.positions.size(), shape.positions.size());
 }
 
@@ -105,16 +127,20 @@ struct HostRotation::Impl {
     Buffer ids;
 
     ~Impl() {
-        if (arena && device->pending) device->abandon({.arena = arena.release()});  // the queue may be using its sets
+        if (arena && device->pending)
+            device->abandon({.arena = arena.release()});  // the queue may be using its sets
     }
 
-    Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads, std::uint32_t head_dim) {
+    Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads,
+                       std::uint32_t head_dim) {
         tensor.shape = strides_of(shape, heads, head_dim);
-        constexpr std::uint64_t most_rows = std::uint64_t{1} << 44;  // of up to 2^16 channels: more than any device holds
+        constexpr std::uint64_t most_rows =
+            std::uint64_t{1} << 44;  // of up to 2^16 channels: more than any device holds
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > most_rows / shape.tokens) {
-            return error(Code::limit_exceeded, "batch %u x tokens %u x heads %u: more rows than any device holds", shape.batch,
-                         shape.tokens, heads);
+            return error(Code::limit_exceeded,
+                         "batch %u x tokens %u x heads %u: more rows than any device holds",
+                         shape.batch, shape.tokens, heads);
         }
         const std::uint64_t rows = sequences * shape.tokens;
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
@@ -137,12 +163,16 @@ struct HostRotation::Impl {
     }
 
     Status make_kernel() {
-        const auto stored = [&](std::uint32_t heads) { return heads == 0 ? std::optional<Element>() : shape.element; };
-        Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads), stored(shape.k_heads));
+        const auto stored = [&](std::uint32_t heads) {
+            return heads == 0 ? std::optional<Element>() : shape.element;
+        };
+        Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads),
+                                              stored(shape.k_heads));
         if (!info) return info.status;
         if (shape.q_heads != 0) info->q.head_dim = shape.q_head_dim;
         if (shape.k_heads != 0) info->k.head_dim = shape.k_head_dim;
-        if (shape.v_heads != 0) info->v = {.in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
+        if (shape.v_heads != 0)
+            info->v = {.in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
         if (!shape.positions.empty() && shape.axes == 0) info->positions = PositionSource::ids;
         info->mapping = shape.mapping;
         info->conversion = shape.conversion;
@@ -156,10 +186,12 @@ struct HostRotation::Impl {
         const Result<std::uint64_t> needed = dispatches(kernel, call(Direction::forward));
         if (!needed) return needed.status;
         if (needed.value > most_calls) {
-            return error(Code::limit_exceeded, "shape: it takes %llu dispatches on this device, an arena holds %u",
+            return error(Code::limit_exceeded,
+                         "shape: it takes %llu dispatches on this device, an arena holds %u",
                          static_cast<unsigned long long>(needed.value), most_calls);
         }
-        const Result<DescriptorArena*> sets = create_arena(kernel, std::max(std::uint32_t(needed.value), 1u));
+        const Result<DescriptorArena*> sets = create_arena(
+            kernel, std::max(std::uint32_t(needed.value), 1u));
         arena.reset(sets.value);
         return sets.status;
     }
@@ -172,7 +204,10 @@ struct HostRotation::Impl {
         if (!run.positions.empty()) next.positions = run.positions;
         if (Status s = table.reach(*device, rotation, table_length(next)); !s) return s;
         if (!run.positions.empty()) {
-            if (Status s = ids.upload(next.positions.data(), next.positions.size() * sizeof(std::int32_t)); !s) return s;
+            if (Status s = ids.upload(next.positions.data(),
+                                      next.positions.size() * sizeof(std::int32_t));
+                !s)
+                return s;
         }
         shape = std::move(next);
         return {};
@@ -187,7 +222,8 @@ struct HostRotation::Impl {
         if (!shape.positions.empty()) {
             c.positions.ids = ids.whole();
             c.positions.batch_stride = shape.positions.size() == shape.tokens ? 0 : shape.tokens;
-            c.positions.axis_stride = shape.axes == 0 ? 0 : std::int64_t{shape.batch} * shape.tokens;
+            c.positions.axis_stride = shape.axes == 0 ? 0
+                                                      : std::int64_t{shape.batch} * shape.tokens;
         }
         c.angles = table.angles();
         c.direction = direction;
@@ -200,7 +236,8 @@ HostRotation::~HostRotation() = default;
 HostRotation::HostRotation(HostRotation&&) noexcept = default;
 HostRotation& HostRotation::operator=(HostRotation&&) noexcept = default;
 
-Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation, const HostShape& shape) {
+Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation,
+                                        const HostShape& shape) {
     return no_throw([&]() -> Result<HostRotation> {
         if (Status s = check(shape); !s) return {s, {}};
         Result<HostRotation> made;
@@ -211,22 +248,32 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         impl.shape = shape;
         if (shape.axes == 0) impl.rotation.sections = {};  // one position a token turns all pairs
         if (shape.axes != impl.rotation.sections.axes) {
-            return {
-                error(Code::invalid_argument, "axes is %u: the rotation's sections have %u", shape.axes, rotation.sections.axes),
-                {}};
+            return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u",
+                          shape.axes, rotation.sections.axes),
+                    {}};
         }
-        if (shape.angles == AngleSource::by_default) impl.shape.angles = default_angles(rotation.product, table_length(shape));
-        if (impl.shape.q_head_dim == 0) impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
-        if (impl.shape.k_head_dim == 0) impl.shape.k_head_dim = row_channels(rotation, rotation.k_rotary_offset);
+        if (shape.angles == AngleSource::by_default)
+            impl.shape.angles = default_angles(rotation.product, table_length(shape));
+        if (impl.shape.q_head_dim == 0)
+            impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
+        if (impl.shape.k_head_dim == 0)
+            impl.shape.k_head_dim = row_channels(rotation, rotation.k_rotary_offset);
         if (impl.shape.v_head_dim == 0) impl.shape.v_head_dim = impl.shape.k_head_dim;
         Status& status = made.status;
-        auto table = AngleTable::make(device, impl.rotation, impl.shape.angles, table_length(shape));
+        auto table = AngleTable::make(device, impl.rotation, impl.shape.angles,
+                                      table_length(shape));
         if (status = table.status; !status) return made;
         impl.table = std::move(table.value);
         if (status = impl.make_kernel(); !status) return made;
-        if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim); !status) return made;
-        if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim); !status) return made;
-        if (status = impl.make_tensor(device, impl.v, shape.v_heads, impl.shape.v_head_dim); !status) return made;
+        if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim);
+            !status)
+            return made;
+        if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim);
+            !status)
+            return made;
+        if (status = impl.make_tensor(device, impl.v, shape.v_heads, impl.shape.v_head_dim);
+            !status)
+            return made;
         if (status = impl.make_ids(device); !status) return made;
         status = impl.make_arena();
         return made;
@@ -251,10 +298,13 @@ Status HostRotation::upload(const void* q, const void* k, const void* v) {
         HostTensor& tensor;
         const void* source;
         const char *name, *kind;
-    } given[] = {{impl_->q, q, "q", "query heads"}, {impl_->k, k, "k", "key heads"}, {impl_->v, v, "v", "value heads"}};
+    } given[] = {{impl_->q, q, "q", "query heads"},
+                 {impl_->k, k, "k", "key heads"},
+                 {impl_->v, v, "v", "value heads"}};
     for (const auto& [tensor, source, name, kind] : given) {
         if (tensor.bytes == 0 || source) continue;
-        return error(Code::invalid_argument, "%s is null: the shape has %u %s", name, tensor.shape.heads, kind);
+        return error(Code::invalid_argument, "%s is null: the shape has %u %s", name,
+                     tensor.shape.heads, kind);
     }
     for (const auto& [tensor, source, name, kind] : given) {
         if (tensor.bytes == 0) continue;
@@ -269,7 +319,8 @@ Result<std::optional<double>> HostRotation::run(Direction direction) {
 
 Result<std::optional<double>> HostRotation::run(const HostRun& run) {
     return no_throw([&]() -> Result<std::optional<double>> {
-        if (Status s = impl_->device->check_not_recording(); !s) return {s, {}};  // before positions change
+        if (Status s = impl_->device->check_not_recording(); !s)
+            return {s, {}};  // before positions change
         if (Status s = impl_->apply(run); !s) return {s, {}};
         reset(impl_->arena.get());
         return impl_->device->submit([&](VkCommandBuffer commands) {
@@ -280,8 +331,11 @@ Result<std::optional<double>> HostRotation::run(const HostRun& run) {
 
 Status HostRotation::download(void* q, void* k, void* v) {
     const auto fetch = [](HostTensor& tensor, void* target, const char* name) {
-        if (tensor.bytes && !target) return error(Code::invalid_argument, "%s is null: the shape has such heads", name);
-        return tensor.bytes ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes) : Status{};
+        if (tensor.bytes && !target)
+            return error(Code::invalid_argument, "%s is null: the shape has such heads", name);
+        return tensor.bytes
+                   ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes)
+                   : Status{};
     };
     if (Status s = fetch(impl_->q, q, "q"); !s) return s;
     if (Status s = fetch(impl_->k, k, "k"); !s) return s;

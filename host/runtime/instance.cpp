@@ -12,8 +12,10 @@ namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* message, void* options) {
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* message,
+                                          void* options) {
     const auto& callback = static_cast<const DeviceOptions*>(options)->on_message;
     if (callback) {
         callback({.error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
@@ -31,7 +33,8 @@ bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
 }
 
 // Of the loader, or of a layer, which has none where it is not installed.
-Result<std::vector<VkExtensionProperties>> extensions_of(PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
+Result<std::vector<VkExtensionProperties>> extensions_of(
+    PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
     std::uint32_t count = 0;
     VkResult result = enumerate(layer, &count, nullptr);
     std::vector<VkExtensionProperties> offered(result < 0 ? 0 : count);
@@ -52,14 +55,20 @@ Result<std::unique_ptr<Instance>> Instance::make(const DeviceOptions& options) {
 }
 
 Status Instance::create() {
-    get_instance_proc_addr_ = options_.get_instance_proc_addr ? options_.get_instance_proc_addr : find_vulkan_loader();
-    if (!get_instance_proc_addr_) return error(Code::no_device, "no Vulkan loader on this system (libvulkan)");
-    const auto find = [&](const char* name) { return get_instance_proc_addr_(VK_NULL_HANDLE, name); };
+    get_instance_proc_addr_ = options_.get_instance_proc_addr ? options_.get_instance_proc_addr
+                                                              : find_vulkan_loader();
+    if (!get_instance_proc_addr_)
+        return error(Code::no_device, "no Vulkan loader on this system (libvulkan)");
+    const auto find = [&](const char* name) {
+        return get_instance_proc_addr_(VK_NULL_HANDLE, name);
+    };
     const auto create_instance = reinterpret_cast<PFN_vkCreateInstance>(find("vkCreateInstance"));
-    const auto enumerate_extensions =
-        reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(find("vkEnumerateInstanceExtensionProperties"));
-    if (!create_instance || !enumerate_extensions) return error(Code::no_device, "the Vulkan loader knows no vkCreateInstance");
-    if (!find("vkEnumerateInstanceVersion")) return error(Code::no_device, "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
+    const auto enumerate_extensions = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
+        find("vkEnumerateInstanceExtensionProperties"));
+    if (!create_instance || !enumerate_extensions)
+        return error(Code::no_device, "the Vulkan loader knows no vkCreateInstance");
+    if (!find("vkEnumerateInstanceVersion"))
+        return error(Code::no_device, "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
 
     VkApplicationInfo application = {};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -80,13 +89,16 @@ Status Instance::create() {
     // Validation: the layer's own extensions, and what it shall look for.
     VkDebugUtilsMessengerCreateInfoEXT messenger = {};
     messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                                VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT |
+                            VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
                             VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
     messenger.pfnUserCallback = on_message;
     messenger.pUserData = &options_;
-    const VkValidationFeatureEnableEXT enables[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
-                                                    VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
+    const VkValidationFeatureEnableEXT enables[] = {
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+        VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
     VkValidationFeaturesEXT features = {};
     features.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
     features.pNext = &messenger;
@@ -131,16 +143,17 @@ Status Instance::load_functions() {
 }
 
 Status Instance::create_messenger(const VkDebugUtilsMessengerCreateInfoEXT& info) {
-    const auto create_it =
-        reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get_instance_proc_addr_(handle_, "vkCreateDebugUtilsMessengerEXT"));
-    const VkResult result = create_it ? create_it(handle_, &info, nullptr, &messenger_) : VK_ERROR_EXTENSION_NOT_PRESENT;
+    const auto create_it = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        get_instance_proc_addr_(handle_, "vkCreateDebugUtilsMessengerEXT"));
+    const VkResult result = create_it ? create_it(handle_, &info, nullptr, &messenger_)
+                                      : VK_ERROR_EXTENSION_NOT_PRESENT;
     return created(result, messenger_, "vkCreateDebugUtilsMessengerEXT");
 }
 
 Instance::~Instance() {
     if (messenger_) {
-        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get_instance_proc_addr_(handle_, "vkDestroyDebugUtilsMessengerEXT"))(
-            handle_, messenger_, nullptr);
+        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get_instance_proc_addr_(
+            handle_, "vkDestroyDebugUtilsMessengerEXT"))(handle_, messenger_, nullptr);
     }
     if (handle_ && vkDestroyInstance) vkDestroyInstance(handle_, nullptr);
 }
@@ -150,7 +163,8 @@ Result<std::vector<VkPhysicalDevice>> Instance::physical_devices() const {
     VkResult result = vkEnumeratePhysicalDevices(handle_, &count, nullptr);
     std::vector<VkPhysicalDevice> found(result == VK_SUCCESS ? count : 0);
     if (result == VK_SUCCESS) result = vkEnumeratePhysicalDevices(handle_, &count, found.data());
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) return {vulkan_error(result, "vkEnumeratePhysicalDevices"), {}};
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
+        return {vulkan_error(result, "vkEnumeratePhysicalDevices"), {}};
     found.resize(count);
     return {{}, found};
 }

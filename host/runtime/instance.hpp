@@ -19,7 +19,8 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// One VkInstance, with its messenger where validation is on. Stays where it was made: drivers keep a pointer to its options.
+/// One VkInstance, with its messenger where validation is on. Stays where it was made: drivers keep
+/// a pointer to its options.
 class Instance {
    public:
     static Result<std::unique_ptr<Instance>> make(const DeviceOptions& options);
@@ -28,7 +29,9 @@ class Instance {
     Instance& operator=(const Instance&) = delete;
 
     VkInstance handle() const noexcept { return handle_; }
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr() const noexcept { return get_instance_proc_addr_; }
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr() const noexcept {
+        return get_instance_proc_addr_;
+    }
 
     Result<std::vector<VkPhysicalDevice>> physical_devices() const;
 

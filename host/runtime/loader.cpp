@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one file that knows how an operating system opens a shared library. The loader is never closed: drivers leave threads and
-// thread-local data behind that must find their code.
+// The one file that knows how an operating system opens a shared library. The loader is never
+// closed: drivers leave threads and thread-local data behind that must find their code.
 #include "runtime/loader.hpp"
 
 #if defined(_WIN32)
@@ -25,7 +25,8 @@ PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept {
 #endif
     for (const char* name : names) {
         if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-            return reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
+            return reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+                dlsym(library, "vkGetInstanceProcAddr"));
         }
     }
     return nullptr;

@@ -31,24 +31,28 @@ Status Device::Impl::begin() {
     info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     result = vk.vkBeginCommandBuffer(commands, &info);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkBeginCommandBuffer");
-    constexpr VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    constexpr VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                            VK_PIPELINE_STAGE_TRANSFER_BIT;
     VkMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                            VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT |
+                            VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                            VK_ACCESS_TRANSFER_WRITE_BIT;
     vk.vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
     return {};
 }
 
 Status Device::Impl::wait() {
     const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
-    pending = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;  // unknown: nothing may be reused or freed
+    pending = result != VK_SUCCESS &&
+              result != VK_ERROR_DEVICE_LOST;  // unknown: nothing may be reused or freed
     if (!pending) free_abandoned();
     if (result == VK_SUCCESS) return {};
     Status status = vulkan_error(result, "vkWaitForFences");
     if (result == VK_TIMEOUT) {
-        status = error(Code::timeout, "the device did not answer within %" PRIu64 " ms", timeout_ns / 1'000'000);
+        status = error(Code::timeout, "the device did not answer within %" PRIu64 " ms",
+                       timeout_ns / 1'000'000);
         status.vk_result = result;
     }
     return status;
@@ -65,28 +69,33 @@ Status Device::Impl::ready() {
     return pending ? keep(wait()) : Status{};
 }
 
-// Nothing where there are no timestamps, or where they cannot be had; only a lost device is an error.
+// Nothing where there are no timestamps, or where they cannot be had; only a lost device is an
+// error.
 Result<std::optional<double>> Device::Impl::elapsed_ns() const {
     std::uint64_t ticks[2] = {};
     if (!timestamps) return {};
-    const VkResult result =
-        vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks, ticks, sizeof *ticks, VK_QUERY_RESULT_64_BIT);
+    const VkResult result = vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks,
+                                                     ticks, sizeof *ticks, VK_QUERY_RESULT_64_BIT);
     if (result == VK_ERROR_DEVICE_LOST) return {vulkan_error(result, "vkGetQueryPoolResults"), {}};
     if (result != VK_SUCCESS) return {};
-    const std::uint64_t valid =
-        candidate.timestamp_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
-    return {{}, double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
+    const std::uint64_t valid = candidate.timestamp_bits >= 64
+                                    ? ~std::uint64_t{0}
+                                    : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
+    return {{},
+            double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
 }
 
-// There is one command buffer, which a callback may be recording: to begin it anew would drop what it has.
+// There is one command buffer, which a callback may be recording: to begin it anew would drop what
+// it has.
 Status Device::Impl::check_not_recording() const {
     if (!recording) return {};
-    return error(
-        Code::invalid_argument,
-        "submit: called during the callback of a submit, which uploads, downloads and runs are too; call it before or after");
+    return error(Code::invalid_argument,
+                 "submit: called during the callback of a submit, which uploads, downloads and "
+                 "runs are too; call it before or after");
 }
 
-Result<std::optional<double>> Device::Impl::submit(const std::function<Status(VkCommandBuffer)>& record_commands) {
+Result<std::optional<double>> Device::Impl::submit(
+    const std::function<Status(VkCommandBuffer)>& record_commands) {
     if (Status s = check_not_recording(); !s) return {s, {}};
     if (Status s = ready(); !s) return {s, {}};
     if (Status s = begin(); !s) return {s, {}};
@@ -98,7 +107,8 @@ Result<std::optional<double>> Device::Impl::submit(const std::function<Status(Vk
         const Recording in_callback(recording);  // ends where the callback throws, too
         if (Status s = record_commands(commands); !s) return {s, {}};
     }
-    if (timestamps) vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, 1);
+    if (timestamps)
+        vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, 1);
     VkResult result = vk.vkEndCommandBuffer(commands);
     if (result != VK_SUCCESS) return {vulkan_error(result, "vkEndCommandBuffer"), {}};
 
@@ -106,11 +116,13 @@ Result<std::optional<double>> Device::Impl::submit(const std::function<Status(Vk
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands;
-    // Here, not after the wait: where it fails nothing has been submitted, and the next submission tries again.
+    // Here, not after the wait: where it fails nothing has been submitted, and the next submission
+    // tries again.
     result = vk.vkResetFences(ref.device, 1, &fence);
     if (result != VK_SUCCESS) return {vulkan_error(result, "vkResetFences"), {}};
     result = vk.vkQueueSubmit(queue, 1, &info, fence);
-    if (Status s = keep(result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit")); !s) return {s, {}};
+    if (Status s = keep(result == VK_SUCCESS ? wait() : vulkan_error(result, "vkQueueSubmit")); !s)
+        return {s, {}};
     const Result<std::optional<double>> elapsed = elapsed_ns();
     static_cast<void>(keep(elapsed.status));
     return elapsed;

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint32_t heads_measured = 4;
 constexpr std::size_t positions_an_octave = 32;
-/// The least that a device may say of maxStorageBufferRange: a table of this size is bound by every one, so that the picture is the
-/// same everywhere.
+/// The least that a device may say of maxStorageBufferRange: a table of this size is bound by every
+/// one, so that the picture is the same everywhere.
 constexpr std::uint64_t table_bytes_everywhere = std::uint64_t{1} << 27;
 
 struct AccuracyOptions {
@@ -39,13 +39,15 @@ Rotation default_rotation() {
     rotation.base = 500000;
     rotation.rotary_dim = 128;
     rotation.inv_freq.resize(rotation.rotary_dim / 2);
-    check(default_inv_freq(rotation.base, rotation.rotary_dim, rotation.inv_freq.data()), Subject::model_file);
+    check(default_inv_freq(rotation.base, rotation.rotary_dim, rotation.inv_freq.data()),
+          Subject::model_file);
     return rotation;
 }
 
 /// What decides the error, and nothing of where a model's channels are.
 Rotation rotation_of(const AccuracyOptions& options) {
-    Rotation rotation = options.model.path.empty() ? default_rotation() : load_model(options.model).rotation;
+    Rotation rotation = options.model.path.empty() ? default_rotation()
+                                                   : load_model(options.model).rotation;
     if (!rotation.rotates) {
         fail(ExitCode::usage, "--model: this layer has no rotary position embedding");
     }
@@ -62,9 +64,12 @@ std::vector<Octave> octaves() {
     std::vector<Octave> all;
     for (int power = 0; power <= 31; ++power) {
         const std::uint64_t last = std::min(std::uint64_t{1} << power, std::uint64_t{INT32_MAX});
-        const std::uint64_t first = power == 0 ? 1 : (std::uint64_t{1} << (power - 1)) + 1, count = last - first + 1;
+        const std::uint64_t first = power == 0 ? 1 : (std::uint64_t{1} << (power - 1)) + 1,
+                            count = last - first + 1;
         std::set<std::int32_t> positions;
-        const auto add = [&](std::uint64_t position) { positions.insert(static_cast<std::int32_t>(position)); };
+        const auto add = [&](std::uint64_t position) {
+            positions.insert(static_cast<std::int32_t>(position));
+        };
         add(first);
         add(std::max(first, last - 1));
         add(last);
@@ -81,7 +86,8 @@ std::vector<float> random_values(std::size_t count) {
     std::mt19937_64 random(2);
     std::vector<float> values(count);
     for (float& value : values) {
-        value = static_cast<float>(static_cast<std::int32_t>(random() >> 39) - (1 << 24)) * 0x1p-24F;
+        value = static_cast<float>(static_cast<std::int32_t>(random() >> 39) - (1 << 24)) *
+                0x1p-24F;
     }
     return values;
 }
@@ -98,24 +104,28 @@ class Measurement {
 
     /// On the device, for positions below `reach`.
     void measure(AngleSource source, std::uint64_t reach) {
-        const auto end =
-            std::find_if(positions_.begin(), positions_.end(), [=](std::int32_t p) { return std::uint64_t(p) >= reach; });
+        const auto end = std::find_if(positions_.begin(), positions_.end(),
+                                      [=](std::int32_t p) { return std::uint64_t(p) >= reach; });
         HostShape shape;
         shape.positions.assign(positions_.begin(), end);
         shape.tokens = static_cast<std::uint32_t>(shape.positions.size());
         shape.q_heads = accuracy_.heads;
         shape.angles = source;
-        auto rotation = value_of(HostRotation::make(device_, accuracy_.rotation, shape), Subject::device);
+        auto rotation = value_of(HostRotation::make(device_, accuracy_.rotation, shape),
+                                 Subject::device);
         std::vector<float> output(shape.tokens * row_);
         check(rotation.upload(input_.data(), nullptr), Subject::device);
         value_of(rotation.run(), Subject::device);
         check(rotation.download(output.data(), nullptr), Subject::device);
         const char* word = word_for(angle_sources, source);
-        accuracy_.lines.push_back({word, word, error_bound(source, accuracy_.rotation.attention_factor), errors_of(output)});
+        accuracy_.lines.push_back({word, word,
+                                   error_bound(source, accuracy_.rotation.attention_factor),
+                                   errors_of(output)});
     }
 
     void measure(const FloatAngles& way) {
-        const auto output = rotated_by(way, accuracy_.rotation, positions_, accuracy_.heads, input_);
+        const auto output = rotated_by(way, accuracy_.rotation, positions_, accuracy_.heads,
+                                       input_);
         accuracy_.lines.push_back({way.name, way.label, std::nullopt, errors_of(output)});
     }
 
@@ -125,7 +135,8 @@ class Measurement {
         reference::Operation operation;
         operation.inv_freq = accuracy_.rotation.inv_freq;
         operation.attention_factor = accuracy_.rotation.attention_factor;
-        operation.absolute_allowance = 0x1p-123 + 0x1p-148;  // a device does not say whether it flushes subnormal numbers
+        operation.absolute_allowance =
+            0x1p-123 + 0x1p-148;  // a device does not say whether it flushes subnormal numbers
         std::vector<double> errors;
         std::size_t row = 0;
         for (const Octave& octave : accuracy_.octaves) {
@@ -139,9 +150,12 @@ class Measurement {
             tensor.head_dim = tensor.head_stride = accuracy_.rotation.rotary_dim;
             tensor.token_stride = row_;
             tensor.batch_stride = row_ * count;
-            operation.positions.assign(octave.positions.begin(), octave.positions.begin() + std::ptrdiff_t(count));
-            const auto verdict = reference::compare(tensor, operation, &input_[row * row_], &output[row * row_]);
-            errors.push_back(verdict.nan_mismatch ? std::numeric_limits<double>::quiet_NaN() : verdict.largest_error_u);
+            operation.positions.assign(octave.positions.begin(),
+                                       octave.positions.begin() + std::ptrdiff_t(count));
+            const auto verdict = reference::compare(tensor, operation, &input_[row * row_],
+                                                    &output[row * row_]);
+            errors.push_back(verdict.nan_mismatch ? std::numeric_limits<double>::quiet_NaN()
+                                                  : verdict.largest_error_u);
             row += count;
         }
         return errors;
@@ -155,8 +169,11 @@ class Measurement {
 };
 
 Accuracy measure(const AccuracyOptions& options) {
-    Accuracy accuracy = {
-        .device = {}, .rotation = rotation_of(options), .heads = heads_measured, .octaves = octaves(), .lines = {}};
+    Accuracy accuracy = {.device = {},
+                         .rotation = rotation_of(options),
+                         .heads = heads_measured,
+                         .octaves = octaves(),
+                         .lines = {}};
     DeviceOptions device_options;
     device_options.select = options.device;
     device_options.on_message = print_message;
@@ -201,8 +218,9 @@ std::string breach_of(const Accuracy& accuracy) {
     for (const AccuracyLine& line : accuracy.lines) {
         for (std::size_t i = 0; line.bound_u && i < line.error_u.size(); ++i) {
             if (!(line.error_u[i] <= *line.bound_u)) {  // an error that is not a number is a breach
-                return fmt::format("{} is {:.3g} u off at a position up to {}; its bound is {} u", line.name, line.error_u[i],
-                                   accuracy.octaves[i].last, *line.bound_u);
+                return fmt::format("{} is {:.3g} u off at a position up to {}; its bound is {} u",
+                                   line.name, line.error_u[i], accuracy.octaves[i].last,
+                                   *line.bound_u);
             }
         }
     }
@@ -211,7 +229,9 @@ std::string breach_of(const Accuracy& accuracy) {
 
 Command add_accuracy(CLI::App& vkrope) {
     CLI::App* command = vkrope.add_subcommand(
-        "accuracy", "Measure how exact rotated values are, from position 1 to 2^31 - 1: the library's, and other ways in float32.");
+        "accuracy",
+        "Measure how exact rotated values are, from position 1 to 2^31 - 1: the library's, and "
+        "other ways in float32.");
     const auto options = std::make_shared<AccuracyOptions>();
     add_model_options(*command, options->model);
     add_model_part(*command, options->model);
@@ -221,7 +241,9 @@ Command add_accuracy(CLI::App& vkrope) {
         command->get_option(part)->needs(model);
     }
     command->add_option("--svg", options->svg, "Draw it as well, as one file.")->type_name("FILE");
-    command->add_option("--device", options->device, "Index, UUID or part of the name of the device (the best one).")
+    command
+        ->add_option("--device", options->device,
+                     "Index, UUID or part of the name of the device (the best one).")
         ->envname("VKROPE_DEVICE")
         ->type_name("DEVICE");
     command->add_flag("--json", options->json, "Write JSON.");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How far rotated values are from exact, position by position: the library's sources of angles on a device, and other ways of
-// making angles in the arithmetic that is theirs.
+// How far rotated values are from exact, position by position: the library's sources of angles on a
+// device, and other ways of making angles in the arithmetic that is theirs.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct AccuracyLine {
     std::string name;               // in tables and JSON
     std::string label;              // in the picture
     std::optional<double> bound_u;  // of the library's own
-    /// By octave, ending where the way does: the largest error of an f32 output, in u a (|x0| + |x1|), u = 2^-24, a = attention
-    /// factor.
+    /// By octave, ending where the way does: the largest error of an f32 output, in u a (|x0| +
+    /// |x1|), u = 2^-24, a = attention factor.
     std::vector<double> error_u;
 };
 
@@ -45,9 +45,11 @@ struct FloatAngles {
 };
 std::vector<FloatAngles> float_angles(const Rotation& rotation);
 
-/// Rotates rows of [positions, heads, rotary_dim] in float32 by such angles, whose cos and sin are exact and rounded once.
-std::vector<float> rotated_by(const FloatAngles& way, const Rotation& rotation, const std::vector<std::int32_t>& positions,
-                              std::uint32_t heads, const std::vector<float>& input);
+/// Rotates rows of [positions, heads, rotary_dim] in float32 by such angles, whose cos and sin are
+/// exact and rounded once.
+std::vector<float> rotated_by(const FloatAngles& way, const Rotation& rotation,
+                              const std::vector<std::int32_t>& positions, std::uint32_t heads,
+                              const std::vector<float>& input);
 
 /// Which of the library's own is beyond its bound, and where; empty: none.
 std::string breach_of(const Accuracy& accuracy);
@@ -56,7 +58,8 @@ std::string breach_of(const Accuracy& accuracy);
 std::string text_of(const Accuracy& accuracy);
 nlohmann::ordered_json json_of(const Accuracy& accuracy);
 
-/// All ways, and below them the library's own with their bounds. It names no device: the bits are the same on every one.
+/// All ways, and below them the library's own with their bounds. It names no device: the bits are
+/// the same on every one.
 std::string svg_of(const Accuracy& accuracy);
 
 }  // namespace vkrope::tools

@@ -14,18 +14,23 @@ namespace vkrope::tools {
 namespace {
 
 /// An output may have another element type than its input, but not another shape.
-TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input, Layout layout) {
+TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input,
+                       Layout layout) {
     TensorFile actual = read_tensor(option, path, layout, std::nullopt);
     if (actual.array.header.shape != input.array.header.shape) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} '{}' has {}, and the output must have the shape of its input", option,
-             path, npy::shape_text(actual.array.header.shape), input.option, input.path, npy::shape_text(input.array.header.shape));
+        fail(ExitCode::bad_file,
+             "{}: '{}' has shape {}; {} '{}' has {}, and the output must have the shape of its "
+             "input",
+             option, path, npy::shape_text(actual.array.header.shape), input.option, input.path,
+             npy::shape_text(input.array.header.shape));
     }
     return actual;
 }
 
-/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length. Those that it has not are left
-/// out, which is why errors are no matter here.
-std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model, const Rotation& rotation) {
+/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length.
+/// Those that it has not are left out, which is why errors are no matter here.
+std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
+                                           const Rotation& rotation) {
     std::vector<OtherRotation> others;
     const auto add = [&](const char* mistake, std::string meaning, const ModelQuery& query) {
         if (Result<Rotation> other = file.read(query)) {
@@ -59,7 +64,8 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
         case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
     }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch, inputs.tokens);
+    evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch,
+                                    inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
     evidence.others = other_rotations(*inputs.model, options.given.model, rotation);
@@ -69,9 +75,10 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
 void judge_tensors(const CheckOptions& options, CheckResult& result) {
     Evidence evidence = evidence_of(options, result.inputs);
     const Rotation& rotation = result.inputs.rotation;
-    const auto judged_by = [&](const char* option, const std::string& path, const TensorFile& input, std::uint64_t offset,
-                               std::uint64_t other_offset) {
-        Judged judged = {.actual = read_actual(option, path, input, options.given.layout), .judgement = {}};
+    const auto judged_by = [&](const char* option, const std::string& path, const TensorFile& input,
+                               std::uint64_t offset, std::uint64_t other_offset) {
+        Judged judged = {.actual = read_actual(option, path, input, options.given.layout),
+                         .judgement = {}};
         evidence.in = input.view;
         evidence.out = judged.actual.view;
         evidence.input = input.array.data.data();
@@ -79,23 +86,29 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
         evidence.operation.rotary_offset = offset;
         evidence.other_offset = other_offset;
         ProgressLine progress(fmt::format("checking {}", option));
-        judged.judgement = judge(evidence, result.limits, [&progress](double fraction) { progress.update(fraction); });
+        judged.judgement = judge(evidence, result.limits,
+                                 [&progress](double fraction) { progress.update(fraction); });
         return judged;
     };
     const auto& tensors = result.inputs.tensors;
     if (tensors[Q]) {
-        result.q = judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset, rotation.k_rotary_offset);
+        result.q = judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset,
+                             rotation.k_rotary_offset);
     }
     if (tensors[K]) {
-        result.k = judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset, rotation.q_rotary_offset);
+        result.k = judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset,
+                             rotation.q_rotary_offset);
     }
 }
 
 ExitCode check_output(const CheckOptions& options) {
     const auto& inputs = options.given.inputs;
-    check_tensors({{{"--q", inputs[Q], "--actual", options.actual}, {"--k", inputs[K], "--actual-k", options.actual_k}, {}}});
+    check_tensors({{{"--q", inputs[Q], "--actual", options.actual},
+                    {"--k", inputs[K], "--actual-k", options.actual_k},
+                    {}}});
     RotateOptions given = options.given;
-    given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from having none
+    given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from
+                               // having none
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
     result.limits.tolerance = options.tolerance.value_or(result.limits.tolerance);
     result.limits.accepts_close = options.tolerance.has_value();
@@ -111,13 +124,18 @@ ExitCode check_output(const CheckOptions& options) {
 
 void add_files(CLI::App& command, CheckOptions& options) {
     RotateOptions& given = options.given;
-    command.add_option("--q", given.inputs[Q], "The query tensor before the rotation, .npy.")->type_name("FILE");
-    command.add_option("--k", given.inputs[K], "The key tensor before the rotation, .npy.")->type_name("FILE");
-    command.add_option("--actual", options.actual, "What the engine made of --q.")->type_name("FILE");
-    command.add_option("--actual-k", options.actual_k, "What the engine made of --k.")->type_name("FILE");
+    command.add_option("--q", given.inputs[Q], "The query tensor before the rotation, .npy.")
+        ->type_name("FILE");
+    command.add_option("--k", given.inputs[K], "The key tensor before the rotation, .npy.")
+        ->type_name("FILE");
+    command.add_option("--actual", options.actual, "What the engine made of --q.")
+        ->type_name("FILE");
+    command.add_option("--actual-k", options.actual_k, "What the engine made of --k.")
+        ->type_name("FILE");
     CLI::Option* positions = command
                                  .add_option("--positions", given.positions,
-                                             "Positions, .npy: int32 or int64, [tokens], [batch, tokens] or [axes, batch, tokens].")
+                                             "Positions, .npy: int32 or int64, [tokens], [batch, "
+                                             "tokens] or [axes, batch, tokens].")
                                  ->type_name("FILE");
     add_integer(command, "--first-position", given.first_position, INT32_MIN, INT32_MAX,
                 "Position of the first token of every sequence (0).")
@@ -128,14 +146,16 @@ void add_operation(CLI::App& command, CheckOptions& options) {
     RotateOptions& given = options.given;
     add_choice(command, "--layout", given.layout, layouts,
                "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    add_choice(command, "--dtype", given.dtype, elements, "What --q and --k must be (as their files say; <u2 is bf16).");
+    add_choice(command, "--dtype", given.dtype, elements,
+               "What --q and --k must be (as their files say; <u2 is bf16).");
     command.add_flag("--inverse", given.inverse, "The engine was to rotate back.");
-    add_choice(command, "--gain", given.gain, gains, "What was to happen to the model's attention factor (apply).");
+    add_choice(command, "--gain", given.gain, gains,
+               "What was to happen to the model's attention factor (apply).");
     add_pairing(command, given.pairing);
     add_integer(command, "--head-dim", given.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                 "Channels of a head of Q and of K, instead of the model's.");
-    add_integer(command, "--rotary-offset", given.rotary_offset, std::uint32_t{0}, std::uint32_t{65532},
-                "First rotated channel, instead of the model's.");
+    add_integer(command, "--rotary-offset", given.rotary_offset, std::uint32_t{0},
+                std::uint32_t{65532}, "First rotated channel, instead of the model's.");
 }
 
 double parse_tolerance(const std::string& text) {
@@ -143,7 +163,8 @@ double parse_tolerance(const std::string& text) {
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
     if (problem != std::errc() || stop != end || !(value > 0 && value < 1)) {
-        throw CLI::ValidationError("--tolerance", fmt::format("'{}' must be a number above 0 and below 1", text));
+        throw CLI::ValidationError("--tolerance",
+                                   fmt::format("'{}' must be a number above 0 and below 1", text));
     }
     return value;
 }
@@ -158,8 +179,9 @@ const Judged& deciding(const CheckResult& result) {
 }
 
 Command add_check(CLI::App& vkrope) {
-    CLI::App* command =
-        vkrope.add_subcommand("check", "Judge another engine's rotation, and name the mistake that explains it; needs no device.");
+    CLI::App* command = vkrope.add_subcommand(
+        "check",
+        "Judge another engine's rotation, and name the mistake that explains it; needs no device.");
     const auto options = std::make_shared<CheckOptions>();
     add_model_options(*command, options->given.model);
     add_model_part(*command, options->given.model);
@@ -167,8 +189,10 @@ Command add_check(CLI::App& vkrope) {
     add_operation(*command, *options);
     command
         ->add_option_function<std::string>(
-            "--tolerance", [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
-            "How far from exact is right, times |x0| + |x1|: what is that close is a success, then. Without it 0.01 is close, and "
+            "--tolerance",
+            [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
+            "How far from exact is right, times |x0| + |x1|: what is that close is a success, "
+            "then. Without it 0.01 is close, and "
             "no success.")
         ->type_name("X");
     command->add_flag("--json", options->json, "Write JSON.");

@@ -11,7 +11,7 @@
 namespace vkrope::tools {
 
 struct CheckOptions {
-    RotateOptions given;           // what the other engine was given: model, tensors, positions, operation
+    RotateOptions given;  // what the other engine was given: model, tensors, positions, operation
     std::string actual, actual_k;  // what it made of Q and of K; paths; empty: not given
     std::optional<double> tolerance;
     bool json = false;

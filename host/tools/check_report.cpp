@@ -35,7 +35,8 @@ nlohmann::ordered_json matches_json(const Judgement& judgement) {
     for (const Match& match : judgement.matches) {
         matches.push_back({{"mistake", match.mistake},
                            {"meaning", match.meaning},
-                           {"where", match.where.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(match.where)},
+                           {"where", match.where.empty() ? nlohmann::ordered_json(nullptr)
+                                                         : nlohmann::ordered_json(match.where)},
                            {"max_error_u", number(match.max_error_u)},
                            {"share_within", match.share_within},
                            {"explains", match.explains}});
@@ -82,7 +83,8 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
             {"breach", judgement.breach},
             {"rows", judgement.rows},
             {"wrong_rows", judgement.wrong_rows},
-            {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(judgement.wrong_in)},
+            {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
+                                                    : nlohmann::ordered_json(judgement.wrong_in)},
             {"only_wrong", lone_json(judgement.lone)},
             {"matches", matches_json(judgement)}};
 }
@@ -116,26 +118,32 @@ std::string name_of(const Match& match) {
 
 std::string match_line(const Match& match) {
     return fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
-                       match.changes_rest ? "outside window" : error_text(match.max_error_u), percent(match.share_within),
-                       match.meaning);
+                       match.changes_rest ? "outside window" : error_text(match.max_error_u),
+                       percent(match.share_within), match.meaning);
 }
 
 /// What was found, in a sentence.
 std::string finding(const Judgement& judgement, const Limits& limits) {
     switch (judgement.outcome) {
-        case Outcome::pass: return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
+        case Outcome::pass:
+            return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
         case Outcome::close:
-            return fmt::format("the right operation, but not exact: correct to {:.2g} of |x0| + |x1|, {} where {} u are allowed",
-                               judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
+            return fmt::format(
+                "the right operation, but not exact: correct to {:.2g} of |x0| + |x1|, {} where {} "
+                "u are allowed",
+                judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
-                               match.explains ? "exactly" : fmt::format("to {:.2g} of |x0| + |x1|", match.max_error_u * 0x1p-24));
+                               match.explains ? "exactly"
+                                              : fmt::format("to {:.2g} of |x0| + |x1|",
+                                                            match.max_error_u * 0x1p-24));
         }
         case Outcome::unexplained: break;
     }
-    return fmt::format("wrong, and no mistake that is known explains it; {} of the values are right",
-                       percent(judgement.share_within));
+    return fmt::format(
+        "wrong, and no mistake that is known explains it; {} of the values are right",
+        percent(judgement.share_within));
 }
 
 /// Where all that is wrong lies together.
@@ -144,25 +152,32 @@ std::string lone_text(const std::optional<Lone>& lone) {
         return "";
     }
     const reference::Place& at = lone->worst;
-    const std::string worst =
-        fmt::format("[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch, at.token, at.head,
-                    at.channel, lone->expected, lone->actual, lone->error_u ? ", off by " + error_text(*lone->error_u) : "");
+    const std::string worst = fmt::format(
+        "[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch,
+        at.token, at.head, at.channel, lone->expected, lone->actual,
+        lone->error_u ? ", off by " + error_text(*lone->error_u) : "");
     std::string region;
     switch (lone->region) {
         case Region::element: return fmt::format("   one value alone is wrong: {}\n", worst);
         case Region::row:
-            region = fmt::format("row alone is wrong, [batch {}, token {}, head {}]", at.batch, at.token, at.head);
+            region = fmt::format("row alone is wrong, [batch {}, token {}, head {}]", at.batch,
+                                 at.token, at.head);
             break;
-        case Region::token: region = fmt::format("token alone is wrong, [batch {}, token {}]", at.batch, at.token); break;
+        case Region::token:
+            region = fmt::format("token alone is wrong, [batch {}, token {}]", at.batch, at.token);
+            break;
         case Region::head: region = fmt::format("head alone is wrong, [head {}]", at.head); break;
-        case Region::sequence: region = fmt::format("sequence alone is wrong, [batch {}]", at.batch); break;
+        case Region::sequence:
+            region = fmt::format("sequence alone is wrong, [batch {}]", at.batch);
+            break;
     }
     return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
 }
 
 /// Where what is wrong lies, though it does not lie together.
 std::string wrong_text(const Judgement& judgement) {
-    const bool explained = judgement.outcome == Outcome::mistake && judgement.matches.front().where.empty();
+    const bool explained = judgement.outcome == Outcome::mistake &&
+                           judgement.matches.front().where.empty();
     if (explained || judgement.wrong_rows == judgement.rows) {
         return "";
     }
@@ -173,8 +188,9 @@ std::string wrong_text(const Judgement& judgement) {
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
     const Outcome outcome = judged.judgement.outcome;
     const char* colour = outcome == Outcome::pass ? "32" : outcome == Outcome::close ? "33" : "31";
-    const std::string word =
-        colour_allowed(stdout) ? fmt::format("\033[{}m{}\033[0m", colour, word_of(outcome)) : std::string(word_of(outcome));
+    const std::string word = colour_allowed(stdout)
+                                 ? fmt::format("\033[{}m{}\033[0m", colour, word_of(outcome))
+                                 : std::string(word_of(outcome));
     return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
 }
 
@@ -196,18 +212,22 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
     const Judgement& judgement = judged->judgement;
     std::string text = verdict_line(name, *judged, limits);
     if (judgement.outcome == Outcome::pass) {
-        return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) + blind_spots(judgement);
+        return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) +
+               blind_spots(judgement);
     }
-    text += fmt::format("   error {}, {} of {} values within {} u\n", error_text(judgement.max_error_u),
-                        percent(judgement.share_within), judgement.elements, limits.bound_u);
+    text += fmt::format("   error {}, {} of {} values within {} u\n",
+                        error_text(judgement.max_error_u), percent(judgement.share_within),
+                        judgement.elements, limits.bound_u);
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
-    text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first", "largest error", "within");
+    text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
+                        "largest error", "within");
     for (const Match& match : judgement.matches) {
         text += match_line(match);
     }
     if (judgement.sampled < judgement.elements) {
         text += fmt::format(
-            "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on all where they fit\n",
+            "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on "
+            "all where they fit\n",
             judgement.sampled, judgement.elements);
     }
     return text;
@@ -221,7 +241,8 @@ void report(const CheckOptions& options, const CheckResult& result) {
         return;
     }
     write_output(text_of("Q", result.q, result.limits) + text_of("K", result.k, result.limits) +
-                 "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit outputs after rounding to nearest even\n");
+                 "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit outputs after "
+                 "rounding to nearest even\n");
 }
 
 }  // namespace vkrope::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The subcommands: each adds its options to the command line and returns what runs it once the line has been read.
+// The subcommands: each adds its options to the command line and returns what runs it once the line
+// has been read.
 #pragma once
 
 #include <CLI/CLI.hpp>

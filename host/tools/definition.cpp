@@ -6,7 +6,8 @@
 
 namespace vkrope::tools {
 
-FurtherAxes further_axes(const Sections& sections, const TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens) {
+FurtherAxes further_axes(const Sections& sections, const TokenPositions& positions,
+                         std::uint64_t batch, std::uint64_t tokens) {
     FurtherAxes further = {.sections = sections, .positions = {}};
     for (std::uint32_t axis = 1; axis < sections.axes; ++axis) {
         further.positions.push_back(expanded(positions, batch, tokens, axis));
@@ -29,9 +30,11 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
     // The oracle's positions only number the tokens: which axis counts depends on the pair.
     operation.positions.resize(axes.front().size());
     std::iota(operation.positions.begin(), operation.positions.end(), 0);
-    operation.cos_sin = [turn = std::move(turn), axes = std::move(axes), sections = further.sections](std::int64_t token,
-                                                                                                      std::size_t pair) {
-        return turn(axes[axis_of(sections, static_cast<std::uint32_t>(pair))][static_cast<std::size_t>(token)], pair);
+    operation.cos_sin = [turn = std::move(turn), axes = std::move(axes),
+                         sections = further.sections](std::int64_t token, std::size_t pair) {
+        return turn(axes[axis_of(sections, static_cast<std::uint32_t>(pair))]
+                        [static_cast<std::size_t>(token)],
+                    pair);
     };
     return operation;
 }

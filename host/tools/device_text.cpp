@@ -18,7 +18,8 @@ const char* type_word(VkPhysicalDeviceType type) noexcept {
 }
 
 std::string version_text(std::uint32_t version) {
-    return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version));
+    return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+                       VK_API_VERSION_PATCH(version));
 }
 
 std::string device_text(const DeviceInfo& device) {

@@ -28,15 +28,16 @@ std::string table_of(std::vector<DeviceInfo> found) {
         name_width = std::max(name_width, device.name.size());
         driver_width = std::max(driver_width, device.driver.size());
     }
-    const auto row = [&](const auto& index, const auto& name, const auto& type, const auto& driver, const auto& api,
-                         const auto& memory, const auto& suitable) {
-        return fmt::format("{:>5}  {:<{}}  {:<10}  {:<{}}  {:<8}  {:>10}  {}\n", index, name, name_width, type, driver,
-                           driver_width, api, memory, suitable);
+    const auto row = [&](const auto& index, const auto& name, const auto& type, const auto& driver,
+                         const auto& api, const auto& memory, const auto& suitable) {
+        return fmt::format("{:>5}  {:<{}}  {:<10}  {:<{}}  {:<8}  {:>10}  {}\n", index, name,
+                           name_width, type, driver, driver_width, api, memory, suitable);
     };
     std::string table = row("index", "name", "type", "driver", "API", "memory", "suitable");
     for (std::size_t index = 0; index < found.size(); ++index) {
         const DeviceInfo& device = found[index];
-        table += row(index, device.name, type_word(device.type), device.driver, version_text(device.api_version),
+        table += row(index, device.name, type_word(device.type), device.driver,
+                     version_text(device.api_version),
                      fmt::format("{:.1f} GiB", double(device.memory_bytes) / double(1 << 30)),
                      device.suitable ? "yes" : "no: " + printable(device.reason));
     }

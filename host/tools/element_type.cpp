@@ -12,7 +12,8 @@ struct ElementNames {
 constexpr ElementNames names[] = {{Element::f32, reference::Type::f32, npy::Type::f4},
                                   {Element::f16, reference::Type::f16, npy::Type::f2},
                                   {Element::bf16, reference::Type::bf16, npy::Type::u2}};
-static_assert(names[static_cast<std::size_t>(Element::bf16)].element == Element::bf16, "rows are in the order of Element");
+static_assert(names[static_cast<std::size_t>(Element::bf16)].element == Element::bf16,
+              "rows are in the order of Element");
 
 }  // namespace
 

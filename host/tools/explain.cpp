@@ -35,7 +35,8 @@ ExitCode print_explanation(const ExplainOptions& options) {
     const Explanation explanation = explain(std::move(rotation));
     if (options.svg) {
         if (!explanation.rotation.rotates) {
-            fail(ExitCode::usage, "--svg: this layer has no rotary position embedding, so there is nothing to draw");
+            fail(ExitCode::usage,
+                 "--svg: this layer has no rotary position embedding, so there is nothing to draw");
         }
         const std::string picture = svg_of(explanation);
         std::vector<OutputFile> files;
@@ -44,7 +45,8 @@ ExitCode print_explanation(const ExplainOptions& options) {
         files.front().write(picture);
         OutputFile::publish(files);
     }
-    options.json ? write_json(json_of(explanation)) : write_output(text_of(explanation, options.all));
+    options.json ? write_json(json_of(explanation))
+                 : write_output(text_of(explanation, options.all));
     return ExitCode::success;
 }
 
@@ -52,13 +54,15 @@ ExitCode print_explanation(const ExplainOptions& options) {
 
 Explanation explain(Rotation rotation) {
     Explanation explanation;
-    const std::uint64_t length = rotation.longest_seq_len > 0 ? rotation.longest_seq_len : rotation.max_position;
+    const std::uint64_t length = rotation.longest_seq_len > 0 ? rotation.longest_seq_len
+                                                              : rotation.max_position;
     explanation.knows_length = length > 0;
     explanation.length = explanation.knows_length ? double(length) : assumed_length;
     const auto count = static_cast<std::uint32_t>(rotation.inv_freq.size());
     std::vector<double> unscaled(count);
-    explanation.knows_unscaled =
-        count > 0 && rotation.base > 0 && bool(default_inv_freq(rotation.base, rotation.rotary_dim, unscaled.data()));
+    explanation.knows_unscaled = count > 0 && rotation.base > 0 &&
+                                 bool(default_inv_freq(rotation.base, rotation.rotary_dim,
+                                                       unscaled.data()));
     const bool half_split = rotation.pairing == Pairing::half_split;
     for (std::uint32_t j = 0; j < count; ++j) {
         ExplainedPair pair;
@@ -67,10 +71,11 @@ Explanation explain(Rotation rotation) {
         pair.axis = axis_of(rotation.sections, j);
         pair.inv_freq = rotation.inv_freq[j];
         pair.unscaled = explanation.knows_unscaled ? unscaled[j] : 0;
-        pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity() : turn / pair.inv_freq;
+        pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
+                                             : turn / pair.inv_freq;
         // Formulas that only pass a frequency on may round it anew, which is no scaling.
-        const double slower =
-            pair.inv_freq == 0 ? std::numeric_limits<double>::infinity() : std::fabs(pair.unscaled / pair.inv_freq);
+        const double slower = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
+                                                 : std::fabs(pair.unscaled / pair.inv_freq);
         pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;
         pair.turns = std::fabs(pair.inv_freq) * explanation.length / turn;
         explanation.pairs.push_back(pair);
@@ -90,14 +95,18 @@ double decay_bound(const std::vector<double>& inv_freq, double distance) {
 }
 
 Command add_explain(CLI::App& vkrope) {
-    CLI::App* command = vkrope.add_subcommand("explain", "Say what a model's RoPE means: wavelengths, scaling, pairs, factors.");
+    CLI::App* command = vkrope.add_subcommand(
+        "explain", "Say what a model's RoPE means: wavelengths, scaling, pairs, factors.");
     const auto options = std::make_shared<ExplainOptions>();
     add_model_options(*command, options->model);
     add_model_part(*command, options->model);
     add_pairing(*command, options->pairing);
-    command->add_option("--svg", options->svg, "Draw it as well: wavelengths, clock hands, decay with distance.")
+    command
+        ->add_option("--svg", options->svg,
+                     "Draw it as well: wavelengths, clock hands, decay with distance.")
         ->type_name("FILE");
-    command->add_flag("--all", options->all, "A line for every pair, where there are more than 64.");
+    command->add_flag("--all", options->all,
+                      "A line for every pair, where there are more than 64.");
     command->add_flag("--json", options->json, "Write JSON.");
     return {.options = command, .run = [options] { return print_explanation(*options); }};
 }

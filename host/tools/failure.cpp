@@ -10,7 +10,8 @@ ExitCode exit_code(Code code, Subject subject) {
         case Code::invalid_argument: return ExitCode::usage;
         case Code::not_supported:
         case Code::limit_exceeded:
-            // A limit of the device that no option lifts is as good as no device; one that an option lifts is found before.
+            // A limit of the device that no option lifts is as good as no device; one that an
+            // option lifts is found before.
             return subject == Subject::model_file ? ExitCode::bad_file : ExitCode::no_device;
         case Code::invalid_data: return ExitCode::bad_file;
         case Code::no_device: return ExitCode::no_device;
@@ -27,7 +28,8 @@ ExitCode exit_code(Code code, Subject subject) {
 
 void check(const Status& status, Subject subject, const std::string& prefix) {
     if (!status) {
-        throw Failure(exit_code(status.code, subject), prefix + static_cast<const char*>(status.what));
+        throw Failure(exit_code(status.code, subject),
+                      prefix + static_cast<const char*>(status.what));
     }
 }
 

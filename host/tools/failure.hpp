@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a command ends before it is done: one sentence and an exit code. The only file that knows the codes.
+// How a command ends before it is done: one sentence and an exit code. The only file that knows the
+// codes.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +25,8 @@ enum class ExitCode : int {
 
 class Failure : public std::runtime_error {
    public:
-    Failure(ExitCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+    Failure(ExitCode code, const std::string& sentence)
+        : std::runtime_error(sentence), code_(code) {}
     ExitCode code() const noexcept { return code_; }
 
    private:
@@ -36,7 +38,8 @@ template <class... Values>
     throw Failure(code, fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-/// What a library call was about: the same Code means another exit code for a model file than for a device.
+/// What a library call was about: the same Code means another exit code for a model file than for a
+/// device.
 enum class Subject { model_file, device };
 
 /// Ends the command unless `status` is ok. `prefix` comes before the library's sentence.

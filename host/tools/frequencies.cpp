@@ -30,8 +30,9 @@ nlohmann::ordered_json json_of(const Sections& sections) {
         return nullptr;
     }
     const bool interleaved = sections.order == SectionOrder::interleaved;
-    nlohmann::ordered_json json = {{"mode", interleaved ? "interleaved" : "sequential"},
-                                   {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
+    nlohmann::ordered_json json = {
+        {"mode", interleaved ? "interleaved" : "sequential"},
+        {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
     if (interleaved) {
         json["leftover_axis"] = sections.leftover_axis;
     }
@@ -67,13 +68,16 @@ std::string table_of(const Rotation& rotation) {
         return fmt::format("head_dim          {}\nThis layer has no RoPE.\n", rotation.head_dim);
     }
     std::string table = fmt::format(
-        "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q and {} of K, {}\n"
-        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  {:<24}  wavelength (positions)\n",
-        rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset, rotation.k_rotary_offset,
-        word_for(pairings, rotation.pairing), text_of(rotation.sections), rotation.attention_factor, rotation.softmax_scale, "j",
-        "inv_freq (radians)");
+        "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q "
+        "and {} of K, {}\n"
+        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  "
+        "{:<24}  wavelength (positions)\n",
+        rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset,
+        rotation.k_rotary_offset, word_for(pairings, rotation.pairing), text_of(rotation.sections),
+        rotation.attention_factor, rotation.softmax_scale, "j", "inv_freq (radians)");
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j], 2 * std::numbers::pi / rotation.inv_freq[j]);
+        table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j],
+                             2 * std::numbers::pi / rotation.inv_freq[j]);
     }
     return table;
 }
@@ -98,20 +102,25 @@ ExitCode print_frequencies(const FrequenciesOptions& options) {
 }  // namespace
 
 Command add_frequencies(CLI::App& vkrope) {
-    CLI::App* command = vkrope.add_subcommand("frequencies", "Print the frequency of every channel pair of a model's RoPE.");
+    CLI::App* command = vkrope.add_subcommand(
+        "frequencies", "Print the frequency of every channel pair of a model's RoPE.");
     const auto options = std::make_shared<FrequenciesOptions>();
     add_model_options(*command, options->model);
     add_model_part(*command, options->model);
     add_pairing(*command, options->pairing);
-    const auto set_range = [options](const std::string& text) { options->matrix = parse_range("--matrix", text); };
-    CLI::Option* matrix =
-        command
-            ->add_option_function<std::string>(
-                "--matrix", set_range,
-                "Write the rotary matrix of positions A to B - 1 to --out instead: float32 [B - A, rotary_dim], in each row the "
-                "sines of all pairs and then their cosines, times the attention factor. A may be negative.")
-            ->type_name("A:B");
-    CLI::Option* out = command->add_option("--out", options->out, "The .npy file of --matrix.")->type_name("FILE");
+    const auto set_range = [options](const std::string& text) {
+        options->matrix = parse_range("--matrix", text);
+    };
+    CLI::Option* matrix = command
+                              ->add_option_function<std::string>(
+                                  "--matrix", set_range,
+                                  "Write the rotary matrix of positions A to B - 1 to --out "
+                                  "instead: float32 [B - A, rotary_dim], in each row the "
+                                  "sines of all pairs and then their cosines, times the attention "
+                                  "factor. A may be negative.")
+                              ->type_name("A:B");
+    CLI::Option* out =
+        command->add_option("--out", options->out, "The .npy file of --matrix.")->type_name("FILE");
     matrix->needs(out);
     out->needs(matrix);
     command->add_flag("--json", options->json, "Write JSON.");

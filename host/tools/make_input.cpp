@@ -19,7 +19,8 @@ struct MakeInputOptions {
     std::string out;
 };
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 40;  // a mistyped shape must not fill the disk
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
+                                         << 40;  // a mistyped shape must not fill the disk
 
 /// SplitMix64 (Steele, Lea, Flood 2014): its n-th output depends on seed + n * gamma alone.
 class RandomBits {
@@ -34,8 +35,9 @@ class RandomBits {
         return bits ^ (bits >> 31);
     }
 
-    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Integers and one exact scaling, so that no mathematics
-    /// library has a say in the bits; 36 significant bits, so that rounding to float is exercised.
+    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Integers and one exact
+    /// scaling, so that no mathematics library has a say in the bits; 36 significant bits, so that
+    /// rounding to float is exercised.
     double next_normal() noexcept {
         std::int64_t sum = -6 * std::int64_t{0xffffffff};
         for (int draw = 0; draw < 6; ++draw) {
@@ -56,8 +58,9 @@ std::vector<std::uint64_t> parse_shape(const std::string& text) {
         shape.push_back(parse_integer<std::uint64_t>("--shape", dimension, 0, UINT32_MAX));
     }
     if (shape.empty() || shape.size() > npy::max_rank || text.ends_with(',')) {
-        throw CLI::ValidationError("--shape",
-                                   fmt::format("'{}' must be 1 to {} numbers with commas between them", text, npy::max_rank));
+        throw CLI::ValidationError(
+            "--shape", fmt::format("'{}' must be 1 to {} numbers with commas between them", text,
+                                   npy::max_rank));
     }
     return shape;
 }
@@ -99,16 +102,23 @@ ExitCode make_input(const MakeInputOptions& options) {
 }  // namespace
 
 Command add_make_input(CLI::App& vkrope) {
-    CLI::App* command =
-        vkrope.add_subcommand("make-input", "Write a tensor of standard normal numbers, the same on every machine.");
+    CLI::App* command = vkrope.add_subcommand(
+        "make-input", "Write a tensor of standard normal numbers, the same on every machine.");
     const auto options = std::make_shared<MakeInputOptions>();
-    const auto set_shape = [options](const std::string& text) { options->shape = parse_shape(text); };
-    command->add_option_function<std::string>("--shape", set_shape, "Its dimensions, as in 1,4096,32,128.")
+    const auto set_shape = [options](const std::string& text) {
+        options->shape = parse_shape(text);
+    };
+    command
+        ->add_option_function<std::string>("--shape", set_shape,
+                                           "Its dimensions, as in 1,4096,32,128.")
         ->required()
         ->type_name("N,N,...");
     add_choice(*command, "--dtype", options->element, elements, "How an element is stored (f32).");
-    add_integer(*command, "--seed", options->seed, std::uint64_t{0}, UINT64_MAX, "Which tensor (0).");
-    command->add_option("--out", options->out, "The .npy file to write.")->required()->type_name("FILE");
+    add_integer(*command, "--seed", options->seed, std::uint64_t{0}, UINT64_MAX,
+                "Which tensor (0).");
+    command->add_option("--out", options->out, "The .npy file to write.")
+        ->required()
+        ->type_name("FILE");
     return {.options = command, .run = [options] { return make_input(*options); }};
 }
 

@@ -14,32 +14,40 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 34;  // a mistyped range must not fill the disk
-constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min(), past_highest = std::int64_t{1} << 31;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
+                                         << 34;  // a mistyped range must not fill the disk
+constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min(),
+                       past_highest = std::int64_t{1} << 31;
 
 }  // namespace
 
 PositionRange parse_range(const std::string& option, const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
-        throw CLI::ValidationError(option, fmt::format("'{}' must be two positions A:B, A up to and without B", text));
+        throw CLI::ValidationError(
+            option, fmt::format("'{}' must be two positions A:B, A up to and without B", text));
     }
-    const PositionRange range = {parse_integer(option, text.substr(0, colon), lowest, past_highest - 1),
-                                 parse_integer(option, text.substr(colon + 1), lowest + 1, past_highest)};
+    const PositionRange range = {
+        parse_integer(option, text.substr(0, colon), lowest, past_highest - 1),
+        parse_integer(option, text.substr(colon + 1), lowest + 1, past_highest)};
     if (range.first >= range.end) {
-        throw CLI::ValidationError(option, fmt::format("'{}' has no positions: A must be below B, which is not among them", text));
+        throw CLI::ValidationError(
+            option,
+            fmt::format("'{}' has no positions: A must be below B, which is not among them", text));
     }
     return range;
 }
 
-void write_matrix(const Rotation& rotation, const PositionRange& range, const std::string& path, const std::string& model_path) {
+void write_matrix(const Rotation& rotation, const PositionRange& range, const std::string& path,
+                  const std::string& model_path) {
     const auto rows = static_cast<std::uint64_t>(range.end - range.first);
     const std::uint64_t pairs = rotation.inv_freq.size();
     const std::uint64_t shape[] = {rows, 2 * pairs};
     const std::uint64_t bytes = npy::data_bytes(npy::Type::f4, shape);
     if (bytes > max_file_bytes) {
-        fail(ExitCode::usage, "--matrix: {} positions of {} numbers have {} bytes; at most {} are written", rows, 2 * pairs, bytes,
-             max_file_bytes);
+        fail(ExitCode::usage,
+             "--matrix: {} positions of {} numbers have {} bytes; at most {} are written", rows,
+             2 * pairs, bytes, max_file_bytes);
     }
     const std::string header = npy::make_header(npy::Type::f4, shape);
     std::vector<OutputFile> files;

@@ -17,8 +17,9 @@ struct PositionRange {
 /// "A:B", A below B, both whole; every position an int32. CLI::ValidationError names `option`.
 PositionRange parse_range(const std::string& option, const std::string& text);
 
-/// Writes float32 [end - first, rotary_dim]: in each row the sines of all pairs, then their cosines, times the attention factor,
-/// each rounded once. Throws Failure.
-void write_matrix(const Rotation& rotation, const PositionRange& range, const std::string& path, const std::string& model_path);
+/// Writes float32 [end - first, rotary_dim]: in each row the sines of all pairs, then their
+/// cosines, times the attention factor, each rounded once. Throws Failure.
+void write_matrix(const Rotation& rotation, const PositionRange& range, const std::string& path,
+                  const std::string& model_path);
 
 }  // namespace vkrope::tools

@@ -27,7 +27,8 @@ void each_axis(Trial& trial, const Change& change) {
     }
 }
 
-/// What of the definition a mistake changes. Mistakes that change different parts can be made at once.
+/// What of the definition a mistake changes. Mistakes that change different parts can be made at
+/// once.
 enum class Part {
     pairing,
     factor,
@@ -49,16 +50,19 @@ struct Mistake {
     Trial trial;
     Part part = Part::alone;
     bool precision = false;  // as Match::precision
-    /// The trial, but for how each pair is turned: as one of these, the likelier first. None: there is no choice.
+    /// The trial, but for how each pair is turned: as one of these, the likelier first. None: there
+    /// is no choice.
     std::vector<Turn> turns = {};
 };
 
 /// Every mistake that could be told apart from the right operation, given data that shows it.
 std::vector<Mistake> mistakes_of(const Evidence& evidence);
 
-/// Calls visit(mistake) for every two mistakes that can be made at once: "swapped_pairing + attention_factor_missing".
+/// Calls visit(mistake) for every two mistakes that can be made at once: "swapped_pairing +
+/// attention_factor_missing".
 ///
 /// singles  mistakes_of(evidence)
-void each_two(const Evidence& evidence, const std::vector<Mistake>& singles, const std::function<void(const Mistake&)>& visit);
+void each_two(const Evidence& evidence, const std::vector<Mistake>& singles,
+              const std::function<void(const Mistake&)>& visit);
 
 }  // namespace vkrope::tools

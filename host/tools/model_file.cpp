@@ -17,10 +17,12 @@
 namespace vkrope::tools {
 namespace {
 
-/// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of a shell is.
+/// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of
+/// a shell is.
 bool is_stream(const std::string& path) {
     std::error_code ignored;
-    return std::filesystem::is_fifo(path, ignored) || std::filesystem::is_character_file(path, ignored);
+    return std::filesystem::is_fifo(path, ignored) ||
+           std::filesystem::is_character_file(path, ignored);
 }
 
 std::ifstream open_model(const std::string& path) {
@@ -28,7 +30,8 @@ std::ifstream open_model(const std::string& path) {
     if (std::filesystem::is_directory(path, ignored)) {
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
     }
-    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored) && !is_stream(path)) {
+    if (std::filesystem::exists(path, ignored) &&
+        !std::filesystem::is_regular_file(path, ignored) && !is_stream(path)) {
         fail(ExitCode::bad_file, "--model: '{}' is neither a regular file nor a pipe", path);
     }
     std::ifstream file(path, std::ios::binary);
@@ -42,7 +45,8 @@ std::ifstream open_model(const std::string& path) {
 bool is_gguf(std::ifstream& file) {
     char magic[4] = {};
     file.read(magic, sizeof magic);
-    const bool found = file.gcount() == sizeof magic && std::memcmp(magic, "GGUF", sizeof magic) == 0;
+    const bool found = file.gcount() == sizeof magic &&
+                       std::memcmp(magic, "GGUF", sizeof magic) == 0;
     file.clear();
     file.seekg(0);
     return found;
@@ -53,7 +57,8 @@ std::string read_text(std::istream& file, const std::string& path) {
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
         if (text.size() > max_json_bytes) {
-            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json", path, max_json_bytes);
+            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json",
+                 path, max_json_bytes);
         }
     }
     if (file.bad()) {
@@ -65,14 +70,17 @@ std::string read_text(std::istream& file, const std::string& path) {
 HeadCounts head_counts(const nlohmann::json& json) {
     const auto count = [&json](const char* key) -> std::optional<std::uint64_t> {
         const auto found = json.is_object() ? json.find(key) : json.end();
-        return found != json.end() && found->is_number_unsigned() ? std::optional(found->get<std::uint64_t>()) : std::nullopt;
+        return found != json.end() && found->is_number_unsigned()
+                   ? std::optional(found->get<std::uint64_t>())
+                   : std::nullopt;
     };
     auto q = count("num_attention_heads");
     for (const char* key : {"n_head", "n_heads"}) {
         q = q ? q : count(key);
     }
     const auto k = count("num_key_value_heads");
-    return {.q = q, .k = k ? k : q};  // without the second key every query head has its own key head
+    return {.q = q,
+            .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
 }  // namespace
@@ -87,12 +95,14 @@ ModelFile::ModelFile(const std::string& path) {
     if (standard_input || is_stream(path)) {
         const std::string text = read_text(standard_input ? std::cin : file, path);
         if (text.starts_with("GGUF")) {
-            fail(ExitCode::bad_file, "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
+            fail(ExitCode::bad_file,
+                 "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
         }
         config_.emplace(text);
         return;
     }
-    const bool called_gguf = std::filesystem::path(path).extension() == ".gguf";  // whose reader says what it is not
+    const bool called_gguf = std::filesystem::path(path).extension() ==
+                             ".gguf";  // whose reader says what it is not
     if (is_gguf(file) || called_gguf) {
         gguf_.emplace(path);
     } else {
@@ -118,12 +128,15 @@ ModelQuery query_of(const ModelOptions& options) {
 void add_model_options(CLI::App& command, ModelOptions& options) {
     command
         .add_option("--model", options.path,
-                    "The model's config.json (Hugging Face), also through a pipe (- is stdin), or a GGUF file.")
+                    "The model's config.json (Hugging Face), also through a pipe (- is stdin), or "
+                    "a GGUF file.")
         ->required()
         ->type_name("FILE");
     add_integer(command, "--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
                 "Length of the sequence, for scalings that depend on it.");
-    command.add_option("--layer-type", options.layer_type, "Which of the model's layer types, where it has several.")
+    command
+        .add_option("--layer-type", options.layer_type,
+                    "Which of the model's layer types, where it has several.")
         ->type_name("NAME");
 }
 

@@ -24,12 +24,14 @@ struct ModelOptions {
 /// --model, --seq-len and --layer-type.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
-/// How many heads the model says that it has; nothing where it says nothing, and of a GGUF file, which is not asked.
+/// How many heads the model says that it has; nothing where it says nothing, and of a GGUF file,
+/// which is not asked.
 struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };
 
-/// A model's file, read once, to be asked for several of its RoPEs. A config.json may come through a pipe.
+/// A model's file, read once, to be asked for several of its RoPEs. A config.json may come through
+/// a pipe.
 class ModelFile {
    public:
     /// path  "-" is the standard input

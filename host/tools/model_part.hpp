@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which part of a model a command is about: the options that `frequencies`, `explain` and `check` have beside --model.
+// Which part of a model a command is about: the options that `frequencies`, `explain` and `check`
+// have beside --model.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -27,7 +27,8 @@ constexpr TypeRow types[] = {{Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::
                              {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}, {Type::f8, "<f8", 8}};
 
 const TypeRow& row(Type type) noexcept {
-    return *std::find_if(std::begin(types), std::end(types), [type](const TypeRow& candidate) { return candidate.type == type; });
+    return *std::find_if(std::begin(types), std::end(types),
+                         [type](const TypeRow& candidate) { return candidate.type == type; });
 }
 
 Type parse_type(const std::string& descr) {
@@ -61,11 +62,13 @@ Preamble parse_preamble(std::span<const std::byte> start) {
         throw Error("not a .npy file: it does not start with \\x93NUMPY");
     }
     if (start.size() < shortest_preamble) {
-        throw Error(fmt::format("cut off: {} bytes, and the shortest .npy header has more", start.size()));
+        throw Error(
+            fmt::format("cut off: {} bytes, and the shortest .npy header has more", start.size()));
     }
     const int major = std::to_integer<int>(start[6]), minor = std::to_integer<int>(start[7]);
     if (major < 1 || major > 3 || minor != 0) {
-        throw Error(fmt::format(".npy format version {}.{}; it must be 1.0, 2.0 or 3.0", major, minor));
+        throw Error(
+            fmt::format(".npy format version {}.{}; it must be 1.0, 2.0 or 3.0", major, minor));
     }
     const std::size_t length_bytes = major == 1 ? 2 : 4;
     const std::size_t bytes = 8 + length_bytes;
@@ -101,17 +104,21 @@ const char* name(Type type) noexcept {
 }
 
 std::string shape_text(std::span<const std::uint64_t> shape) {
-    return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "), shape.size() == 1 ? "," : "");
+    return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "),
+                       shape.size() == 1 ? "," : "");
 }
 
 std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape) {
-    // Zero dimensions count as one here, so that what remains cannot overflow when a caller multiplies some of them.
+    // Zero dimensions count as one here, so that what remains cannot overflow when a caller
+    // multiplies some of them.
     std::uint64_t bytes = item_bytes(type);
     bool empty = false;
     for (const std::uint64_t dimension : shape) {
         empty = empty || dimension == 0;
-        if (dimension > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / bytes) {
-            throw Error(fmt::format("shape {} of {} has 2^63 bytes or more", shape_text(shape), name(type)));
+        if (dimension >
+            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / bytes) {
+            throw Error(fmt::format("shape {} of {} has 2^63 bytes or more", shape_text(shape),
+                                    name(type)));
         }
         bytes *= std::max<std::uint64_t>(dimension, 1);
     }
@@ -121,24 +128,29 @@ std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape) {
 Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes) {
     const Preamble preamble = parse_preamble(start);
     if (start.size() - preamble.bytes < preamble.header_bytes) {
-        throw Error(fmt::format("cut off in the header: {} bytes of {}", start.size() - preamble.bytes, preamble.header_bytes));
+        throw Error(fmt::format("cut off in the header: {} bytes of {}",
+                                start.size() - preamble.bytes, preamble.header_bytes));
     }
     const auto text = start.subspan(preamble.bytes, preamble.header_bytes);
     Dict dict = parse_dict({reinterpret_cast<const char*>(text.data()), text.size()});
-    Header header = {
-        .type = parse_type(dict.descr), .shape = std::move(dict.shape), .data_offset = preamble.bytes + preamble.header_bytes};
+    Header header = {.type = parse_type(dict.descr),
+                     .shape = std::move(dict.shape),
+                     .data_offset = preamble.bytes + preamble.header_bytes};
     if (dict.fortran_order) {
-        throw Error("fortran_order is True; it must be False (numpy.ascontiguousarray makes it so)");
+        throw Error(
+            "fortran_order is True; it must be False (numpy.ascontiguousarray makes it so)");
     }
     header.data_bytes = data_bytes(header.type, header.shape);
     const std::uint64_t present = file_bytes - header.data_offset;
     if (present < header.data_bytes) {
-        throw Error(fmt::format("cut off: shape {} of {} has {} bytes, the file has {} of them", shape_text(header.shape),
-                                name(header.type), header.data_bytes, present));
+        throw Error(fmt::format("cut off: shape {} of {} has {} bytes, the file has {} of them",
+                                shape_text(header.shape), name(header.type), header.data_bytes,
+                                present));
     }
     if (present > header.data_bytes) {
-        throw Error(fmt::format("{} extra bytes after the data: shape {} of {} has {} bytes", present - header.data_bytes,
-                                shape_text(header.shape), name(header.type), header.data_bytes));
+        throw Error(fmt::format("{} extra bytes after the data: shape {} of {} has {} bytes",
+                                present - header.data_bytes, shape_text(header.shape),
+                                name(header.type), header.data_bytes));
     }
     return header;
 }
@@ -163,7 +175,8 @@ Array read(const std::string& path) {
         throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
     }
     const auto file_bytes = static_cast<std::uint64_t>(about.st_size);
-    std::vector<std::byte> start(static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, max_header_bytes)));
+    std::vector<std::byte> start(
+        static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, max_header_bytes)));
     read_exactly(file.get(), start);
     Array array = {.header = parse_header(start, file_bytes), .data = {}};
     array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
@@ -175,12 +188,15 @@ Array read(const std::string& path) {
 }
 
 std::string make_header(Type type, std::span<const std::uint64_t> shape) {
-    std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", name(type), shape_text(shape));
-    constexpr std::size_t alignment = 64;  // the data starts at a multiple of it, so that a file can be mapped into memory
+    std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                   name(type), shape_text(shape));
+    constexpr std::size_t alignment =
+        64;  // the data starts at a multiple of it, so that a file can be mapped into memory
     const std::size_t unpadded = shortest_preamble + dict.size() + 1;
     dict.append((alignment - unpadded % alignment) % alignment, ' ').push_back('\n');
     std::string header(magic);
-    header += {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
+    header += {'\1', '\0', static_cast<char>(dict.size() & 0xff),
+               static_cast<char>(dict.size() >> 8)};
     return header + dict;
 }
 

@@ -37,7 +37,8 @@ struct Array {
     std::vector<std::byte> data;  // header.data_bytes
 };
 
-/// Reads and checks a header. Nothing is allocated by a size that the file claims before that size is known to be true.
+/// Reads and checks a header. Nothing is allocated by a size that the file claims before that size
+/// is known to be true.
 ///
 /// start       the first bytes of the file: all of them, or at least max_header_bytes
 /// file_bytes  size of the whole file; it must end exactly where the data does

@@ -29,7 +29,9 @@ class DictParser {
                 once(have_shape, key);
                 dict.shape = tuple();
             } else {
-                throw Error(fmt::format("the header has the key '{}'; it may have descr, fortran_order and shape", key));
+                throw Error(fmt::format(
+                    "the header has the key '{}'; it may have descr, fortran_order and shape",
+                    key));
             }
             if (!accept(',')) {
                 expect('}');
@@ -57,7 +59,8 @@ class DictParser {
     }
 
     void skip_space() {
-        while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) {
+        while (at_ < text_.size() &&
+               std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) {
             ++at_;
         }
     }
@@ -73,7 +76,9 @@ class DictParser {
 
     void expect(char wanted) {
         if (!accept(wanted)) {
-            throw Error(fmt::format("the header is not a dict as numpy writes it: '{}' is missing at byte {}", wanted, at_));
+            throw Error(fmt::format(
+                "the header is not a dict as numpy writes it: '{}' is missing at byte {}", wanted,
+                at_));
         }
     }
 
@@ -81,13 +86,18 @@ class DictParser {
         skip_space();
         const char quote = at_ < text_.size() ? text_[at_] : '\0';
         if (quote != '\'' && quote != '"') {
-            throw Error(fmt::format("the header is not a dict as numpy writes it: {} must be a string, at byte {}", what, at_));
+            throw Error(fmt::format(
+                "the header is not a dict as numpy writes it: {} must be a string, at byte {}",
+                what, at_));
         }
         const std::size_t begin = at_ + 1;
         const std::size_t end = text_.find(quote, begin);
-        const std::string_view content = text_.substr(begin, end == std::string_view::npos ? end : end - begin);
-        if (end == std::string_view::npos || content.find_first_of("\\\n") != std::string_view::npos) {
-            throw Error(fmt::format("the header has a string that does not end, or has escapes, at byte {}", at_));
+        const std::string_view content = text_.substr(
+            begin, end == std::string_view::npos ? end : end - begin);
+        if (end == std::string_view::npos ||
+            content.find_first_of("\\\n") != std::string_view::npos) {
+            throw Error(fmt::format(
+                "the header has a string that does not end, or has escapes, at byte {}", at_));
         }
         at_ = end + 1;
         return std::string(content);
@@ -102,7 +112,8 @@ class DictParser {
                 return value;
             }
         }
-        throw Error(fmt::format("fortran_order must be True or False, at byte {} of the header", at_));
+        throw Error(
+            fmt::format("fortran_order must be True or False, at byte {} of the header", at_));
     }
 
     std::vector<std::uint64_t> tuple() {
@@ -113,7 +124,8 @@ class DictParser {
         }
         while (!accept(')')) {
             if (!comma) {
-                throw Error(fmt::format("shape is not a tuple of numbers, at byte {} of the header", at_));
+                throw Error(
+                    fmt::format("shape is not a tuple of numbers, at byte {} of the header", at_));
             }
             if (values.size() == max_rank) {
                 throw Error(fmt::format("shape has more than {} dimensions", max_rank));
@@ -137,8 +149,10 @@ class DictParser {
             throw Error("shape has a dimension of 2^64 or more");
         }
         if (problem != std::errc() || (digits > 1 && *begin == '0')) {
-            throw Error(fmt::format(
-                "shape has a dimension that is not a decimal number above or equal to 0, at byte {} of the header", at_));
+            throw Error(
+                fmt::format("shape has a dimension that is not a decimal number above or equal to "
+                            "0, at byte {} of the header",
+                            at_));
         }
         at_ += digits;
         return value;

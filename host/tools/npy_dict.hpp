@@ -24,8 +24,9 @@ struct Dict {
     std::vector<std::uint64_t> shape;
 };
 
-/// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order, spaces between any two tokens, an
-/// optional comma at the end, and nothing but white space after it. Everything else is an Error.
+/// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order,
+/// spaces between any two tokens, an optional comma at the end, and nothing but white space after
+/// it. Everything else is an Error.
 Dict parse_dict(std::string_view text);
 
 }  // namespace vkrope::npy

@@ -27,13 +27,15 @@ struct Temporary {
 static_assert(std::atomic<bool>::is_always_lock_free);
 std::array<Temporary, 3> temporaries;  // a command has at most three outputs: Q, K and V
 
-std::filesystem::path existing_target(const std::string& option, const std::string& path, const struct stat& about) {
+std::filesystem::path existing_target(const std::string& option, const std::string& path,
+                                      const struct stat& about) {
     if (!S_ISREG(about.st_mode)) {
         fail(ExitCode::bad_file, "{}: '{}' {}; it must be a new or a regular file", option, path,
              S_ISDIR(about.st_mode) ? "is a directory" : "is not a regular file");
     }
     if (::access(path.c_str(), W_OK) != 0) {
-        fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path, std::strerror(errno));
+        fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
+             std::strerror(errno));
     }
     return std::filesystem::canonical(path);
 }
@@ -48,7 +50,8 @@ std::filesystem::path new_target(const std::string& option, const std::string& p
     std::error_code problem;
     const std::filesystem::path folder = std::filesystem::canonical(parent, problem);
     if (problem || !std::filesystem::is_directory(folder, problem)) {
-        fail(ExitCode::bad_file, "{}: '{}' cannot be written: there is no folder '{}'", option, path, parent.string());
+        fail(ExitCode::bad_file, "{}: '{}' cannot be written: there is no folder '{}'", option,
+             path, parent.string());
     }
     if (!given.has_filename()) {
         fail(ExitCode::bad_file, "{}: '{}' names a folder, not a file", option, path);
@@ -65,7 +68,8 @@ std::filesystem::path find_target(const std::string& option, const std::string& 
         return existing_target(option, path, about);
     }
     if (errno != ENOENT) {
-        fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path, std::strerror(errno));
+        fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
+             std::strerror(errno));
     }
     return new_target(option, path);
 }
@@ -75,7 +79,8 @@ std::filesystem::path find_target(const std::string& option, const std::string& 
 OutputFile::OutputFile(std::string option, const std::string& path, std::filesystem::path target)
     : option_(std::move(option)), path_(path), target_(std::move(target)) {}
 
-// The delegated constructor makes the object whole, so that the destructor tidies up when reserve() fails.
+// The delegated constructor makes the object whole, so that the destructor tidies up when reserve()
+// fails.
 OutputFile::OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes)
     : OutputFile(option, path, find_target(option, path)) {
     struct stat old = {};
@@ -88,8 +93,9 @@ OutputFile::OutputFile(const std::string& option, const std::string& path, std::
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : option_(std::move(other.option_)), path_(std::move(other.path_)), target_(std::move(other.target_)),
-      unwritten_(other.unwritten_), file_(std::exchange(other.file_, -1)), slot_(std::exchange(other.slot_, -1)) {}
+    : option_(std::move(other.option_)), path_(std::move(other.path_)),
+      target_(std::move(other.target_)), unwritten_(other.unwritten_),
+      file_(std::exchange(other.file_, -1)), slot_(std::exchange(other.slot_, -1)) {}
 
 OutputFile::~OutputFile() {
     if (file_ >= 0) {
@@ -103,14 +109,18 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::make_temporary(mode_t mode) {
-    const auto free = std::find_if(temporaries.begin(), temporaries.end(), [](const Temporary& each) { return !each.exists; });
-    // Another process with this number, in another container on the same folder, may have taken the first names.
+    const auto free = std::find_if(temporaries.begin(), temporaries.end(),
+                                   [](const Temporary& each) { return !each.exists; });
+    // Another process with this number, in another container on the same folder, may have taken the
+    // first names.
     for (int attempt = 0; free != temporaries.end() && attempt < 1000; ++attempt) {
-        const std::string path = target_.parent_path() / fmt::format(".vkrope-{}-{}.tmp", ::getpid(), attempt);
+        const std::string path = target_.parent_path() /
+                                 fmt::format(".vkrope-{}-{}.tmp", ::getpid(), attempt);
         if (path.size() >= sizeof free->path) {
             fail_with(ENAMETOOLONG);
         }
-        const SignalsHeld held;  // a signal between making the file and listing it would leave it behind
+        const SignalsHeld
+            held;  // a signal between making the file and listing it would leave it behind
         file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (file_ >= 0) {
             path.copy(free->path, path.size());
@@ -120,8 +130,9 @@ void OutputFile::make_temporary(mode_t mode) {
             return;
         }
         if (errno != EEXIST) {
-            fail(ExitCode::bad_file, "{}: '{}' cannot be written: in its folder no file can be made: {}", option_, path_,
-                 std::strerror(errno));
+            fail(ExitCode::bad_file,
+                 "{}: '{}' cannot be written: in its folder no file can be made: {}", option_,
+                 path_, std::strerror(errno));
         }
     }
     fail_with(EEXIST);
@@ -165,13 +176,15 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::check_distinct_from(const char* option, const std::string& path) const {
     std::error_code not_there_yet;
     if (!path.empty() && std::filesystem::equivalent(path, target_, not_there_yet)) {
-        fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", option_, path_, option);
+        fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", option_,
+             path_, option);
     }
 }
 
 void OutputFile::close_flushed() {
     if (unwritten_ != 0) {
-        fail(ExitCode::bad_file, "{}: '{}': {} bytes were announced and not written", option_, path_, unwritten_);
+        fail(ExitCode::bad_file, "{}: '{}': {} bytes were announced and not written", option_,
+             path_, unwritten_);
     }
     // Some network file systems report a full disk no earlier than here.
     if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) {
@@ -188,7 +201,8 @@ void OutputFile::publish(std::vector<OutputFile>& files) {
         Temporary& temporary = temporaries[static_cast<std::size_t>(file->slot_)];
         if (::rename(temporary.path, file->target_.c_str()) != 0) {
             const int error = errno;
-            std::for_each(files.begin(), file, [](const OutputFile& published) { ::unlink(published.target_.c_str()); });
+            std::for_each(files.begin(), file,
+                          [](const OutputFile& published) { ::unlink(published.target_.c_str()); });
             file->fail_with(error);
         }
         temporary.exists = false;
@@ -197,7 +211,8 @@ void OutputFile::publish(std::vector<OutputFile>& files) {
 }
 
 void OutputFile::fail_with(int error) const {
-    fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option_, path_, std::strerror(error));
+    fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option_, path_,
+         std::strerror(error));
 }
 
 void remove_temporaries() noexcept {

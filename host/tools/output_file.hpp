@@ -18,7 +18,8 @@ namespace vkrope::tools {
 /// system permits that.
 class OutputFile {
    public:
-    /// Checks the path, makes the temporary file and reserves its space: all that can fail early fails here.
+    /// Checks the path, makes the temporary file and reserves its space: all that can fail early
+    /// fails here.
     ///
     /// option  what the command line calls it, for errors
     /// bytes   that will be written, above 0
@@ -38,7 +39,8 @@ class OutputFile {
     /// Throws Failure where this is the file of another option, which must not be overwritten.
     void check_distinct_from(const char* option, const std::string& path) const;
 
-    /// Flushes all files to disk, then gives them their final names. If one of them fails, none of them is left.
+    /// Flushes all files to disk, then gives them their final names. If one of them fails, none of
+    /// them is left.
     static void publish(std::vector<OutputFile>& files);
 
    private:
@@ -54,7 +56,8 @@ class OutputFile {
     std::filesystem::path target_;
     std::uint64_t unwritten_ = 0;
     int file_ = -1;
-    int slot_ = -1;  // in the list of temporary files that a signal handler removes; -1: none is left
+    int slot_ =
+        -1;  // in the list of temporary files that a signal handler removes; -1: none is left
 };
 
 /// Removes all temporary files; for signal handlers.

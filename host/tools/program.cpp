@@ -22,8 +22,9 @@ ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) 
         return end(ExitCode::bad_file, "standard output: is closed");
     }
     install_signal_handlers(lost);
-    const ExitGuard guard(ExitCode::device_failed,
-                          fmt::format("ended by a library that it uses, most likely the Vulkan driver; {}", lost));
+    const ExitGuard guard(
+        ExitCode::device_failed,
+        fmt::format("ended by a library that it uses, most likely the Vulkan driver; {}", lost));
     try {
         return run();
     } catch (const Failure& failure) {
@@ -31,7 +32,8 @@ ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) 
     } catch (const std::bad_alloc&) {
         return end(ExitCode::out_of_memory, "out of memory");
     } catch (const std::length_error&) {
-        return end(ExitCode::out_of_memory, "out of memory: a size is beyond what this machine can address");
+        return end(ExitCode::out_of_memory,
+                   "out of memory: a size is beyond what this machine can address");
     } catch (const std::exception& error) {
         return end(ExitCode::bad_file, error.what());
     }

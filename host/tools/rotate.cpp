@@ -13,7 +13,8 @@
 namespace vkrope::tools {
 namespace {
 
-/// An output that replaces an input, or another output, is a mistake: the run could not be repeated.
+/// An output that replaces an input, or another output, is a mistake: the run could not be
+/// repeated.
 void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
     for (auto output = outputs.begin(); output != outputs.end(); ++output) {
         output->check_distinct_from("--model", options.model.path);
@@ -25,8 +26,9 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
             std::error_code not_there_yet;
             if (output->target() == earlier->target() ||
                 std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
-                fail(ExitCode::usage, "{}: '{}' is the file of {}; each output must be a file of its own", output->option(),
-                     output->target().string(), earlier->option());
+                fail(ExitCode::usage,
+                     "{}: '{}' is the file of {}; each output must be a file of its own",
+                     output->option(), output->target().string(), earlier->option());
             }
         }
     }
@@ -39,7 +41,8 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateI
         if (inputs.tensors[which]) {
             const npy::Header& header = inputs.tensors[which]->array.header;
             const std::string start = npy::make_header(header.type, header.shape);
-            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which], start.size() + header.data_bytes);
+            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
+                                 start.size() + header.data_bytes);
             outputs.back().write(start);
         }
     }
@@ -60,7 +63,8 @@ ExitCode rotate(const RotateOptions& options) {
     const Verification verification = verify(options, inputs, measured);
     if (verification.asked_for && !verification.passed) {
         report(options, inputs, measured, verification);
-        fail(ExitCode::verification_failed, "verification failed, no output was written: {}", verification.failure);
+        fail(ExitCode::verification_failed, "verification failed, no output was written: {}",
+             verification.failure);
     }
     auto output = outputs.begin();
     for (const TensorIndex which : every_tensor) {
@@ -79,17 +83,25 @@ void add_files(CLI::App& command, RotateOptions& options) {
     const OfEachTensor<const char*> what_goes_in = {
         "The query tensor, .npy.", "The key tensor, .npy.",
         "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
-    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.", "Where the rotated key tensor goes.",
+    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.",
+                                                      "Where the rotated key tensor goes.",
                                                       "Where the value tensor goes, bit for bit."};
     for (const TensorIndex which : every_tensor) {
-        command.add_option(tensor_names[which].input_option, options.inputs[which], what_goes_in[which])->type_name("FILE");
+        command
+            .add_option(tensor_names[which].input_option, options.inputs[which],
+                        what_goes_in[which])
+            ->type_name("FILE");
     }
     for (const TensorIndex which : every_tensor) {
-        command.add_option(tensor_names[which].output_option, options.outputs[which], what_comes_out[which])->type_name("FILE");
+        command
+            .add_option(tensor_names[which].output_option, options.outputs[which],
+                        what_comes_out[which])
+            ->type_name("FILE");
     }
     CLI::Option* positions = command
                                  .add_option("--positions", options.positions,
-                                             "Positions, .npy: int32 or int64, [tokens], [batch, tokens] or [axes, batch, tokens].")
+                                             "Positions, .npy: int32 or int64, [tokens], [batch, "
+                                             "tokens] or [axes, batch, tokens].")
                                  ->type_name("FILE");
     add_integer(command, "--first-position", options.first_position, INT32_MIN, INT32_MAX,
                 "Position of the first token of every sequence (0).")
@@ -99,28 +111,36 @@ void add_files(CLI::App& command, RotateOptions& options) {
 void add_operation(CLI::App& command, RotateOptions& options) {
     add_choice(command, "--layout", options.layout, layouts,
                "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    add_choice(command, "--dtype", options.dtype, elements, "What all tensors must be (as their files say; <u2 is bf16).");
+    add_choice(command, "--dtype", options.dtype, elements,
+               "What all tensors must be (as their files say; <u2 is bf16).");
     command.add_flag("--inverse", options.inverse, "Rotate back.");
-    add_choice(command, "--gain", options.gain, gains, "What happens to the model's attention factor (apply).");
+    add_choice(command, "--gain", options.gain, gains,
+               "What happens to the model's attention factor (apply).");
     add_choice(command, "--angles", options.angles, angle_sources,
-               "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, computed).");
+               "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
+               "computed).");
     command.add_flag("--float32-angles", options.float32_angles,
-                     "Angles as float32 products, as Hugging Face transformers computes them; --angles must be direct.");
+                     "Angles as float32 products, as Hugging Face transformers computes them; "
+                     "--angles must be direct.");
     add_pairing(command, options.pairing);
     add_integer(command, "--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                 "Channels of a head of Q and of K, instead of the model's.");
-    add_integer(command, "--rotary-offset", options.rotary_offset, std::uint32_t{0}, std::uint32_t{65532},
-                "First rotated channel, instead of the model's.");
+    add_integer(command, "--rotary-offset", options.rotary_offset, std::uint32_t{0},
+                std::uint32_t{65532}, "First rotated channel, instead of the model's.");
 }
 
 void add_run(CLI::App& command, RotateOptions& options) {
-    command.add_option("--device", options.device, "Index, UUID or part of the name of the device (the best one).")
+    command
+        .add_option("--device", options.device,
+                    "Index, UUID or part of the name of the device (the best one).")
         ->envname("VKROPE_DEVICE")
         ->type_name("DEVICE");
     command.add_flag("--verify", options.verify,
-                     "Compare every value with the definition (V's with its input); write nothing if one is wrong.");
-    add_integer(command, "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
-                "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
+                     "Compare every value with the definition (V's with its input); write nothing "
+                     "if one is wrong.");
+    add_integer(
+        command, "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
+        "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
     command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
     command.add_flag("--json", options.json, "Write JSON.");
 }
@@ -128,8 +148,8 @@ void add_run(CLI::App& command, RotateOptions& options) {
 }  // namespace
 
 Command add_rotate(CLI::App& vkrope) {
-    CLI::App* command =
-        vkrope.add_subcommand("rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
+    CLI::App* command = vkrope.add_subcommand(
+        "rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
     const auto options = std::make_shared<RotateOptions>();
     add_files(*command, *options);
     add_operation(*command, *options);

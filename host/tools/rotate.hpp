@@ -15,8 +15,8 @@
 
 namespace vkrope::tools {
 
-/// The tensors of a rotation, in the order in which they are read, written and reported. V is never rotated: it goes
-/// along.
+/// The tensors of a rotation, in the order in which they are read, written and reported. V is never
+/// rotated: it goes along.
 enum TensorIndex : std::size_t { Q, K, V };
 inline constexpr TensorIndex every_tensor[] = {Q, K, V};
 template <class T>
@@ -50,7 +50,8 @@ struct RotateOptions {
 };
 
 struct RotateInputs {
-    Rotation rotation;  // the model's, with the command line's changes and the offsets of the rows that the files have
+    Rotation rotation;  // the model's, with the command line's changes and the offsets of the rows
+                        // that the files have
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
     Element element = Element::f32;
@@ -86,7 +87,8 @@ struct Measured {
     std::uint64_t bytes = 0;  // of all tensors, read and written
 };
 
-/// A first run pays for memory that is touched for the first time and for cold caches. Whoever asks for times gets one before them.
+/// A first run pays for memory that is touched for the first time and for cold caches. Whoever asks
+/// for times gets one before them.
 inline bool warms_up(const RotateOptions& options) noexcept {
     return options.repetitions > 1 || options.roof;
 }
@@ -96,16 +98,19 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
 
 struct Verification {
     OfEachTensor<std::optional<reference::Verdict>> verdicts;  // nothing: absent, or not asked for
-    double bound_u = 0;                                        // what the contract allows, of Q and K
+    double bound_u = 0;  // what the contract allows, of Q and K
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract
     std::string failure;  // asked for and not passed: what was wrong, with the worst value
 };
 
-/// Compares the outputs with the definition of the operation, on the CPU: V with its input, bit for bit.
-Verification verify(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured);
+/// Compares the outputs with the definition of the operation, on the CPU: V with its input, bit for
+/// bit.
+Verification verify(const RotateOptions& options, const RotateInputs& inputs,
+                    const Measured& measured);
 
 /// On stdout, as text or as JSON.
-void report(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured, const Verification& verification);
+void report(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
+            const Verification& verification);
 
 }  // namespace vkrope::tools

@@ -13,7 +13,8 @@ namespace {
 
 /// An empty tensor counts as absent: there is nothing to bind.
 std::uint32_t heads_of(const std::optional<TensorFile>& tensor) {
-    return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads) : 0;
+    return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads)
+                                                 : 0;
 }
 
 HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
@@ -40,17 +41,23 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
 }
 
 /// Found here rather than by HostRotation::make, because another source may help.
-void check_table_fits(const RotateOptions& options, const RotateInputs& inputs, const VkPhysicalDeviceLimits& limits) {
-    const auto plan =
-        plan_angles(inputs.rotation, options.angles, largest_distance(inputs.positions) + 1, limits.maxImageDimension2D);
+void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
+                      const VkPhysicalDeviceLimits& limits) {
+    const auto plan = plan_angles(inputs.rotation, options.angles,
+                                  largest_distance(inputs.positions) + 1,
+                                  limits.maxImageDimension2D);
     std::string problem = static_cast<const char*>(plan.status.what);
-    if (plan && plan->source == AngleSource::direct_buffer && plan->bytes > limits.maxStorageBufferRange) {
-        problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes, limits.maxStorageBufferRange);
+    if (plan && plan->source == AngleSource::direct_buffer &&
+        plan->bytes > limits.maxStorageBufferRange) {
+        problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes,
+                              limits.maxStorageBufferRange);
     }
     if (!problem.empty()) {
-        const char* advice = options.float32_angles ? "" : "; without --angles there is one that does";
+        const char* advice = options.float32_angles ? ""
+                                                    : "; without --angles there is one that does";
         fail(ExitCode::usage, "--angles: {} does not reach from position {} to {}{}: {}",
-             options.angles == AngleSource::by_default ? "direct_texture" : word_for(angle_sources, options.angles),
+             options.angles == AngleSource::by_default ? "direct_texture"
+                                                       : word_for(angle_sources, options.angles),
              inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }
 }
@@ -60,11 +67,13 @@ double median(std::vector<double> values) {
     return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device, const HostRotation& rotation) {
+std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
+                                         const HostRotation& rotation) {
     if (!options.roof) {
         return std::nullopt;
     }
-    auto roof = value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device, "--roof: ");
+    auto roof = value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device,
+                         "--roof: ");
     const Status status = roof.settle();
     if (status.code == Code::not_supported) {
         return std::nullopt;
@@ -73,7 +82,8 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
     return roof;
 }
 
-void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation, Measured& measured) {
+void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation,
+                    Measured& measured) {
     std::optional<bench::CopyRoof> roof = make_roof(options, device, rotation);
     const Direction direction = options.inverse ? Direction::inverse : Direction::forward;
     std::vector<double> nanoseconds;
@@ -100,18 +110,21 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
     }
 }
 
-void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device, Measured& measured) {
+void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device,
+                    Measured& measured) {
     std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
     preparing->update(0);
-    HostRotation rotation = value_of(HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
-    const OfEachTensor<std::size_t> expected = {rotation.q_bytes(), rotation.k_bytes(), rotation.v_bytes()};
+    HostRotation rotation = value_of(
+        HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
+    const OfEachTensor<std::size_t> expected = {rotation.q_bytes(), rotation.k_bytes(),
+                                                rotation.v_bytes()};
     OfEachTensor<const void*> from = {};
     OfEachTensor<void*> to = {};
     for (const TensorIndex which : every_tensor) {
         std::vector<std::byte>& output = measured.outputs[which];
         if (expected[which] != output.size()) {
-            fail(ExitCode::device_failed, "the library expects {} bytes of {}, the file has {}", expected[which],
-                 tensor_names[which].name, output.size());
+            fail(ExitCode::device_failed, "the library expects {} bytes of {}, the file has {}",
+                 expected[which], tensor_names[which].name, output.size());
         }
         if (!output.empty()) {
             from[which] = inputs.tensors[which]->array.data.data();
@@ -144,7 +157,9 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
         rotate_tensors(options, inputs, device, measured);
     }
     if (options.roof && !measured.copy) {
-        print_note("--roof: there is nothing to compare: the device has no timestamps, or the tensors are empty");
+        print_note(
+            "--roof: there is nothing to compare: the device has no timestamps, or the tensors are "
+            "empty");
     }
     return measured;
 }

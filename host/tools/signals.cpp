@@ -32,7 +32,8 @@ extern "C" void on_interrupt(int signal) {
     }
 }
 
-[[noreturn]] void end_at_once(ExitCode code, std::initializer_list<std::string_view> sentence) noexcept {
+[[noreturn]] void end_at_once(ExitCode code,
+                              std::initializer_list<std::string_view> sentence) noexcept {
     remove_temporaries();
     const auto say = [](std::string_view part) {
         [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
@@ -46,7 +47,8 @@ extern "C" void on_interrupt(int signal) {
 }
 
 extern "C" void on_crash(int) {
-    end_at_once(ExitCode::device_failed, {"crashed, most likely in the Vulkan driver; ", lost_by_crash.load()});
+    end_at_once(ExitCode::device_failed,
+                {"crashed, most likely in the Vulkan driver; ", lost_by_crash.load()});
 }
 
 std::atomic<const ExitGuard*> youngest = nullptr;
@@ -70,7 +72,8 @@ void give_handlers_a_stack() noexcept {
 /// Leaves alone a signal that is ignored (nohup) or has a handler already (a sanitizer's).
 void handle_unless_taken(int signal, void (*handler)(int)) noexcept {
     struct sigaction action = {};
-    if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) {
+    if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+        action.sa_handler == SIG_DFL) {
         action = {};
         action.sa_handler = handler;
         action.sa_flags = SA_ONSTACK;
@@ -93,8 +96,10 @@ void install_signal_handlers(const char* lost) noexcept {
     ::signal(SIGXFSZ, SIG_IGN);
 }
 
-ExitGuard::ExitGuard(ExitCode code, std::string sentence) : older_(youngest), code_(code), sentence_(std::move(sentence)) {
-    [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone) + std::at_quick_exit(on_exit_of_anyone);
+ExitGuard::ExitGuard(ExitCode code, std::string sentence)
+    : older_(youngest), code_(code), sentence_(std::move(sentence)) {
+    [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone) +
+                                                   std::at_quick_exit(on_exit_of_anyone);
     youngest = this;
 }
 

@@ -14,7 +14,8 @@ constexpr double tick_length = 4, character = 6.6;  // about as wide as one of a
 constexpr double title_height = 22, legend_line = 18;
 constexpr std::size_t looks = 6;
 
-// The colours are those of Okabe and Ito, which the colour-blind can tell apart, and a dash pattern each says the same in print.
+// The colours are those of Okabe and Ito, which the colour-blind can tell apart, and a dash pattern
+// each says the same in print.
 constexpr const char* style = R"(
 .paper{fill:#ffffff}
 text{font-family:sans-serif;font-size:12px;fill:#222222}
@@ -49,7 +50,9 @@ std::string coordinate(double value) {
 }
 
 double along(const Axis& axis, double value) {
-    const auto place = [&axis](double v) { return axis.scale == Scale::logarithmic ? std::log10(v) : v; };
+    const auto place = [&axis](double v) {
+        return axis.scale == Scale::logarithmic ? std::log10(v) : v;
+    };
     return (place(value) - place(axis.low)) / (place(axis.high) - place(axis.low));
 }
 
@@ -67,7 +70,8 @@ double round_step(double span, double count) {
 std::vector<double> linear_ticks(const Axis& axis) {
     std::vector<double> ticks;
     const double step = round_step(axis.high - axis.low, 6);
-    const double first = std::ceil(axis.low / step - 1e-9), last = std::floor(axis.high / step + 1e-9);
+    const double first = std::ceil(axis.low / step - 1e-9),
+                 last = std::floor(axis.high / step + 1e-9);
     for (double n = first; n <= last; ++n) {
         ticks.push_back(n * step + 0.0);  // no negative zero
     }
@@ -76,7 +80,8 @@ std::vector<double> linear_ticks(const Axis& axis) {
 
 std::vector<double> log_ticks(const Axis& axis) {
     const double slack = 1e-9;
-    const double first = std::ceil(std::log10(axis.low) - slack), last = std::floor(std::log10(axis.high) + slack);
+    const double first = std::ceil(std::log10(axis.low) - slack),
+                 last = std::floor(std::log10(axis.high) + slack);
     std::vector<double> ticks;
     if (last - first >= 2) {
         const double step = std::ceil((last - first) / 7);
@@ -99,7 +104,8 @@ std::vector<double> log_ticks(const Axis& axis) {
 std::vector<Tick> ticks_of(const Axis& axis) {
     std::vector<Tick> ticks = axis.ticks;
     if (ticks.empty()) {
-        for (const double value : axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis)) {
+        for (const double value :
+             axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis)) {
             ticks.push_back({value, number_text(value)});
         }
     }
@@ -144,7 +150,8 @@ void draw_bounds(Drawing& drawing, const Field& field) {
         const double y = field.y(bound.y);
         drawing.line({field.box.x, y}, {right, y}, "bound");
         if (bound.series) {
-            drawing.text({right, y - 5}, bound.label, fmt::format("d{}", *bound.series % looks), Anchor::end);
+            drawing.text({right, y - 5}, bound.label, fmt::format("d{}", *bound.series % looks),
+                         Anchor::end);
         }
     }
 }
@@ -206,48 +213,59 @@ std::string escaped(std::string_view text) {
             case '>': safe += "&gt;"; break;
             case '&': safe += "&amp;"; break;
             case '"': safe += "&quot;"; break;
-            default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;  // XML has no control characters
+            default:
+                safe += static_cast<unsigned char>(c) < 0x20 ? '?'
+                                                             : c;  // XML has no control characters
         }
     }
     return safe;
 }
 
-Drawing::Drawing(double width, double height, std::string_view title) : width_(width), height_(height), title_(title) {}
+Drawing::Drawing(double width, double height, std::string_view title)
+    : width_(width), height_(height), title_(title) {}
 
 void Drawing::text(Point at, std::string_view text, std::string_view look, Anchor anchor) {
-    const char* where = anchor == Anchor::middle ? " text-anchor=\"middle\"" : anchor == Anchor::end ? " text-anchor=\"end\"" : "";
-    shapes_ += fmt::format("<text class=\"{}\" x=\"{}\" y=\"{}\"{}>{}</text>\n", look, coordinate(at.x), coordinate(at.y), where,
-                           escaped(text));
+    const char* where = anchor == Anchor::middle ? " text-anchor=\"middle\""
+                        : anchor == Anchor::end  ? " text-anchor=\"end\""
+                                                 : "";
+    shapes_ += fmt::format("<text class=\"{}\" x=\"{}\" y=\"{}\"{}>{}</text>\n", look,
+                           coordinate(at.x), coordinate(at.y), where, escaped(text));
 }
 
 void Drawing::upright_text(Point at, std::string_view text, std::string_view look) {
-    shapes_ += fmt::format("<text class=\"{}\" text-anchor=\"middle\" transform=\"translate({} {}) rotate(-90)\">{}</text>\n", look,
-                           coordinate(at.x), coordinate(at.y), escaped(text));
+    shapes_ += fmt::format(
+        "<text class=\"{}\" text-anchor=\"middle\" transform=\"translate({} {}) "
+        "rotate(-90)\">{}</text>\n",
+        look, coordinate(at.x), coordinate(at.y), escaped(text));
 }
 
 void Drawing::line(Point from, Point to, std::string_view look) {
-    shapes_ += fmt::format("<line class=\"{}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", look, coordinate(from.x),
-                           coordinate(from.y), coordinate(to.x), coordinate(to.y));
+    shapes_ += fmt::format("<line class=\"{}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", look,
+                           coordinate(from.x), coordinate(from.y), coordinate(to.x),
+                           coordinate(to.y));
 }
 
 void Drawing::polyline(const std::vector<Point>& points, std::string_view look) {
     std::string list;
     for (const Point& point : points) {
-        list += fmt::format("{}{},{}", list.empty() ? "" : " ", coordinate(point.x), coordinate(point.y));
+        list += fmt::format("{}{},{}", list.empty() ? "" : " ", coordinate(point.x),
+                            coordinate(point.y));
     }
     shapes_ += fmt::format("<polyline class=\"{}\" points=\"{}\"/>\n", look, list);
 }
 
 void Drawing::circle(Point centre, double radius, std::string_view look) {
-    shapes_ += fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", look, coordinate(centre.x),
-                           coordinate(centre.y), coordinate(radius));
+    shapes_ += fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", look,
+                           coordinate(centre.x), coordinate(centre.y), coordinate(radius));
 }
 
 std::string Drawing::file() const {
     // Without a width of its own the picture is as wide as what it is shown in.
     return fmt::format(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
-        "role=\"img\">\n<title>{2}</title>\n<style>{3}\n</style>\n<rect class=\"paper\" width=\"{0}\" "
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+        "viewBox=\"0 0 {0} {1}\" "
+        "role=\"img\">\n<title>{2}</title>\n<style>{3}\n</style>\n<rect class=\"paper\" "
+        "width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",
         coordinate(width_), coordinate(height_), escaped(title_), style, shapes_);
 }
@@ -277,7 +295,8 @@ Axis axis_over(std::string label, Scale scale, const std::vector<double>& values
 void draw(Drawing& drawing, const Plot& plot, const Box& box) {
     drawing.text({box.x, box.y + 14}, plot.title, "title");
     const double head = title_height + legend_line * double(draw_legend(drawing, plot, box)) + 8;
-    const Field field = {{box.x + 54, box.y + head, box.width - 54 - 12, box.height - head - 38}, plot};
+    const Field field = {{box.x + 54, box.y + head, box.width - 54 - 12, box.height - head - 38},
+                         plot};
     draw_axes(drawing, field);
     draw_bounds(drawing, field);
     for (std::size_t s = 0; s < plot.series.size(); ++s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures as one SVG file each: no script, nothing loaded from elsewhere, as wide as the reader's screen, in light and in dark.
-// The same input gives the same bytes.
+// Pictures as one SVG file each: no script, nothing loaded from elsewhere, as wide as the reader's
+// screen, in light and in dark. The same input gives the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,15 @@ struct Box {
 
 enum class Anchor { start, middle, end };
 
-/// Shapes in the units of the viewBox, y downwards. What a shape looks like is its CSS class: title, label, tick, quiet (text);
-/// axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to d5 (its dots).
+/// Shapes in the units of the viewBox, y downwards. What a shape looks like is its CSS class:
+/// title, label, tick, quiet (text); axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to
+/// d5 (its dots).
 class Drawing {
    public:
     Drawing(double width, double height, std::string_view title);
 
-    void text(Point at, std::string_view text, std::string_view look = "label", Anchor anchor = Anchor::start);
+    void text(Point at, std::string_view text, std::string_view look = "label",
+              Anchor anchor = Anchor::start);
     /// Bottom to top.
     void upright_text(Point at, std::string_view text, std::string_view look = "label");
     void line(Point from, Point to, std::string_view look);
@@ -59,7 +61,8 @@ struct Axis {
     std::vector<Tick> ticks = {};  // none: round numbers
 };
 
-/// An axis that all values fit on; those that it cannot show (not finite; not above 0 where logarithmic) do not count.
+/// An axis that all values fit on; those that it cannot show (not finite; not above 0 where
+/// logarithmic) do not count.
 Axis axis_over(std::string label, Scale scale, const std::vector<double>& values);
 
 struct Series {
@@ -72,7 +75,8 @@ struct Series {
 struct Bound {
     std::string label;
     double y = 0;
-    /// That it holds for: the label then stands on the line, in the colour of this series, and not in the legend.
+    /// That it holds for: the label then stands on the line, in the colour of this series, and not
+    /// in the legend.
     std::optional<std::size_t> series = {};
 };
 

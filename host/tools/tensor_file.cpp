@@ -30,12 +30,14 @@ Element checked_element(const TensorFile& tensor, std::optional<Element> dtype) 
     const npy::Type type = tensor.array.header.type;
     const std::optional<Element> element = element_of(type);
     if (!element) {
-        fail(ExitCode::bad_file, "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", tensor.option,
-             tensor.path, npy::name(type));
+        fail(ExitCode::bad_file,
+             "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)",
+             tensor.option, tensor.path, npy::name(type));
     }
     if (dtype && *dtype != *element) {
-        fail(ExitCode::bad_file, "{}: '{}' has type {} ({}), and --dtype says {}", tensor.option, tensor.path, npy::name(type),
-             word_for(elements, *element), word_for(elements, *dtype));
+        fail(ExitCode::bad_file, "{}: '{}' has type {} ({}), and --dtype says {}", tensor.option,
+             tensor.path, npy::name(type), word_for(elements, *element),
+             word_for(elements, *dtype));
     }
     return *element;
 }
@@ -44,12 +46,13 @@ void check_shape(const TensorFile& tensor, Layout layout) {
     const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
     const std::size_t rank = layout == Layout::thd ? 3 : 4;
     if (shape.size() != rank) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {}; layout {} has {} dimensions", tensor.option, tensor.path,
-             npy::shape_text(shape), word_for(layouts, layout), rank);
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}; layout {} has {} dimensions",
+             tensor.option, tensor.path, npy::shape_text(shape), word_for(layouts, layout), rank);
     }
     const std::uint64_t largest = *std::max_element(shape.begin(), shape.end());
     if (largest > std::numeric_limits<std::uint32_t>::max()) {
-        fail(ExitCode::bad_file, "{}: '{}' has a dimension of {}; it must be below 2^32", tensor.option, tensor.path, largest);
+        fail(ExitCode::bad_file, "{}: '{}' has a dimension of {}; it must be below 2^32",
+             tensor.option, tensor.path, largest);
     }
 }
 
@@ -75,7 +78,8 @@ reference::Tensor view_of(const TensorFile& tensor, Layout layout) {
 
 }  // namespace
 
-TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout, std::optional<Element> dtype) {
+TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
+                       std::optional<Element> dtype) {
     TensorFile tensor;
     tensor.option = option;
     tensor.path = path;

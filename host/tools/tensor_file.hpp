@@ -20,7 +20,9 @@ struct TensorFile {
     reference::Tensor view;  // batch, tokens, heads, head_dim and strides, whatever the layout
 };
 
-/// Reads the file and checks it against the layout and, where given, the element type. Throws Failure.
-TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout, std::optional<Element> dtype);
+/// Reads the file and checks it against the layout and, where given, the element type. Throws
+/// Failure.
+TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
+                       std::optional<Element> dtype);
 
 }  // namespace vkrope::tools

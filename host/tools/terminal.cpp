@@ -18,10 +18,18 @@ namespace {
 
 /// Takes the first character of `text`, which is not empty, from it: what is printable of it.
 std::string_view take_printable(std::string_view& text) noexcept {
-    const auto byte = [&text](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+    const auto byte = [&text](std::size_t at) {
+        return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+    };
     const std::uint32_t lead = byte(0);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    constexpr std::uint32_t lead_bits[] = {0, 0x7f, 0x1f, 0xf, 7}, lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xc2 ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    constexpr std::uint32_t lead_bits[] = {0, 0x7f, 0x1f, 0xf, 7},
+                            lowest[] = {0, 0, 0x80, 0x800, 0x10000};
     std::uint32_t code = lead & lead_bits[length];
     bool valid = length > 0;
     for (std::size_t i = 1; i < length; ++i) {
@@ -38,7 +46,8 @@ std::string_view take_printable(std::string_view& text) noexcept {
 /// Allocates nothing: the sentence may be that memory has run out.
 void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
     const bool coloured = colour_allowed(stderr);
-    std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind, coloured ? "\033[0m" : "");
+    std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind,
+                 coloured ? "\033[0m" : "");
     while (!sentence.empty()) {
         const std::string_view character = take_printable(sentence);
         std::fwrite(character.data(), 1, character.size(), stderr);
@@ -48,7 +57,9 @@ void print_line(const char* colour, const char* kind, std::string_view sentence)
 
 std::string of_17_digits(double value) {
     const std::string digits = fmt::format("{:.17g}", value);
-    return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;  // for readers that know integers from others
+    return digits.find_first_of(".e") == std::string::npos
+               ? digits + ".0"
+               : digits;  // for readers that know integers from others
 }
 
 /// As dump() indents, which has no say in the digits of a number.
@@ -67,7 +78,8 @@ void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std
     const char* separator = "";
     text += json.is_object() ? '{' : '[';
     for (const auto& [key, value] : json.items()) {
-        text += fmt::format("{}\n{:{}}{}", separator, "", indent + 2, json.is_object() ? dumped(key) + ": " : "");
+        text += fmt::format("{}\n{:{}}{}", separator, "", indent + 2,
+                            json.is_object() ? dumped(key) + ": " : "");
         append_17_digits(text, value, indent + 2);
         separator = ",";
     }
@@ -111,7 +123,8 @@ void print_note(std::string_view sentence) noexcept {
 }
 
 void write_output(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
         fail(ExitCode::bad_file, "standard output: cannot be written: {}", std::strerror(errno));
     }
 }
@@ -131,7 +144,8 @@ bool colour_allowed(std::FILE* stream) noexcept {
     return ::isatty(::fileno(stream)) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
-ProgressLine::ProgressLine(std::string label) : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(std::string label)
+    : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
     if (shown_) {

@@ -20,17 +20,22 @@ enum class Gain { apply, omit, divide_out };
 
 inline constexpr Choice<Layout> layouts[] = {
     {"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"sbhd", Layout::sbhd}, {"thd", Layout::thd}};
-inline constexpr Choice<Element> elements[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
-inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split}, {"interleaved", Pairing::interleaved}};
-inline constexpr Choice<Gain> gains[] = {{"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
-inline constexpr Choice<AngleSource> angle_sources[] = {{"factored_texture", AngleSource::factored_texture},
-                                                        {"computed", AngleSource::computed},
-                                                        {"direct_texture", AngleSource::direct_texture},
-                                                        {"direct_buffer", AngleSource::direct_buffer}};
+inline constexpr Choice<Element> elements[] = {
+    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split},
+                                               {"interleaved", Pairing::interleaved}};
+inline constexpr Choice<Gain> gains[] = {
+    {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
+inline constexpr Choice<AngleSource> angle_sources[] = {
+    {"factored_texture", AngleSource::factored_texture},
+    {"computed", AngleSource::computed},
+    {"direct_texture", AngleSource::direct_texture},
+    {"direct_buffer", AngleSource::direct_buffer}};
 
 /// As many bytes for people.
 inline std::string bytes_text(std::uint64_t bytes) {
-    return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024) : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
+    return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024)
+                           : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
 }
 
 /// The word for a value that is in the table.

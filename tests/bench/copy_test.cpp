@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The roof is one only if every copy shader copies everything: all bytes of every range, and none besides.
+// The roof is one only if every copy shader copies everything: all bytes of every range, and none
+// besides.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -45,18 +46,21 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     CopyRoof roof = must(CopyRoof::make(device));
     CHECK(roof.shader_count() == 30);
 
-    // One vector; one short of and one past what workgroups take at a time; and no multiple of anything.
+    // One vector; one short of and one past what workgroups take at a time; and no multiple of
+    // anything.
     constexpr std::uint32_t around = 256;  // bytes, in front and behind
     for (const std::uint32_t vectors : {1u, 3u, 1023u, 1025u, 16385u, 100003u}) {
         const std::uint32_t bytes = 16 * vectors;
         std::vector<std::uint32_t> source(bytes / 4);
         for (std::uint32_t i = 0; i < source.size(); ++i) source[i] = (i + 1) * 2654435761u;
-        Buffer from = must(Buffer::make(device, bytes)), to = must(Buffer::make(device, bytes + 2 * around));
+        Buffer from = must(Buffer::make(device, bytes)),
+               to = must(Buffer::make(device, bytes + 2 * around));
         must(from.upload(source.data(), bytes));
         const std::vector<std::uint32_t> before((bytes + 2 * around) / 4, 77);
         // Two ranges, one after the other, where there is room for two.
         const VkDeviceSize half = vectors < 1000 ? 0 : bytes / 2 / 256 * 256;
-        std::vector<Copied> copies = {{{from.handle(), half, bytes - half}, {to.handle(), around + half, bytes - half}}};
+        std::vector<Copied> copies = {
+            {{from.handle(), half, bytes - half}, {to.handle(), around + half, bytes - half}}};
         if (half != 0) copies.push_back({{from.handle(), 0, half}, {to.handle(), around, half}});
         roof.aim(copies);
         for (std::size_t shader = 0; shader < roof.shader_count(); ++shader) {

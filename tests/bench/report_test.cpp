@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page that --html writes: well-formed, without script, and what a device calls itself cannot break it.
+// The page that --html writes: well-formed, without script, and what a device calls itself cannot
+// break it.
 #include "report.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
@@ -32,7 +33,10 @@ Measured measured(const std::string& name, double ns) {
     return {name,
             "a <label> & \"more\"",
             ns,
-            {{"bytes_per_second", 5e9}, {"roof", 0.87}, {"tokens_per_second", 1e9 / ns}, {"vkrope_speedup", 6.25}}};
+            {{"bytes_per_second", 5e9},
+             {"roof", 0.87},
+             {"tokens_per_second", 1e9 / ns},
+             {"vkrope_speedup", 6.25}}};
 }
 
 const std::vector<Measured> everything = {measured("rope/prefill/f32/computed/in_place", 1e6),
@@ -50,10 +54,13 @@ const std::vector<Measured> everything = {measured("rope/prefill/f32/computed/in
 }  // namespace
 
 TEST_CASE("the page is well-formed and has no script, whatever was measured") {
-    for (const std::vector<Measured>& results : {everything, {everything[0]}, {everything[5]}, {}}) {
-        const std::string html = html_report(results, {{"device", "<script>alert(1)</script> & \"co\""}});
+    for (const std::vector<Measured>& results :
+         {everything, {everything[0]}, {everything[5]}, {}}) {
+        const std::string html = html_report(results,
+                                             {{"device", "<script>alert(1)</script> & \"co\""}});
         CHECK(unbalanced(html) == "");
-        for (const char* forbidden : {"<script", "<?xml", "href", "http://localhost", "@import", "url("}) {
+        for (const char* forbidden :
+             {"<script", "<?xml", "href", "http://localhost", "@import", "url("}) {
             CAPTURE(forbidden);
             CHECK(html.find(forbidden) == std::string::npos);
         }
@@ -65,19 +72,25 @@ TEST_CASE("the page is well-formed and has no script, whatever was measured") {
 TEST_CASE("every kind of row is in it, and the plots are drawings") {
     const std::string html = html_report(everything, {});
     for (const Measured& row : everything) {
-        if (!row.name.starts_with("growth/")) CHECK(html.find(row.name.substr(row.name.find('/') + 1)) != std::string::npos);
+        if (!row.name.starts_with("growth/"))
+            CHECK(html.find(row.name.substr(row.name.find('/') + 1)) != std::string::npos);
     }
     CHECK(html.find("87 %") != std::string::npos);
     CHECK(html.find("6.25 x") != std::string::npos);
     CHECK(html.find("900 ns") != std::string::npos);
     CHECK(html.find("1.00 ms") != std::string::npos);
     std::size_t figures = 0;
-    for (std::size_t at = html.find("<figure>"); at != std::string::npos; at = html.find("<figure>", at + 1)) ++figures;
+    for (std::size_t at = html.find("<figure>"); at != std::string::npos;
+         at = html.find("<figure>", at + 1))
+        ++figures;
     CHECK(figures == 2);
 }
 
-TEST_CASE("the title says which device and when; a rival that is faster is marked, and no bar ends outside its box") {
-    const std::string html = html_report({}, {{"device", "A & B"}, {"driver", "C"}, {"date", "2031-02-03 04:05"}});
+TEST_CASE(
+    "the title says which device and when; a rival that is faster is marked, and no bar ends "
+    "outside its box") {
+    const std::string html = html_report(
+        {}, {{"device", "A & B"}, {"driver", "C"}, {"date", "2031-02-03 04:05"}});
     CHECK(html.find("<title>RoPE on A &amp; B, 2031-02-03 04:05</title>") != std::string::npos);
     CHECK(html.find("<h1>RoPE on A &amp; B, 2031-02-03 04:05</h1>") != std::string::npos);
 
@@ -93,7 +106,8 @@ TEST_CASE("the title says which device and when; a rival that is faster is marke
     Measured slow = fast;
     slow.counters["roof"] = 0.5;
     const std::string bars = html_report({fast, slow}, {});
-    for (const char* part : {"width=\"100.00\"", "width=\"12.50\"", "x1=\"25.00\""}) CHECK(bars.find(part) != std::string::npos);
+    for (const char* part : {"width=\"100.00\"", "width=\"12.50\"", "x1=\"25.00\""})
+        CHECK(bars.find(part) != std::string::npos);
 }
 
 TEST_CASE("the check of this test sees what is not well-formed") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks hold every row against before they time it: the right rotation passes, any other is refused, and so is one
-// that is right almost everywhere. The outputs are made here, in double, from the formula.
+// What the benchmarks hold every row against before they time it: the right rotation passes, any
+// other is refused, and so is one that is right almost everywhere. The outputs are made here, in
+// double, from the formula.
 #include "verify.hpp"
 
 #include <doctest/doctest.h>
@@ -21,11 +22,13 @@ struct Output {
     std::uint64_t wrong_element = UINT64_MAX;
 
     std::vector<std::byte> of(const Shape& shape, Element element, bool key) const {
-        const std::uint64_t heads = key ? shape.k_heads : shape.q_heads, head_dim = key ? shape.k_head_dim : shape.q_head_dim;
-        const std::uint64_t half = shape.rotary_dim / 2, offset = key ? shape.k_offset : shape.q_offset;
+        const std::uint64_t heads = key ? shape.k_heads : shape.q_heads,
+                            head_dim = key ? shape.k_head_dim : shape.q_head_dim;
+        const std::uint64_t half = shape.rotary_dim / 2,
+                            offset = key ? shape.k_offset : shape.q_offset;
         const std::vector<double> inv_freq = rotation_of(shape).inv_freq;
-        std::vector<std::byte> bytes =
-            Pattern(element).at(std::uint64_t(token_off) * heads * head_dim, shape.rows() * heads * head_dim);
+        std::vector<std::byte> bytes = Pattern(element).at(
+            std::uint64_t(token_off) * heads * head_dim, shape.rows() * heads * head_dim);
         const auto type = reference::Type(std::uint32_t(element));
         const std::uint32_t size = element_bytes(element);
         const auto load = [&](std::uint64_t at) {
@@ -43,7 +46,8 @@ struct Output {
             for (std::uint64_t j = 0; j < half; ++j) {
                 const std::uint64_t first = row * head_dim + offset + (interleaved ? 2 * j : j);
                 const std::uint64_t second = first + (interleaved ? 1 : half);
-                const double c = std::cos(position * inv_freq[j]), s = std::sin(position * inv_freq[j]) * (inverse ? -1 : 1);
+                const double c = std::cos(position * inv_freq[j]),
+                             s = std::sin(position * inv_freq[j]) * (inverse ? -1 : 1);
                 const double x0 = load(first), x1 = load(second);
                 store(first, x0 * c - x1 * s);
                 store(second, x0 * s + x1 * c);
@@ -86,7 +90,8 @@ TEST_CASE("the right rotation passes, by the bound of direct tables") {
         for (const std::uint32_t rotary_dim : {128u, 32u}) {
             for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
                 for (const bool key : {false, true}) {
-                    const Checked checked = check({}, small(pairing, rotary_dim), element, key, 2.5);
+                    const Checked checked = check({}, small(pairing, rotary_dim), element, key,
+                                                  2.5);
                     CHECK(checked.failure == "");
                     CHECK(checked.share == 1);
                 }
@@ -109,20 +114,25 @@ TEST_CASE("every other rotation is refused, by the widest bound too") {
     for (const Output& mistake : mistakes) {
         for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
             CHECK(check(mistake, small(Pairing::half_split, 128), element, false, 6).failure != "");
-            CHECK(check(mistake, small(Pairing::half_split, 128), element, false, widest_u).failure != "");
+            CHECK(
+                check(mistake, small(Pairing::half_split, 128), element, false, widest_u).failure !=
+                "");
             CHECK(check(mistake, small(Pairing::interleaved, 32), element, false, 6).failure != "");
         }
     }
 }
 
-TEST_CASE("of a large tensor the first and the last tokens are looked at, and it says how much of it that is") {
+TEST_CASE(
+    "of a large tensor the first and the last tokens are looked at, and it says how much of it "
+    "that is") {
     Shape shape = growing_tokens(2048);
     shape.k_heads = 1;
     const std::uint64_t row = 32 * 128;
     const Checked checked = check({}, shape, Element::bf16, false, 2.5);
     CHECK(checked.failure == "");
     CHECK(checked.share < 0.2);
-    CHECK(checked.elements == std::uint64_t(std::llround(checked.share * double(shape.q_elements()))));
+    CHECK(checked.elements ==
+          std::uint64_t(std::llround(checked.share * double(shape.q_elements()))));
     CHECK(check({.wrong_element = 0}, shape, Element::bf16, false, 2.5).failure != "");
     CHECK(check({.wrong_element = 2048 * row - 1}, shape, Element::bf16, false, 2.5).failure != "");
 }
@@ -131,12 +141,15 @@ TEST_CASE("an empty comparison is no success") {
     CHECK(failure_of({}, 6) != "");
 }
 
-TEST_CASE("the processor's rotation is right for every element type, and for a number of tokens that cores cannot share evenly") {
+TEST_CASE(
+    "the processor's rotation is right for every element type, and for a number of tokens that "
+    "cores cannot share evenly") {
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
         const Shape shape = growing_tokens(37);
         const std::vector<std::byte> q = Pattern(element).at(0, shape.q_elements());
         std::vector<std::byte> out(q.size());
-        rotate_on_cpu(element, q.data(), out.data(), cpu_table(shape).data(), shape.tokens, shape.q_heads, shape.rotary_dim);
+        rotate_on_cpu(element, q.data(), out.data(), cpu_table(shape).data(), shape.tokens,
+                      shape.q_heads, shape.rotary_dim);
         const auto read = [&](std::uint64_t, std::uint64_t) { return out; };
         const Checked checked = verify(shape, element, false, read, 2.5);
         CHECK(checked.failure == "");
@@ -148,13 +161,17 @@ TEST_CASE("the numbers of the shapes agree with one another") {
     for (const Shape& shape : shapes()) {
         CAPTURE(shape.name);
         const std::vector<std::int32_t> ids = ids_of(shape), slots = slots_of(shape);
-        CHECK(ids.size() == (shape.numbering == Numbering::ascending ? 0 : shape.tokens * std::max(shape.sections.axes, 1u)));
-        for (const std::int32_t id : ids) CHECK((id >= 0 && std::uint64_t(id) < shape.max_position));
+        CHECK(ids.size() == (shape.numbering == Numbering::ascending
+                                 ? 0
+                                 : shape.tokens * std::max(shape.sections.axes, 1u)));
+        for (const std::int32_t id : ids)
+            CHECK((id >= 0 && std::uint64_t(id) < shape.max_position));
         CHECK(slots.size() == (shape.scatters() ? shape.rows() : 0));
         CHECK(rotation_of(shape).inv_freq.size() == shape.rotary_dim / 2);
         if (ids.empty()) CHECK(shape.tokens <= shape.max_position);
         std::uint32_t pairs = 0;
-        for (std::uint32_t axis = 0; axis < shape.sections.axes; ++axis) pairs += shape.sections.pairs[axis];
+        for (std::uint32_t axis = 0; axis < shape.sections.axes; ++axis)
+            pairs += shape.sections.pairs[axis];
         CHECK((shape.sections.axes == 0 || pairs == shape.rotary_dim / 2));
     }
 }

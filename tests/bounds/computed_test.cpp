@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computed angles: fixed-point turns, polynomials with the attention factor inside, then the rotation. 4.5 u a (|x0| + |x1|).
+// Computed angles: fixed-point turns, polynomials with the attention factor inside, then the
+// rotation. 4.5 u a (|x0| + |x1|).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace {
 constexpr double limit = vkrope::error_bound(vkrope::AngleSource::computed, 1);
 static_assert(limit == vkrope::error_bound(vkrope::AngleSource::computed, 1.5));
 
-// The polynomials of vkrope_turn: the estimate needs their size. Its result is held against what vkrope_turn errs by.
+// The polynomials of vkrope_turn: the estimate needs their size. Its result is held against what
+// vkrope_turn errs by.
 constexpr std::array sine = {-0.16666655242443085, 0.008332177996635437, -0.0001951729936990887};
 constexpr std::array cosine = {0.041666656732559204, -0.0013887732056900859, 2.4477192710037343e-5};
 
@@ -28,8 +30,8 @@ struct Errors {
     double cos = 0, sin = 0;
 };
 
-/// What the polynomials lack of cos and sin where all arithmetic is exact, in units of u: the largest of 2^16 angles. Between
-/// them it changes by less than 1e-4.
+/// What the polynomials lack of cos and sin where all arithmetic is exact, in units of u: the
+/// largest of 2^16 angles. Between them it changes by less than 1e-4.
 Errors approximation() {
     Errors most;
     for (int i = 0; i <= 1 << 16; ++i) {
@@ -44,47 +46,59 @@ Errors approximation() {
 
 /// What a polynomial p0 + z (p1 + z p2) errs by, in units of u, where z errs by z_error.
 double polynomial_error(const std::array<double, 3>& p, double z, double z_error) {
-    const double inner = half_ulp_near(z * std::fabs(p[2])) + std::fabs(p[2]) * z_error + half_ulp_near(std::fabs(p[1]));
-    return z * inner + std::fabs(p[1]) * z_error + half_ulp_near(z * std::fabs(p[1])) + half_ulp_near(std::fabs(p[0]));
+    const double inner = half_ulp_near(z * std::fabs(p[2])) + std::fabs(p[2]) * z_error +
+                         half_ulp_near(std::fabs(p[1]));
+    return z * inner + std::fabs(p[1]) * z_error + half_ulp_near(z * std::fabs(p[1])) +
+           half_ulp_near(std::fabs(p[0]));
 }
 
-/// At most what cos and sin err by at an angle in [0, pi / 4], step by step through vkrope_turn: each result errs by what its
-/// operands do, times what they meet, and by its own rounding. Names are those of the shader.
+/// At most what cos and sin err by at an angle in [0, pi / 4], step by step through vkrope_turn:
+/// each result errs by what its operands do, times what they meet, and by its own rounding. Names
+/// are those of the shader.
 Errors component_errors(Interval angle, Interval factor) {
     static const Errors polynomials = approximation();
     // The rounding of a result that has the factor in it.
-    const auto rounding = [&](double magnitude) { return half_ulp_near(factor.high * magnitude) / factor.low; };
+    const auto rounding = [&](double magnitude) {
+        return half_ulp_near(factor.high * magnitude) / factor.low;
+    };
     const double x = angle.high, z = x * x;
-    // The part of 7 bits is exact; the other is at most 2^-6 of it, and errs by its constant, its product and a sum. So does
-    // rest_low, below 6e-6 radians.
+    // The part of 7 bits is exact; the other is at most 2^-6 of it, and errs by its constant, its
+    // product and a sum. So does rest_low, below 6e-6 radians.
     const double small = 3 * 0x1p-6 * (x + 6e-6) + 3 * 6e-6;
     const double x_error = half_ulp_near(x) + small, ax_error = rounding(x) + small;
     const double z_error = 2 * x * x_error + half_ulp_near(z);
     const double az_error = x * ax_error + x * x_error + rounding(z);
 
-    const double p = std::fabs(sine[0]), q = cosine[0];  // the largest values of the two polynomials, at 0
+    const double p = std::fabs(sine[0]),
+                 q = cosine[0];  // the largest values of the two polynomials, at 0
     const double ax_z_error = z * ax_error + x * z_error + rounding(x * z);
-    const double cubic_error = p * ax_z_error + x * z * polynomial_error(sine, z, z_error) + rounding(p * x * z);
+    const double cubic_error = p * ax_z_error + x * z * polynomial_error(sine, z, z_error) +
+                               rounding(p * x * z);
     const double az_z_error = z * az_error + z * z_error + rounding(z * z);
-    const double quartic_error = q * az_z_error + z * z * polynomial_error(cosine, z, z_error) + rounding(q * z * z);
+    const double quartic_error = q * az_z_error + z * z * polynomial_error(cosine, z, z_error) +
+                                 rounding(q * z * z);
 
     Errors errors;
     errors.sin = ax_error + cubic_error + polynomials.sin + rounding(most_sin(angle));
-    // `rough` and what it lost are a - az / 2 together, but for u^2: half_az and both differences are exact.
-    errors.cos = az_error / 2 + quartic_error + rounding(q * z * z + 2 * double(u)) + polynomials.cos + rounding(most_cos(angle));
+    // `rough` and what it lost are a - az / 2 together, but for u^2: half_az and both differences
+    // are exact.
+    errors.cos = az_error / 2 + quartic_error + rounding(q * z * z + 2 * double(u)) +
+                 polynomials.cos + rounding(most_cos(angle));
     // Products of errors.
     errors.sin += 1e-4;
     errors.cos += 1e-4;
     return errors;
 }
 
-// The phase was cut off at 2^-64 turn, times up to 2^31 positions, and then at 2^-32 turn, in units of u.
+// The phase was cut off at 2^-64 turn, times up to 2^31 positions, and then at 2^-32 turn, in units
+// of u.
 constexpr double phase_error = (0x1p-33 + 0x1p-32) * double(two_pi) / double(u);
 
-/// At most what the terms |x0| and |x1| of the rotation's error are multiplied by: the components' errors, and the roundings of
-/// product and sum, which are at most 2 u of the component.
+/// At most what the terms |x0| and |x1| of the rotation's error are multiplied by: the components'
+/// errors, and the roundings of product and sum, which are at most 2 u of the component.
 double rotation_bound(Errors errors, double cos, double sin) {
-    const double unit = double(u), of_cos = errors.cos + phase_error * sin, of_sin = errors.sin + phase_error * cos;
+    const double unit = double(u), of_cos = errors.cos + phase_error * sin,
+                 of_sin = errors.sin + phase_error * cos;
     return std::max(of_cos + 2 * (cos + unit * of_cos), of_sin + 2 * (sin + unit * of_sin));
 }
 
@@ -107,24 +121,30 @@ class ExactTurns {
 };
 
 struct Sweep {
-    double cos = 0, sin = 0, rotation = 0;  // largest errors of the components, and the bound that follows
+    double cos = 0, sin = 0,
+           rotation = 0;  // largest errors of the components, and the bound that follows
 };
 
-/// Turns from `first` on, a `stride` apart, `count` of them, a multiple of 4; `compared`: each so many-th with the estimate, too.
-Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, std::uint64_t count, std::uint64_t compared) {
+/// Turns from `first` on, a `stride` apart, `count` of them, a multiple of 4; `compared`: each so
+/// many-th with the estimate, too.
+Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, std::uint64_t count,
+            std::uint64_t compared) {
     static const ExactTurns exact_turns;
     const auto factor = turn_factor(attention_factor);
     const long double scale = 1 / (u * attention_factor);
     int exponent = 0;
-    const double significant = 2 * std::frexp(attention_factor, &exponent);  // what the estimate depends on
+    const double significant = 2 * std::frexp(attention_factor,
+                                              &exponent);  // what the estimate depends on
     Sweep worst;
     std::uint32_t turns = first;
     bool as_estimated = true;
     for (std::uint64_t i = 0; i < count; i += 4) {
-        const vkrope::glsl::uvec4 four(turns, turns + stride, turns + 2 * stride, turns + 3 * stride);
+        const vkrope::glsl::uvec4 four(turns, turns + stride, turns + 2 * stride,
+                                       turns + 3 * stride);
         turns += 4 * stride;
         vkrope::glsl::vec4 c, s;
-        vkrope::shader::vkrope_turn(vkrope::glsl::uvec4(0), four, vkrope::glsl::uvec4(1), factor, c, s);
+        vkrope::shader::vkrope_turn(vkrope::glsl::uvec4(0), four, vkrope::glsl::uvec4(1), factor, c,
+                                    s);
         const auto look = [&](std::uint32_t t, float cos, float sin) {
             const Exact e = exact_turns(t);
             const Errors errors = {double(std::fabs(cos - attention_factor * e.cos) * scale),
@@ -155,7 +175,8 @@ Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, 
 TEST_CASE("computed angles: the bound is proved") {
     const auto proved = [](Interval factor) {
         return supremum<2>({Interval{0, 0x1.921fb54442d19p-1}, factor}, 0.005, [](const auto& box) {
-            return rotation_bound(component_errors(box[0], box[1]), most_cos(box[0]), most_sin(box[0]));
+            return rotation_bound(component_errors(box[0], box[1]), most_cos(box[0]),
+                                  most_sin(box[0]));
         });
     };
     const double plain = proved({1, 1}), factor = proved({1, 2});
@@ -165,10 +186,12 @@ TEST_CASE("computed angles: the bound is proved") {
 }
 
 TEST_CASE("computed angles: cos and sin of every turn") {
-    // Those of models; those where a, a cos or a times the angle is just above a power of two, where half an ulp doubles; with
-    // the most in the low part; and the ends of what the contract covers.
-    std::vector<double> factors = {1,           1.01,          1.02,    1.1386,      1.19,    1.5,         1.99,    2,
-                                   1 + 0x1p-24, 1 + 0x1.8p-24, 1.08241, 1.273239545, 1.41422, 2 - 0x1p-24, 0x1p-64, 0x1.8p63};
+    // Those of models; those where a, a cos or a times the angle is just above a power of two,
+    // where half an ulp doubles; with the most in the low part; and the ends of what the contract
+    // covers.
+    std::vector<double> factors = {
+        1,           1.01,          1.02,    1.1386,      1.19,    1.5,         1.99,    2,
+        1 + 0x1p-24, 1 + 0x1.8p-24, 1.08241, 1.273239545, 1.41422, 2 - 0x1p-24, 0x1p-64, 0x1.8p63};
     const std::size_t chosen = factors.size();
     Random random(7);
     for (int i = 0; i < 16; ++i) factors.push_back(1 + uniform(random));
@@ -183,15 +206,16 @@ TEST_CASE("computed angles: cos and sin of every turn") {
         else
             found = sweep(factor, std::uint32_t(random()), 32749, all ? 1 << 24 : 1 << 18, 32);
         if (all) {
-            std::printf("computed, a = %.9g: cos %.4f, sin %.4f, rotation within %.4f\n", factor, found.cos, found.sin,
-                        found.rotation);
+            std::printf("computed, a = %.9g: cos %.4f, sin %.4f, rotation within %.4f\n", factor,
+                        found.cos, found.sin, found.rotation);
             std::fflush(stdout);
         }
         if (found.rotation > worst.rotation) worst_factor = factor;
-        worst = {std::max(worst.cos, found.cos), std::max(worst.sin, found.sin), std::max(worst.rotation, found.rotation)};
+        worst = {std::max(worst.cos, found.cos), std::max(worst.sin, found.sin),
+                 std::max(worst.rotation, found.rotation)};
     }
-    std::printf("computed, components: cos %.3f, sin %.3f; rotation within %.3f, at a = %.9g\n", worst.cos, worst.sin,
-                worst.rotation, worst_factor);
+    std::printf("computed, components: cos %.3f, sin %.3f; rotation within %.3f, at a = %.9g\n",
+                worst.cos, worst.sin, worst.rotation, worst_factor);
     CHECK(worst.rotation < limit);
     CHECK(worst.rotation > 2.9);  // cos is rounded near 1
 }
@@ -204,10 +228,14 @@ TEST_CASE("computed angles: quarter turns swap cos and sin, bit by bit") {
     for (std::uint64_t i = 0; i < count; i += stride) {
         const std::uint32_t turns = std::uint32_t(i) - (1u << 29);
         vec4 c, s;
-        vkrope::shader::vkrope_turn(uvec4(0), uvec4(turns, turns + (1u << 30), turns + (2u << 30), turns + (3u << 30)), uvec4(1),
-                                    factor, c, s);
-        const auto is = [](float x, float y) { return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y); };
-        same = same && is(c.y, -s.x) && is(s.y, c.x) && is(c.z, -c.x) && is(s.z, -s.x) && is(c.w, s.x) && is(s.w, -c.x);
+        vkrope::shader::vkrope_turn(
+            uvec4(0), uvec4(turns, turns + (1u << 30), turns + (2u << 30), turns + (3u << 30)),
+            uvec4(1), factor, c, s);
+        const auto is = [](float x, float y) {
+            return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+        };
+        same = same && is(c.y, -s.x) && is(s.y, c.x) && is(c.z, -c.x) && is(s.z, -s.x) &&
+               is(c.w, s.x) && is(s.w, -c.x);
     }
     CHECK(same);
 }
@@ -223,8 +251,8 @@ TEST_CASE("computed angles: no rotation errs by more than the bound") {
     const Trial plain = worst_trial(8, starts, steps, 1, false, source);
     const Trial near_one = worst_trial(9, starts, steps, 1.01, false, source);
     const Trial any = worst_trial(10, starts, steps, 0, false, source);
-    std::printf("computed, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error, near_one.error, any.error,
-                any.attention_factor);
+    std::printf("computed, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error,
+                near_one.error, any.error, any.attention_factor);
     CHECK(std::max({plain.error, near_one.error, any.error}) <= limit);
     CHECK(plain.error > 2.3);
     CHECK(std::max(near_one.error, any.error) > 2.6);

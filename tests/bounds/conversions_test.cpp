@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// f16 and bf16, the shader's conversions and the oracle's, against the definition: the nearest value, of two as near the even one.
+// f16 and bf16, the shader's conversions and the oracle's, against the definition: the nearest
+// value, of two as near the even one.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,16 +25,19 @@ struct Format {
     int fraction_bits, exponent_bits;
 
     uint infinity() const { return ((1u << exponent_bits) - 1) << fraction_bits; }
-    /// Of a magnitude up to that of infinity, which stands for what would come after the largest number.
+    /// Of a magnitude up to that of infinity, which stands for what would come after the largest
+    /// number.
     double value(uint bits) const {
         const uint exponent = bits >> fraction_bits, fraction = bits & ((1u << fraction_bits) - 1);
         const int bias = (1 << (exponent_bits - 1)) - 1;
         return exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
-                             : std::ldexp(fraction + (1u << fraction_bits), int(exponent) - bias - fraction_bits);
+                             : std::ldexp(fraction + (1u << fraction_bits),
+                                          int(exponent) - bias - fraction_bits);
     }
 };
 
-constexpr std::array formats = {Format{Type::f16, element_f16, 10, 5}, Format{Type::bf16, element_bf16, 7, 8}};
+constexpr std::array formats = {Format{Type::f16, element_f16, 10, 5},
+                                Format{Type::bf16, element_bf16, 7, 8}};
 
 float as_float(uint bits) {
     return std::bit_cast<float>(bits);
@@ -49,14 +53,16 @@ class Nearest {
     explicit Nearest(const Format& format) : format_(format) { step(0); }
 
     uint of(float magnitude) {
-        while (magnitude > middle_ || (magnitude == middle_ && nearest_ % 2 == 1)) step(nearest_ + 1);
+        while (magnitude > middle_ || (magnitude == middle_ && nearest_ % 2 == 1))
+            step(nearest_ + 1);
         return nearest_;
     }
 
    private:
     void step(uint to) {
         nearest_ = to;
-        middle_ = to == format_.infinity() ? HUGE_VAL : (format_.value(to) + format_.value(to + 1)) / 2;
+        middle_ = to == format_.infinity() ? HUGE_VAL
+                                           : (format_.value(to) + format_.value(to + 1)) / 2;
     }
 
     const Format& format_;
@@ -73,7 +79,8 @@ bool narrowed(uint element, uvec4 bits, uvec4& h) {
         w[branches] = vkrope_narrow_words(element, Unit(f, f));
     }
     h = uvec4(w[0].x & 0xffffu, w[0].x >> 16, w[0].y & 0xffffu, w[0].y >> 16);
-    return w[0].x == w[1].x && w[0].y == w[1].y && w[0].z == w[1].x && w[1].z == w[0].x && w[0].w == w[0].y && w[1].w == w[0].y;
+    return w[0].x == w[1].x && w[0].y == w[1].y && w[0].z == w[1].x && w[1].z == w[0].x &&
+           w[0].w == w[0].y && w[1].w == w[0].y;
 }
 
 /// Both signs of two magnitudes, narrowed by the shader and by the oracle; a NaN stays one.
@@ -87,16 +94,18 @@ bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 
         if ((given & ~sign) > 0x7f800000u) return is_nan(format, got) && is_nan(format, oracle);
         return got == right && oracle == right;
     };
-    return agrees(bits.x, h.x, expected[0]) && agrees(bits.y, h.y, expected[0] | 0x8000u) && agrees(bits.z, h.z, expected[1]) &&
-           agrees(bits.w, h.w, expected[1] | 0x8000u);
+    return agrees(bits.x, h.x, expected[0]) && agrees(bits.y, h.y, expected[0] | 0x8000u) &&
+           agrees(bits.z, h.z, expected[1]) && agrees(bits.w, h.w, expected[1] | 0x8000u);
 }
 
-/// The floats at, and two to both sides of, all values and all middles between them, and random ones; ascending.
+/// The floats at, and two to both sides of, all values and all middles between them, and random
+/// ones; ascending.
 std::vector<uint> stratified(const Format& format) {
     std::vector<uint> floats;
     const auto around = [&](double value) {
         const uint at = std::bit_cast<uint>(float(value));
-        for (uint i = at < 2 ? 0 : at - 2; i <= std::min(at + 2, 0x7f800000u); ++i) floats.push_back(i);
+        for (uint i = at < 2 ? 0 : at - 2; i <= std::min(at + 2, 0x7f800000u); ++i)
+            floats.push_back(i);
     };
     for (uint bits = 0; bits < format.infinity(); ++bits) {
         around(format.value(bits));
@@ -116,7 +125,8 @@ TEST_CASE("f16 and bf16 widen to their value") {
     for (const Format& format : formats) {
         for (uint bits = 0; bits < 0x8000u; ++bits) {
             // Four different ones, so that each component is right on its own.
-            const vec4 wide = vkrope_widen(format.element, uvec4(bits, bits | 0x8000u, bits ^ 1u, bits ^ 0x8001u));
+            const vec4 wide = vkrope_widen(format.element,
+                                           uvec4(bits, bits | 0x8000u, bits ^ 1u, bits ^ 0x8001u));
             const std::array<uint, 4> given = {bits, bits | 0x8000u, bits ^ 1u, bits ^ 0x8001u};
             const std::array<float, 4> got = {wide.x, wide.y, wide.z, wide.w};
             for (std::size_t i = 0; i < 4; ++i) {
@@ -127,7 +137,8 @@ TEST_CASE("f16 and bf16 widen to their value") {
                     REQUIRE(std::isnan(oracle));
                     continue;
                 }
-                const float value = magnitude == format.infinity() ? HUGE_VALF : float(format.value(magnitude));
+                const float value = magnitude == format.infinity() ? HUGE_VALF
+                                                                   : float(format.value(magnitude));
                 const uint right = std::bit_cast<uint>(value) | (given[i] & 0x8000u) << 16;
                 REQUIRE(std::bit_cast<uint>(got[i]) == right);
                 REQUIRE(std::bit_cast<uint>(oracle) == right);
@@ -139,20 +150,23 @@ TEST_CASE("f16 and bf16 widen to their value") {
 TEST_CASE("floats narrow to the nearest f16 and bf16") {
     for (const Format& format : formats) {
         const std::vector<uint> floats = all ? std::vector<uint>{} : stratified(format);
-        const std::size_t count = all ? 0x7f800002u : floats.size();  // all: one beyond infinity, a NaN
+        const std::size_t count = all ? 0x7f800002u
+                                      : floats.size();  // all: one beyond infinity, a NaN
         Nearest nearest(format);
         std::size_t wrong = 0;
         uint first_wrong = 0;
         for (std::size_t i = 0; i < count; i += 2) {
-            const std::array<uint, 2> given =
-                all ? std::array<uint, 2>{uint(i), uint(i) + 1} : std::array<uint, 2>{floats[i], floats[i + 1]};
-            const uint first = nearest.of(as_float(given[0])), second = nearest.of(as_float(given[1]));
+            const std::array<uint, 2> given = all ? std::array<uint, 2>{uint(i), uint(i) + 1}
+                                                  : std::array<uint, 2>{floats[i], floats[i + 1]};
+            const uint first = nearest.of(as_float(given[0])),
+                       second = nearest.of(as_float(given[1]));
             if (!narrows(format, given, {first, second}) && wrong++ == 0) first_wrong = given[0];
         }
         CAPTURE(format.element);
         CAPTURE(first_wrong);
         CHECK(wrong == 0);
-        std::printf("conversions: %zu magnitudes to %s\n", count, format.element == element_f16 ? "f16" : "bf16");
+        std::printf("conversions: %zu magnitudes to %s\n", count,
+                    format.element == element_f16 ? "f16" : "bf16");
     }
 }
 
@@ -161,7 +175,8 @@ TEST_CASE("a NaN narrows to a NaN") {
     for (const Format& format : formats) {
         std::size_t wrong = 0;
         for (std::uint64_t bits = 0x7f800001u; bits <= 0x7fffffffu; bits += step) {
-            wrong += narrows(format, {uint(bits), std::min(uint(bits) + 1, 0x7fffffffu)}, {}) ? 0 : 1;
+            wrong += narrows(format, {uint(bits), std::min(uint(bits) + 1, 0x7fffffffu)}, {}) ? 0
+                                                                                              : 1;
         }
         CHECK(wrong == 0);
     }
@@ -177,10 +192,14 @@ TEST_CASE("words hold elements in order") {
                     bits = uint(random()) & 0xffffu;
                 } while ((bits & 0x7fffu) >= format.infinity());
             }
-            const Words words({e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16}, uvec4(0));
+            const Words words(
+                {e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16},
+                uvec4(0));
             const Unit unit = vkrope_decode(format.element, words);
-            const std::array<float, 8> got = {unit.a.x, unit.a.y, unit.a.z, unit.a.w, unit.b.x, unit.b.y, unit.b.z, unit.b.w};
-            for (std::size_t j = 0; j < 8; ++j) REQUIRE(got[j] == vkrope::reference::widen(format.type, e[j]));
+            const std::array<float, 8> got = {unit.a.x, unit.a.y, unit.a.z, unit.a.w,
+                                              unit.b.x, unit.b.y, unit.b.z, unit.b.w};
+            for (std::size_t j = 0; j < 8; ++j)
+                REQUIRE(got[j] == vkrope::reference::widen(format.type, e[j]));
             const Words back = vkrope_encode(format.element, unit);
             REQUIRE(back.a.x == words.a.x);
             REQUIRE(back.a.y == words.a.y);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Direct tables: cos and sin rounded once from double, then the rotation. 2.5 u (|x0| + |x1|), and 3 u a (|x0| + |x1|) with an
-// attention factor.
+// Direct tables: cos and sin rounded once from double, then the rotation. 2.5 u (|x0| + |x1|), and
+// 3 u a (|x0| + |x1|) with an attention factor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,19 +14,23 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// At most what the term |x0| of the error is multiplied by, in units of u a, for entries at `angle` in [0, pi / 2]; that of |x1|
-/// is the same at another angle, so that the largest of it is the bound.
+/// At most what the term |x0| of the error is multiplied by, in units of u a, for entries at
+/// `angle` in [0, pi / 2]; that of |x1| is the same at another angle, so that the largest of it is
+/// the bound.
 ///
-/// Nothing is left out. Two roundings on one another, of product and sum, each by at most u / (1 + u) of its result, are
-/// 2 u - u^2 of it. The entry is at most the factor's own rounding. The phase was cut off at 2^-64 turn a position; double's own
-/// errors in the entry are below 2^-28 u.
+/// Nothing is left out. Two roundings on one another, of product and sum, each by at most u / (1 +
+/// u) of its result, are 2 u - u^2 of it. The entry is at most the factor's own rounding. The phase
+/// was cut off at 2^-64 turn a position; double's own errors in the entry are below 2^-28 u.
 double estimate(Interval angle, Interval factor, double positions) {
     const double unit = double(u);
     const double cosine = most_cos(angle), entry = factor.high * cosine;
     const double rounding = half_ulp(entry);
     const double most = factor.high == 1 ? 1.0 : entry + unit * rounding;
     const double phase = positions * 0x1p-64 * double(two_pi) / unit * most_sin(angle);
-    return (rounding + 0x1p-28 + (2 - unit + unit * unit) * std::fmin(entry + unit * rounding, most)) / factor.low + phase;
+    return (rounding + 0x1p-28 +
+            (2 - unit + unit * unit) * std::fmin(entry + unit * rounding, most)) /
+               factor.low +
+           phase;
 }
 
 double proved(Interval factor, double positions, double gap) {
@@ -45,10 +49,12 @@ vkrope::CosSin direct(std::uint64_t phase, std::uint64_t, double attention_facto
 }  // namespace
 
 TEST_CASE("direct tables: the bound is proved") {
-    // A table of 2^25 positions has 256 MiB for one pair. For the 2^31 positions that a plan may ask for, the cut-off phase counts.
+    // A table of 2^25 positions has 256 MiB for one pair. For the 2^31 positions that a plan may
+    // ask for, the cut-off phase counts.
     const double plain = proved({1, 1}, 0x1p25, 1e-9), factor = proved({1, 2}, 0x1p25, 1e-8);
     const double far = proved({1, 1}, 0x1p31, 1e-6), far_factor = proved({1, 2}, 0x1p31, 1e-6);
-    std::printf("direct, proved: %.8f, with a factor %.8f; to 2^31 positions %.6f, %.6f\n", plain, factor, far, far_factor);
+    std::printf("direct, proved: %.8f, with a factor %.8f; to 2^31 positions %.6f, %.6f\n", plain,
+                factor, far, far_factor);
     CHECK(plain <= limit(1));
     CHECK(factor <= limit(1.5) + 2e-7);  // 3 and terms of u^2, from factors of 1 and a few u
     CHECK(far <= 2.50005);
@@ -60,8 +66,8 @@ TEST_CASE("direct tables: no rotation errs by more than the bound, and some come
     const Trial plain = worst_trial(1, starts, steps, 1, false, direct);
     const Trial near_one = worst_trial(2, starts, steps, 1.01, false, direct);
     const Trial any = worst_trial(3, starts, steps, 0, false, direct);
-    std::printf("direct, found: %.4f at a = 1, %.4f at a = 1.01, %.4f at a = %.6f\n", plain.error, near_one.error, any.error,
-                any.attention_factor);
+    std::printf("direct, found: %.4f at a = 1, %.4f at a = 1.01, %.4f at a = %.6f\n", plain.error,
+                near_one.error, any.error, any.attention_factor);
     CHECK(plain.error <= limit(1));
     CHECK(plain.error > 2.4);
     CHECK(std::max(near_one.error, any.error) <= limit(1.5));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The factored table: coarse and fine rows rounded once, the factor in the fine ones, added as angles, then the rotation.
-// 6 u a (|x0| + |x1|).
+// The factored table: coarse and fine rows rounded once, the factor in the fine ones, added as
+// angles, then the rotation. 6 u a (|x0| + |x1|).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,25 +17,30 @@ namespace {
 
 /// At most what the term |x0| of the error is multiplied by, in units of u a.
 ///
-/// Angles in [0, pi / 2] are enough: signs change no rounding. cos of the sum is |cos cos -+ sin sin|, where the sign + gives the
-/// larger result with the same parts, and sin of the sum is the same with the complement of the coarse angle.
+/// Angles in [0, pi / 2] are enough: signs change no rounding. cos of the sum is |cos cos -+ sin
+/// sin|, where the sign + gives the larger result with the same parts, and sin of the sum is the
+/// same with the complement of the coarse angle.
 ///
-/// Coarse and fine entries err by their rounding, times the entry that they meet; then come two products, their sum, and the two
-/// roundings of the rotation. 1e-4 covers products of errors, double's own, and the phases, cut off at 2^-42 turn. Where the sum
-/// should be a power of two, the errors before it may lift it above, where half an ulp is twice as large.
+/// Coarse and fine entries err by their rounding, times the entry that they meet; then come two
+/// products, their sum, and the two roundings of the rotation. 1e-4 covers products of errors,
+/// double's own, and the phases, cut off at 2^-42 turn. Where the sum should be a power of two, the
+/// errors before it may lift it above, where half an ulp is twice as large.
 double estimate(Interval coarse, Interval fine, Interval factor) {
-    const double cos0 = most_cos(coarse), sin0 = most_sin(coarse), cos1 = most_cos(fine), sin1 = most_sin(fine);
+    const double cos0 = most_cos(coarse), sin0 = most_sin(coarse), cos1 = most_cos(fine),
+                 sin1 = most_sin(fine);
     const double apart = std::fmax(0, std::fmax(coarse.low - fine.high, fine.low - coarse.high));
     const double sum = most_cos({apart, apart}), a = factor.high;
     const double coarse_rows = half_ulp(cos0) * cos1 + half_ulp(sin0) * sin1;
     const double fine_rows = cos0 * half_ulp(a * cos1) + sin0 * half_ulp(a * sin1);
     const double products = half_ulp_near(a * cos0 * cos1) + half_ulp_near(a * sin0 * sin1);
-    return coarse_rows + (fine_rows + products + half_ulp_near(a * sum)) / factor.low + 2 * sum + 1e-4;
+    return coarse_rows + (fine_rows + products + half_ulp_near(a * sum)) / factor.low + 2 * sum +
+           1e-4;
 }
 
 double proved(Interval factor, double gap) {
     const Interval quarter = {0, 0x1.921fb54442d19p+0};
-    return supremum<3>({quarter, quarter, factor}, gap, [](const auto& box) { return estimate(box[0], box[1], box[2]); });
+    return supremum<3>({quarter, quarter, factor}, gap,
+                       [](const auto& box) { return estimate(box[0], box[1], box[2]); });
 }
 
 constexpr double limit = vkrope::error_bound(vkrope::AngleSource::factored_texture, 1);
@@ -59,8 +64,8 @@ TEST_CASE("the factored table: no rotation errs by more than the bound, and some
     const Trial plain = worst_trial(4, starts, steps, 1, true, factored_rows);
     const Trial near_one = worst_trial(5, starts, steps, 1.01, true, factored_rows);
     const Trial any = worst_trial(6, starts, steps, 0, true, factored_rows);
-    std::printf("factored, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error, near_one.error, any.error,
-                any.attention_factor);
+    std::printf("factored, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error,
+                near_one.error, any.error, any.attention_factor);
     CHECK(std::max({plain.error, near_one.error, any.error}) <= limit);
     CHECK(plain.error > 4);
     CHECK(std::max(near_one.error, any.error) > 4.6);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which channels form a pair: every channel of a window, named by its number, goes where the definition says, and back.
+// Which channels form a pair: every channel of a window, named by its number, goes where the
+// definition says, and back.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bounds that hold everywhere, by branch and bound: the largest value of an error estimate over a box of angles and factors.
+// Bounds that hold everywhere, by branch and bound: the largest value of an error estimate over a
+// box of angles and factors.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-/// The largest rounding error, in units of u, of a result of at most this magnitude: half the spacing of f32 just below it.
+/// The largest rounding error, in units of u, of a result of at most this magnitude: half the
+/// spacing of f32 just below it.
 inline double half_ulp(double magnitude) {
     if (magnitude <= 0) return 0;
     int exponent = 0;
@@ -28,8 +30,8 @@ inline double half_ulp_near(double magnitude) {
     return half_ulp(magnitude * (1 + 1e-6));
 }
 
-/// An upper bound of `estimate` over the box, at most `gap` above the largest value that it has at the centre of a part.
-/// `estimate` of a box must be at least its value at each point of it.
+/// An upper bound of `estimate` over the box, at most `gap` above the largest value that it has at
+/// the centre of a part. `estimate` of a box must be at least its value at each point of it.
 template <std::size_t N, class Estimate>
 double supremum(const std::array<Interval, N>& whole, double gap, Estimate estimate) {
     struct Part {
@@ -54,7 +56,8 @@ double supremum(const std::array<Interval, N>& whole, double gap, Estimate estim
         parts.pop();
         std::size_t widest = 0;
         for (std::size_t i = 1; i < N; ++i) {
-            if (part.box[i].high - part.box[i].low > part.box[widest].high - part.box[widest].low) widest = i;
+            if (part.box[i].high - part.box[i].low > part.box[widest].high - part.box[widest].low)
+                widest = i;
         }
         const double middle = (part.box[widest].low + part.box[widest].high) / 2;
         std::array<Interval, N> half = part.box;

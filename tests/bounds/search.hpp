@@ -10,7 +10,8 @@
 
 namespace vkrope::bounds {
 
-using Random = std::mt19937_64;  // the same numbers with every standard library, unlike its distributions
+using Random =
+    std::mt19937_64;  // the same numbers with every standard library, unlike its distributions
 
 inline double uniform(Random& random) {
     return double(random() >> 11) * 0x1p-53;
@@ -27,7 +28,8 @@ struct Trial {
     double error = 0;
 };
 
-/// Any magnitude that is far from overflow and underflow: half of all steps change few bits, so that they are steps at all scales.
+/// Any magnitude that is far from overflow and underflow: half of all steps change few bits, so
+/// that they are steps at all scales.
 inline float varied(Random& random, float x) {
     const auto step = std::uint32_t((random() & 0x7fffff) >> random() % 23);
     std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
@@ -48,13 +50,16 @@ inline float varied(Random& random, float x) {
 /// source            CosSin of (phase, fine_phase, attention_factor)
 /// has_fine          whether fine_phase counts
 template <class Source>
-Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_factor, bool has_fine, Source source) {
+Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_factor, bool has_fine,
+                  Source source) {
     Random random(seed);
     const auto turn = [&](Trial& r) {
         r.angle = source(r.phase, r.fine_phase, r.attention_factor);
         r.exact = exact(r.phase + r.fine_phase);
     };
-    const auto judge = [](Trial& r) { r.error = error_of(rotate(r.x0, r.x1, r.angle), r.x0, r.x1, r.exact, r.attention_factor); };
+    const auto judge = [](Trial& r) {
+        r.error = error_of(rotate(r.x0, r.x1, r.angle), r.x0, r.x1, r.exact, r.attention_factor);
+    };
     Trial worst;
     for (int start = 0; start < starts; ++start) {
         Trial best;
@@ -70,12 +75,15 @@ Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_fa
             Trial next = best;
             const std::uint64_t move = random() % 8;
             if (move < 2) {
-                const std::uint64_t by = random() >> random() % 48, signed_by = random() % 2 == 0 ? by : 0 - by;
+                const std::uint64_t by = random() >> random() % 48,
+                                    signed_by = random() % 2 == 0 ? by : 0 - by;
                 (has_fine && random() % 2 == 0 ? next.fine_phase : next.phase) += signed_by;
-                if (has_fine && random() % 4 == 0) next.phase -= signed_by;  // along what keeps the sum
+                if (has_fine && random() % 4 == 0)
+                    next.phase -= signed_by;  // along what keeps the sum
                 if (attention_factor == 0 && random() % 2 == 0) {
                     const int scale = -int(random() % 40);
-                    const double factor = next.attention_factor + std::ldexp(uniform(random) - 0.5, scale);
+                    const double factor = next.attention_factor +
+                                          std::ldexp(uniform(random) - 0.5, scale);
                     if (factor >= 1 && factor <= 2) next.attention_factor = factor;
                 }
                 turn(next);

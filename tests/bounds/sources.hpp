@@ -12,7 +12,8 @@
 
 namespace vkrope::bounds {
 
-inline constexpr std::array sources = {AngleSource::direct_buffer, AngleSource::factored_texture, AngleSource::computed};
+inline constexpr std::array sources = {AngleSource::direct_buffer, AngleSource::factored_texture,
+                                       AngleSource::computed};
 
 /// The positions that a source covers are those below this.
 inline std::uint64_t covered(AngleSource source) {
@@ -21,8 +22,8 @@ inline std::uint64_t covered(AngleSource source) {
 
 using shader_source::Angles;
 
-/// cos and sin of position times inv_freq in real arithmetic: 31 bits times 53 are more than a long double holds, and `rest` is
-/// what the product lost.
+/// cos and sin of position times inv_freq in real arithmetic: 31 bits times 53 are more than a long
+/// double holds, and `rest` is what the product lost.
 inline Exact exact(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
     const long double angle = p * f, rest = std::fma(p, f, -angle);
@@ -38,10 +39,14 @@ inline std::vector<std::vector<double>> models() {
         Status status = default_inv_freq(base, 128, plain.data());
         std::vector<double> yarn = plain, llama3 = plain;
         double factor = 0;
-        if (status) status = scale_yarn(yarn, base, {.factor = 16, .original_max_position_embeddings = 4096}, factor);
+        if (status)
+            status = scale_yarn(yarn, base,
+                                {.factor = 16, .original_max_position_embeddings = 4096}, factor);
         if (status) {
-            status = scale_llama3(
-                llama3, {.factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 8192});
+            status = scale_llama3(llama3, {.factor = 8,
+                                           .low_freq_factor = 1,
+                                           .high_freq_factor = 4,
+                                           .original_max_position_embeddings = 8192});
         }
         if (!status) std::abort();
         result.insert(result.end(), {plain, yarn, llama3});

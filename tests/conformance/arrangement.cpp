@@ -7,9 +7,11 @@ namespace vkrope::conformance {
 namespace {
 
 /// [batch, tokens, heads, head_dim] with so many elements after each row, token and sequence.
-reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint64_t after_row = 0,
-                         std::uint64_t after_token = 0, std::uint64_t after_sequence = 0) {
-    reference::Tensor rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
+reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                         std::uint64_t after_row = 0, std::uint64_t after_token = 0,
+                         std::uint64_t after_sequence = 0) {
+    reference::Tensor rows = {
+        .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
     rows.head_stride = head_dim + after_row;
     rows.token_stride = heads * rows.head_stride + after_token;
     rows.batch_stride = shape.tokens * rows.token_stride + after_sequence;
@@ -17,8 +19,10 @@ reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t 
 }
 
 /// Strides that are odd numbers of `step` elements.
-reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint64_t step) {
-    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2, token = (heads * head + 2) | 1;
+reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                      std::uint64_t step) {
+    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
+                        token = (heads * head + 2) | 1;
     reference::Tensor rows = packed(shape, heads, head_dim);
     rows.head_stride = step * head;
     rows.token_stride = step * token;
@@ -26,7 +30,8 @@ reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t hea
     return rows;
 }
 
-reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token, std::uint64_t head) {
+reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token,
+                          std::uint64_t head) {
     rows.batch_stride = batch;
     rows.token_stride = token;
     rows.head_stride = head;
@@ -34,7 +39,8 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
 }
 
 /// One tensor, where K and V look like Q.
-reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads, std::uint64_t D) {
+reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
+                        std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
     const reference::Tensor plain = packed(shape, heads, D);
     switch (arrangement) {
@@ -44,7 +50,8 @@ reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64
         case Arrangement::gaps: return packed(shape, heads, D, 16, 32, 48);
         case Arrangement::odd_offsets: return odd(shape, heads, D, 1);
         case Arrangement::odd_pairs: return odd(shape, heads, D, 2);
-        case Arrangement::slice_of_heads: return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
+        case Arrangement::slice_of_heads:
+            return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
         default: return plain;
     }
 }
@@ -58,7 +65,9 @@ std::uint64_t span_of(const reference::Tensor& rows) {
                (rows.heads - 1) * rows.head_stride + rows.head_dim;
     }
     std::uint64_t end = 0;
-    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) { end = std::max(end, first + rows.head_dim); });
+    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
+        end = std::max(end, first + rows.head_dim);
+    });
     return end;
 }
 
@@ -70,7 +79,8 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
                      .heads_per_group = static_cast<std::uint32_t>(rows.heads_per_group),
                      .buffer_size = buffer.range};
     if (!placed.strides_by_rule) {
-        tensor.head_stride = rows.head_stride == 0 ? broadcast : static_cast<std::int64_t>(rows.head_stride);
+        tensor.head_stride = rows.head_stride == 0 ? broadcast
+                                                   : static_cast<std::int64_t>(rows.head_stride);
         tensor.token_stride = static_cast<std::int64_t>(rows.token_stride);
         tensor.batch_stride = static_cast<std::int64_t>(rows.batch_stride);
         tensor.group_stride = static_cast<std::int64_t>(rows.group_stride);
@@ -78,9 +88,10 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
     return tensor;
 }
 
-Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim,
-              std::uint64_t v_head_dim) {
-    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim, K = k_head_dim;
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
+              std::uint64_t k_head_dim, std::uint64_t v_head_dim) {
+    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim,
+                        K = k_head_dim;
     const bool has_v = v_head_dim != 0;
     const std::uint64_t H = has_v ? shape.v_heads() : G, V = has_v ? v_head_dim : K;
     Piece piece;
@@ -91,7 +102,9 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     bool one_after_the_other = true, v_after_k = true;
     switch (arrangement) {
         case Arrangement::bshd:
-        case Arrangement::thd: piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true; break;
+        case Arrangement::thd:
+            piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true;
+            break;
         case Arrangement::grouped_qkv: {
             const std::uint64_t group = P * Q + K + (H == G ? V : 0);
             q = strided(q, S * G * group, G * group, Q);
@@ -141,7 +154,8 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
         case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
         default: break;
     }
-    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair, std::uint64_t slice) {
+    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair,
+                            std::uint64_t slice) {
         const std::uint64_t start = (placed.first + span_of(placed.rows) + 64) / 16 * 16;
         return start + (arrangement == Arrangement::odd_offsets      ? odd_offset
                         : arrangement == Arrangement::odd_pairs      ? odd_pair
@@ -157,17 +171,22 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
         piece.v.first = behind(piece.k, 5, 4, V);
     }
     // What belongs to nobody at the end: the planes of an absent V, the heads behind a slice.
-    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) + 3 * std::max({Q, K, V}) + G * K;
+    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
+                     3 * std::max({Q, K, V}) + G * K;
     if (has_v) {
         piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * V);
     }
     return piece;
 }
 
-Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size, bool by_head) {
-    Placed placed = {.rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                     std::uint32_t page_size, bool by_head) {
+    Placed placed = {
+        .rows = {
+            .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.strides_by_rule = !by_head;
-    reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size, .page_size = page_size};
+    reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size,
+                              .page_size = page_size};
     cache.page_stride = heads * page_size * head_dim;
     cache.row_stride = by_head ? head_dim : heads * head_dim;
     placed.rows.head_stride = by_head ? page_size * head_dim : head_dim;

@@ -7,21 +7,23 @@
 
 namespace vkrope::conformance {
 
-/// How Q, K and V stand in one piece of memory. Axes are named slowest first; G is groups, P the Q heads of a group.
+/// How Q, K and V stand in one piece of memory. Axes are named slowest first; G is groups, P the Q
+/// heads of a group.
 enum class Arrangement {
-    bshd,            ///< strides left to the library
-    bshd_strides,    ///< the same, strides given
-    bhsd,            ///< [batch, heads, tokens, head_dim]
-    sbhd,            ///< [tokens, batch, heads, head_dim]
-    thd,             ///< one sequence of all tokens, strides left to the library
-    heads_first,     ///< [heads, tokens, batch, head_dim]
-    grouped_qkv,     ///< [batch, tokens, G, P + 2, head_dim]
-    groups_first,    ///< [batch, G, tokens, P, head_dim]
-    packed_qkv,      ///< [batch, tokens, Q heads + 2 K heads, head_dim]
-    packed_kv,       ///< K and V as [batch, tokens, 2, K heads, head_dim]
-    gaps,            ///< gaps after rows, tokens and sequences, of whole 16 bytes
-    odd_offsets,     ///< offset and strides are odd numbers of elements
-    odd_pairs,       ///< offset and strides are odd numbers of pairs of elements: words, where those are halves
+    bshd,          ///< strides left to the library
+    bshd_strides,  ///< the same, strides given
+    bhsd,          ///< [batch, heads, tokens, head_dim]
+    sbhd,          ///< [tokens, batch, heads, head_dim]
+    thd,           ///< one sequence of all tokens, strides left to the library
+    heads_first,   ///< [heads, tokens, batch, head_dim]
+    grouped_qkv,   ///< [batch, tokens, G, P + 2, head_dim]
+    groups_first,  ///< [batch, G, tokens, P, head_dim]
+    packed_qkv,    ///< [batch, tokens, Q heads + 2 K heads, head_dim]
+    packed_kv,     ///< K and V as [batch, tokens, 2, K heads, head_dim]
+    gaps,          ///< gaps after rows, tokens and sequences, of whole 16 bytes
+    odd_offsets,   ///< offset and strides are odd numbers of elements
+    odd_pairs,  ///< offset and strides are odd numbers of pairs of elements: words, where those are
+                ///< halves
     slice_of_heads,  ///< heads [1, 1 + heads) of more
     broadcast,       ///< inputs: all heads of K are one row
 };
@@ -70,17 +72,18 @@ struct Piece {
     std::uint64_t elements = 0;
 };
 
-/// Q, K and V as elements of one size; the types of their rows are left to the caller. V lies as K does where it has as
-/// many heads and channels, unless all heads of K are one row.
+/// Q, K and V as elements of one size; the types of their rows are left to the caller. V lies as K
+/// does where it has as many heads and channels, unless all heads of K are one row.
 ///
 /// v_head_dim  0: V is absent, and where it would stand beside K its place is left free
-Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim,
-              std::uint64_t v_head_dim = 0);
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
+              std::uint64_t k_head_dim, std::uint64_t v_head_dim = 0);
 
 /// Rows for K, or for V, in pages, more than there are tokens; the slots are left to the caller.
 ///
 /// by_head  [pages, heads, page_size, head_dim] in place of [pages, page_size, heads, head_dim]
-Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint32_t page_size, bool by_head);
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                     std::uint32_t page_size, bool by_head);
 
 /// Elements from the first row of a tensor to behind its last one; of pages, all of them.
 std::uint64_t span_of(const reference::Tensor& rows);

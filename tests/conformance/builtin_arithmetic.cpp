@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The error bound and the bits, over random and adversarial values at near and far positions of either sign.
+// The error bound and the bits, over random and adversarial values at near and far positions of
+// either sign.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -38,7 +39,8 @@ void each_pair(const Trial& trial, Visit visit) {
     }
 }
 
-/// Pairs that a rotation turns onto an axis: one product nearly takes away the other, and all that is left is rounding.
+/// Pairs that a rotation turns onto an axis: one product nearly takes away the other, and all that
+/// is left is rounding.
 Bytes cancelling(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 7);
     const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
@@ -60,7 +62,8 @@ Bytes unequal(const Trial& trial, Element element, int spread) {
     each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
         const int exponent = static_cast<int>(random() % static_cast<unsigned>(spread));
         const std::size_t member = random() % 2 == 0 ? first : second;
-        set(element, q, member, std::ldexp(static_cast<long double>(value(element, q, member)), -exponent));
+        set(element, q, member,
+            std::ldexp(static_cast<long double>(value(element, q, member)), -exponent));
     });
     return q;
 }
@@ -82,9 +85,11 @@ Bytes with_specials(const Trial& trial, Element element, const std::vector<float
 Bytes tiny(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 10);
     std::mt19937 random(trial.seed);
-    const int deepest = element == Element::f16 ? 24 : 150, from = element == Element::f16 ? 10 : 120;
+    const int deepest = element == Element::f16 ? 24 : 150,
+              from = element == Element::f16 ? 10 : 120;
     for (std::size_t i = 0; i < q_elements(trial); ++i) {
-        const int exponent = from + static_cast<int>(random() % static_cast<unsigned>(deepest - from));
+        const int exponent = from +
+                             static_cast<int>(random() % static_cast<unsigned>(deepest - from));
         set(element, q, i, std::ldexp(static_cast<long double>(value(element, q, i)), -exponent));
     }
     return q;
@@ -106,8 +111,10 @@ using Fill = Bytes (*)(const Trial&, Element);
 
 void add_values(Checks& checks, const char* name, Fill values) {
     for (const Element element : elements) {
-        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device, Findings& findings) {
-            for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture}) {
+        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device,
+                                                                     Findings& findings) {
+            for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed,
+                                             AngleSource::direct_texture}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = far_positions(element, pairing, 11);
                     trial.info.angles = source;
@@ -122,13 +129,16 @@ void add_values(Checks& checks, const char* name, Fill values) {
 }  // namespace
 
 void add_arithmetic(Checks& checks) {
-    add_values(checks, "random",
-               [](const Trial& trial, Element element) { return random_elements(element, q_elements(trial), trial.seed); });
-    add_values(checks, "random_bits",
-               [](const Trial& trial, Element element) { return random_bits(element, q_elements(trial), trial.seed); });
+    add_values(checks, "random", [](const Trial& trial, Element element) {
+        return random_elements(element, q_elements(trial), trial.seed);
+    });
+    add_values(checks, "random_bits", [](const Trial& trial, Element element) {
+        return random_bits(element, q_elements(trial), trial.seed);
+    });
     add_values(checks, "cancellation", cancelling);
-    add_values(checks, "unequal_members",
-               [](const Trial& trial, Element element) { return unequal(trial, element, element == Element::f16 ? 12 : 60); });
+    add_values(checks, "unequal_members", [](const Trial& trial, Element element) {
+        return unequal(trial, element, element == Element::f16 ? 12 : 60);
+    });
     add_values(checks, "subnormals", tiny);
     add_values(checks, "largest", huge);
     add_values(checks, "infinities", [](const Trial& trial, Element element) {
@@ -149,7 +159,9 @@ void add_arithmetic(Checks& checks) {
             const char* name;
             Gain gain;
         };
-        for (const Named& gain : {Named{"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}}) {
+        for (const Named& gain : {Named{"apply", Gain::apply},
+                                  {"omit", Gain::omit},
+                                  {"divide_out", Gain::divide_out}}) {
             const bool inverse = direction == Direction::inverse;
             checks.add(fmt::format("factor_{}{}", gain.name, inverse ? "_inverse" : ""),
                        [=](DeviceUnderTest& device, Findings& findings) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several positions a token: which axis turns which pair, for sections in sequence, interleaved and repeated.
+// Several positions a token: which axis turns which pair, for sections in sequence, interleaved and
+// repeated.
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -8,7 +9,8 @@ namespace {
 constexpr std::uint32_t tokens = 6, pairs = 20;
 constexpr std::int32_t rows_covered = 5000;
 
-Trial with_sections(const Sections& sections, Element element, Pairing pairing, AngleSource source) {
+Trial with_sections(const Sections& sections, Element element, Pairing pairing,
+                    AngleSource source) {
     Trial trial = trial_of(element, 48, tokens, pairing);
     trial.info.rotary_dim = 2 * pairs;
     trial.info.q.rotary_offset = 4;
@@ -18,8 +20,8 @@ Trial with_sections(const Sections& sections, Element element, Pairing pairing, 
     trial.info.sections = sections;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 3};
     trial.table_rows = rows_covered;
-    trial.ids =
-        random_positions(std::size_t{sections.axes} * trial.shape.rows(), 1 - rows_covered, rows_covered - 1, sections.axes);
+    trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(), 1 - rows_covered,
+                                 rows_covered - 1, sections.axes);
     return trial;
 }
 
@@ -37,14 +39,20 @@ void add_axes(Checks& checks) {
         {"two_axes", {.axes = 2, .pairs = {10, 10}}},
         {"eight_axes", {.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}}},
         {"interleaved", {.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}}},
-        {"interleaved_repeated", {.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}}},
-        {"interleaved_leftover", {.order = SectionOrder::interleaved, .axes = 4, .pairs = {4, 4, 4, 8}, .leftover_axis = 3}},
+        {"interleaved_repeated",
+         {.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}}},
+        {"interleaved_leftover",
+         {.order = SectionOrder::interleaved,
+          .axes = 4,
+          .pairs = {4, 4, 4, 8},
+          .leftover_axis = 3}},
     };
     for (const Case& of : cases) {
         const Sections sections = of.sections;
         for (const Pairing pairing : pairings) {
             const bool half = pairing == Pairing::half_split;
-            checks.add(fmt::format("{}_{}", of.name, name_of(pairing)), [=](DeviceUnderTest& device, Findings& findings) {
+            checks.add(fmt::format("{}_{}", of.name, name_of(pairing)), [=](DeviceUnderTest& device,
+                                                                            Findings& findings) {
                 run(device,
                     with_sections(sections, half ? Element::f32 : Element::bf16, pairing,
                                   half ? AngleSource::factored_texture : AngleSource::computed),
@@ -68,16 +76,16 @@ void add_axes(Checks& checks) {
     }
     checks.add("one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
         for (const bool wide : {false, true}) {
-            Trial trial =
-                with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16, Pairing::half_split, AngleSource::factored_texture);
+            Trial trial = with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16,
+                                        Pairing::half_split, AngleSource::factored_texture);
             const std::size_t rows = trial.shape.rows();
             trial.ids_64 = wide;
             trial.ids[rows + 1] = rows_covered;       // the second axis of token 1
             trial.ids[2 * rows + 4] = -rows_covered;  // the third of token 4
             trial.ids[5] = wide ? (std::int64_t{1} << 32) + 1 : INT32_MIN;
             const Rotated rotated = run(device, trial, findings);
-            findings.hold(!has_counter(device, trial.info) || rotated.outside == 3, "{} tokens are counted as outside",
-                          rotated.outside);
+            findings.hold(!has_counter(device, trial.info) || rotated.outside == 3,
+                          "{} tokens are counted as outside", rotated.outside);
         }
     });
 }

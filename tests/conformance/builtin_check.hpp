@@ -22,7 +22,8 @@ class Findings {
         }
     }
 
-    /// Largest errors so far: |actual - exact|, in units of the contract, in units of the last place.
+    /// Largest errors so far: |actual - exact|, in units of the contract, in units of the last
+    /// place.
     void measure_error(double error) { largest(error_, error); }
     void measure_u(double u) { largest(u_, u); }
     void measure_ulp(double ulp) { largest(ulp_, ulp); }
@@ -39,7 +40,9 @@ class Findings {
     }
 
    private:
-    static void largest(std::optional<double>& so_far, double number) { so_far = std::max(so_far.value_or(0), number); }
+    static void largest(std::optional<double>& so_far, double number) {
+        so_far = std::max(so_far.value_or(0), number);
+    }
 
     std::size_t held_ = 0;
     std::string problem_;
@@ -54,18 +57,24 @@ class BuiltinCheck : public Check {
         : id_(std::move(id)), level_(level), function_(std::move(function)) {}
 
     const std::string& id() const noexcept override { return id_; }
-    std::string source_options() const override { return level_ == Level::full ? "--level full" : ""; }
+    std::string source_options() const override {
+        return level_ == Level::full ? "--level full" : "";
+    }
     Outcome run(DeviceUnderTest& device) override {
         Findings findings;
         try {
             function_(device, findings);
         } catch (const Refusal& refusal) {
-            // A case of somebody's may ask for what the library does not take; a check of ours that does is wrong.
+            // A case of somebody's may ask for what the library does not take; a check of ours that
+            // does is wrong.
             if (refusal.code() == Code::invalid_argument)
-                return {.verdict = Verdict::error, .reason = refusal.what(), .exit = tools::ExitCode::verification_failed};
+                return {.verdict = Verdict::error,
+                        .reason = refusal.what(),
+                        .exit = tools::ExitCode::verification_failed};
             // What is unsupported after something failed does not hide it.
             const Outcome so_far = findings.outcome();
-            if (refusal.outcome().verdict == Verdict::unsupported && so_far.verdict == Verdict::fail) {
+            if (refusal.outcome().verdict == Verdict::unsupported &&
+                so_far.verdict == Verdict::fail) {
                 return so_far;
             }
             throw;
@@ -82,11 +91,13 @@ class BuiltinCheck : public Check {
 /// Takes the checks of one group: those of Level::full only where they are asked for.
 class Checks {
    public:
-    Checks(Group& group, std::string prefix, Level level) : group_(group), prefix_(std::move(prefix)), level_(level) {}
+    Checks(Group& group, std::string prefix, Level level)
+        : group_(group), prefix_(std::move(prefix)), level_(level) {}
 
     void add(const std::string& name, BuiltinCheck::Function function, Level of = Level::quick) {
         if (of == Level::quick || level_ == Level::full) {
-            group_.checks.push_back(std::make_unique<BuiltinCheck>(prefix_ + '/' + name, of, std::move(function)));
+            group_.checks.push_back(
+                std::make_unique<BuiltinCheck>(prefix_ + '/' + name, of, std::move(function)));
         }
     }
 

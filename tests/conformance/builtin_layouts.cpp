@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where rows are: the arrangements that people use, in and out; views at odd offsets; one row for many heads; pages. Bits follow
-// from values alone, never from places.
+// Where rows are: the arrangements that people use, in and out; views at odd offsets; one row for
+// many heads; pages. Bits follow from values alone, never from places.
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -17,8 +17,8 @@ Trial small(Element element, std::uint32_t head_dim, bool flat) {
     return trial;
 }
 
-void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim, Arrangement in, Arrangement out,
-               Findings& findings) {
+void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim, Arrangement in,
+               Arrangement out, Findings& findings) {
     Trial trial = small(element, head_dim, in == Arrangement::thd || out == Arrangement::thd);
     trial.q = random_bits(element, q_elements(trial), 21);
     trial.k = random_elements(element, q_elements(trial), 22);
@@ -27,7 +27,8 @@ void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim,
     trial.out = out;
     const Rotated placed = run(device, trial, findings);
     findings.hold(placed.q == packed.q, "Q has other bits here than in packed rows");
-    findings.hold(placed.k == packed.k || in == Arrangement::broadcast, "K has other bits here than in packed rows");
+    findings.hold(placed.k == packed.k || in == Arrangement::broadcast,
+                  "K has other bits here than in packed rows");
 }
 
 }  // namespace
@@ -50,20 +51,22 @@ void add_layouts(Checks& checks) {
                 }
             };
             const bool next = j == (i * 5 + 3) % outputs;  // of all combinations, one a row
-            checks.add(fmt::format("{}_to_{}", in.name, to.name), check, next ? Level::quick : Level::full);
+            checks.add(fmt::format("{}_to_{}", in.name, to.name), check,
+                       next ? Level::quick : Level::full);
         }
     }
     for (const bool by_head : {false, true}) {
-        checks.add(by_head ? "pages_by_head" : "pages", [=](DeviceUnderTest& device, Findings& findings) {
-            for (const std::uint32_t page_size : {1u, 16u}) {
-                Trial trial = small(Element::f16, 32, false);
-                trial.info.scatter_k = true;
-                trial.page_size = page_size;
-                trial.pages_by_head = by_head;
-                trial.slots_64 = page_size == 1;
-                run(device, trial, findings);
-            }
-        });
+        checks.add(by_head ? "pages_by_head" : "pages",
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const std::uint32_t page_size : {1u, 16u}) {
+                           Trial trial = small(Element::f16, 32, false);
+                           trial.info.scatter_k = true;
+                           trial.page_size = page_size;
+                           trial.pages_by_head = by_head;
+                           trial.slots_64 = page_size == 1;
+                           run(device, trial, findings);
+                       }
+                   });
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls beyond what a device binds or dispatches at once are cut, and their bits stay. With limits that the device is made to
-// report, small enough that small calls exceed them; and with its own.
+// Calls beyond what a device binds or dispatches at once are cut, and their bits stay. With limits
+// that the device is made to report, small enough that small calls exceed them; and with its own.
 #include "trial.hpp"
 
 namespace vkrope::conformance {
@@ -16,11 +16,14 @@ struct Layout {
 
 constexpr Layout layouts[] = {
     {"bshd", Arrangement::bshd, Arrangement::bshd, false, Element::f32},
-    {"bhsd_in_place", Arrangement::bhsd, Arrangement::bhsd, true, Element::f16, AngleSource::direct_buffer},
+    {"bhsd_in_place", Arrangement::bhsd, Arrangement::bhsd, true, Element::f16,
+     AngleSource::direct_buffer},
     {"bhsd_to_bshd", Arrangement::bhsd, Arrangement::bshd, false, Element::bf16},
     {"packed_qkv_in_place", Arrangement::packed_qkv, Arrangement::packed_qkv, true, Element::bf16},
-    {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true, Element::f16},
-    {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true, Element::f16},
+    {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true,
+     Element::f16},
+    {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true,
+     Element::f16},
     {"broadcast", Arrangement::broadcast, Arrangement::bshd, false, Element::f16},
 };
 
@@ -45,7 +48,8 @@ void add_limits(Checks& checks) {
         ReportedLimits limits;
         Mapping mapping;
     };
-    // Two rows of workgroups along y: calls of this size would not have to be cut where 7 are allowed.
+    // Two rows of workgroups along y: calls of this size would not have to be cut where 7 are
+    // allowed.
     const Forced forced[] = {
         {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
         {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu},
@@ -56,15 +60,18 @@ void add_limits(Checks& checks) {
     for (const Layout& layout : layouts) {
         for (const Forced& limits : forced) {
             // 7 workgroups take less than one of these calls only where an invocation owns little.
-            checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](DeviceUnderTest& device, Findings& findings) {
+            checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](DeviceUnderTest& device,
+                                                                           Findings& findings) {
                 Trial trial = of_layout(layout);
                 const Rotated whole = run(device, trial, findings);
                 trial.info.mapping = limits.mapping;
                 trial.limits = limits.limits;
                 const Rotated cut = run(device, trial, findings);
-                findings.hold(cut.dispatches > whole.dispatches, "{} dispatches where {} had to be cut", cut.dispatches,
+                findings.hold(cut.dispatches > whole.dispatches,
+                              "{} dispatches where {} had to be cut", cut.dispatches,
                               whole.dispatches);
-                findings.hold(cut.q == whole.q && cut.k == whole.k, "cut into {} dispatches the bits are others", cut.dispatches);
+                findings.hold(cut.q == whole.q && cut.k == whole.k,
+                              "cut into {} dispatches the bits are others", cut.dispatches);
             });
         }
     }
@@ -79,9 +86,11 @@ void add_limits(Checks& checks) {
                 const Rotated whole = run(device, trial, findings);
                 trial.limits = {.storage_buffers = 4};
                 const Rotated apart = run(device, trial, findings);
-                findings.hold(apart.dispatches == 2, "{} dispatches for Q and K where 4 storage buffers take one each",
+                findings.hold(apart.dispatches == 2,
+                              "{} dispatches for Q and K where 4 storage buffers take one each",
                               apart.dispatches);
-                findings.hold(whole.q == apart.q && whole.k == apart.k, "Q and K apart from each other have other bits");
+                findings.hold(whole.q == apart.q && whole.k == apart.k,
+                              "Q and K apart from each other have other bits");
             }
         }
     });
@@ -89,12 +98,16 @@ void add_limits(Checks& checks) {
         "range_of_the_device",
         [](DeviceUnderTest& device, Findings& findings) {
             constexpr std::uint64_t most = 256u << 20;
-            const std::uint64_t range = device.info().limits.maxStorageBufferRange, row = 32 * 128 * 4;
+            const std::uint64_t range = device.info().limits.maxStorageBufferRange,
+                                row = 32 * 128 * 4;
             if (range > most) {
-                unsupported("maxStorageBufferRange is {} bytes; this check fills a tensor beyond it, of {} bytes at most", range,
-                            most);
+                unsupported(
+                    "maxStorageBufferRange is {} bytes; this check fills a tensor beyond it, of {} "
+                    "bytes at most",
+                    range, most);
             }
-            Trial trial = trial_of(Element::f32, 128, static_cast<std::uint32_t>(range / row + 100));
+            Trial trial = trial_of(Element::f32, 128,
+                                   static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;
             trial.table_rows = 1 << 14;
             trial.in_place = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One command buffer, recorded once and submitted a hundred times: what it reads is read anew each time, and equal inputs give
-// equal bits.
+// One command buffer, recorded once and submitted a hundred times: what it reads is read anew each
+// time, and equal inputs give equal bits.
 #include <cstring>
 
 #include "trial.hpp"
@@ -19,13 +19,15 @@ Function function(const DeviceRef& ref, const char* name) {
 /// A command buffer of our own that may be submitted again and again.
 class Recording {
    public:
-    Recording(DeviceUnderTest& device, const DeviceUnderTest::KernelCall& call) : device_(device), ref_(device.device().ref()) {
+    Recording(DeviceUnderTest& device, const DeviceUnderTest::KernelCall& call)
+        : device_(device), ref_(device.device().ref()) {
         const Kernel* kernel = device.kernel_for(call.info);
         arena_ = device.arena_for(kernel, value_of(dispatches(kernel, call.call)));
         VkCommandPoolCreateInfo pool = {};
         pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
         pool.queueFamilyIndex = device.device().queue_family();
-        need(function<PFN_vkCreateCommandPool>(ref_, "vkCreateCommandPool")(ref_.device, &pool, nullptr, &pool_));
+        need(function<PFN_vkCreateCommandPool>(ref_, "vkCreateCommandPool")(ref_.device, &pool,
+                                                                            nullptr, &pool_));
         VkCommandBufferAllocateInfo allocate = {};
         allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
         allocate.commandPool = pool_;
@@ -33,8 +35,10 @@ class Recording {
         VkFenceCreateInfo fence = {};
         fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
         try {
-            need(function<PFN_vkAllocateCommandBuffers>(ref_, "vkAllocateCommandBuffers")(ref_.device, &allocate, &commands_));
-            need(function<PFN_vkCreateFence>(ref_, "vkCreateFence")(ref_.device, &fence, nullptr, &fence_));
+            need(function<PFN_vkAllocateCommandBuffers>(ref_, "vkAllocateCommandBuffers")(
+                ref_.device, &allocate, &commands_));
+            need(function<PFN_vkCreateFence>(ref_, "vkCreateFence")(ref_.device, &fence, nullptr,
+                                                                    &fence_));
             record_once(kernel, call.call);
         } catch (...) {
             destroy_all();
@@ -56,9 +60,11 @@ class Recording {
         submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
         submit.commandBufferCount = 1;
         submit.pCommandBuffers = &commands_;
-        need(function<PFN_vkQueueSubmit>(ref_, "vkQueueSubmit")(device_.device().queue(), 1, &submit, fence_));
+        need(function<PFN_vkQueueSubmit>(ref_, "vkQueueSubmit")(device_.device().queue(), 1,
+                                                                &submit, fence_));
         busy_ = true;
-        need(function<PFN_vkWaitForFences>(ref_, "vkWaitForFences")(ref_.device, 1, &fence_, VK_TRUE, device_.timeout_ns()));
+        need(function<PFN_vkWaitForFences>(ref_, "vkWaitForFences")(ref_.device, 1, &fence_,
+                                                                    VK_TRUE, device_.timeout_ns()));
         busy_ = false;
         need(function<PFN_vkResetFences>(ref_, "vkResetFences")(ref_.device, 1, &fence_));
     }
@@ -66,8 +72,9 @@ class Recording {
    private:
     static void need(VkResult result) {
         if (result != VK_SUCCESS) {
-            throw Refusal(Verdict::error, tools::ExitCode::device_failed,
-                          fmt::format("a Vulkan call returned {} around a replay", static_cast<int>(result)));
+            throw Refusal(
+                Verdict::error, tools::ExitCode::device_failed,
+                fmt::format("a Vulkan call returned {} around a replay", static_cast<int>(result)));
         }
     }
 
@@ -80,18 +87,22 @@ class Recording {
         VkMemoryBarrier memory = {};
         memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
         memory.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-        memory.dstAccessMask = boundary.input_access | boundary.output_access | boundary.in_place_access;
-        barrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, boundary.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+        memory.dstAccessMask = boundary.input_access | boundary.output_access |
+                               boundary.in_place_access;
+        barrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, boundary.stage, 0, 1, &memory, 0,
+                nullptr, 0, nullptr);
         check(record(commands_, kernel, call, arena_.get()));
         memory.srcAccessMask = boundary.output_access | boundary.in_place_access;
         memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-        barrier(commands_, boundary.stage, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr, 0, nullptr);
+        barrier(commands_, boundary.stage, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0,
+                nullptr, 0, nullptr);
         need(function<PFN_vkEndCommandBuffer>(ref_, "vkEndCommandBuffer")(commands_));
     }
 
     void destroy_all() {
         function<PFN_vkDestroyFence>(ref_, "vkDestroyFence")(ref_.device, fence_, nullptr);
-        function<PFN_vkDestroyCommandPool>(ref_, "vkDestroyCommandPool")(ref_.device, pool_, nullptr);
+        function<PFN_vkDestroyCommandPool>(ref_, "vkDestroyCommandPool")(ref_.device, pool_,
+                                                                         nullptr);
     }
 
     DeviceUnderTest& device_;
@@ -103,8 +114,10 @@ class Recording {
     bool busy_ = false;
 };
 
-/// Rotates `input` a hundred times, each from fresh memory; with new values and positions every time, or always the same.
-void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool fresh, Findings& findings) {
+/// Rotates `input` a hundred times, each from fresh memory; with new values and positions every
+/// time, or always the same.
+void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool fresh,
+                  Findings& findings) {
     Trial trial = trial_of(element, head_dim, tokens);
     trial.shape.q_per_group = heads;
     trial.info.positions = PositionSource::ids;
@@ -127,7 +140,8 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     rotation.inv_freq.resize(head_dim / 2);
     check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
     rotation.sections = trial.info.sections;
-    const AngleTable table = value_of(AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
+    const AngleTable table = value_of(
+        AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
     Buffer& result = in_place ? in : out;
     DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
     call.call.q_in = {.where = in.whole(), .heads = heads};
@@ -156,13 +170,15 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
 void add_replays(Checks& checks) {
     for (const Element element : elements) {
         for (const bool in_place : {false, true}) {
-            const std::string name = fmt::format("{}_{}", name_of(element), in_place ? "in_place" : "out_of_place");
+            const std::string name = fmt::format("{}_{}", name_of(element),
+                                                 in_place ? "in_place" : "out_of_place");
             checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
                 hold_replays(device, element, in_place, false, findings);
             });
-            checks.add(name + "_new_values_and_ids", [=](DeviceUnderTest& device, Findings& findings) {
-                hold_replays(device, element, in_place, true, findings);
-            });
+            checks.add(name + "_new_values_and_ids",
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           hold_replays(device, element, in_place, true, findings);
+                       });
         }
     }
 }

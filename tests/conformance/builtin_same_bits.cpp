@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The same bits on every device: each held against the shader's own source on the host, 10^6 elements and 10^8. What is compared is
-// where devices have no choice: no NaN, and nothing subnormal in f32.
+// The same bits on every device: each held against the shader's own source on the host, 10^6
+// elements and 10^8. What is compared is where devices have no choice: no NaN, and nothing
+// subnormal in f32.
 #include <bit>
 #include <random>
 
@@ -23,7 +24,8 @@ struct Combination {
     AngleSource source;
 };
 
-/// Any f16 that is finite; of the others magnitudes from 2^-40 to 2^24, so that no product or sum is subnormal or overflows.
+/// Any f16 that is finite; of the others magnitudes from 2^-40 to 2^24, so that no product or sum
+/// is subnormal or overflows.
 std::vector<std::uint32_t> random_words(Element element, std::size_t count, Random& random) {
     std::vector<std::uint32_t> words(count);
     for (std::uint32_t& word : words) {
@@ -34,7 +36,8 @@ std::vector<std::uint32_t> random_words(Element element, std::size_t count, Rand
         } else if (element == Element::bf16) {
             word = (bits & 0x807f807fu) | exponent(23) | exponent(7) >> 16;
         } else {
-            const std::uint32_t beyond = bits & (bits << 1) & (bits << 2) & (bits << 3) & (bits << 4) & 0x40004000u;
+            const std::uint32_t beyond = bits & (bits << 1) & (bits << 2) & (bits << 3) &
+                                         (bits << 4) & 0x40004000u;
             word = bits & ~beyond;
         }
     }
@@ -42,17 +45,20 @@ std::vector<std::uint32_t> random_words(Element element, std::size_t count, Rand
 }
 
 std::vector<std::int32_t> random_ids(AngleSource source, std::uint32_t tokens, Random& random) {
-    const std::int64_t last = source == AngleSource::computed           ? INT32_MAX
-                              : source == AngleSource::factored_texture ? std::int64_t{max_factored_positions} - 1
-                                                                        : std::int64_t{direct_rows} - 1;
+    const std::int64_t last = source == AngleSource::computed ? INT32_MAX
+                              : source == AngleSource::factored_texture
+                                  ? std::int64_t{max_factored_positions} - 1
+                                  : std::int64_t{direct_rows} - 1;
     std::vector<std::int32_t> ids(tokens);
     for (std::int32_t& id : ids) {
         // Of every size: half are far, the others ever nearer.
-        const auto magnitude = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(last + 1)) >>
+        const auto magnitude = static_cast<std::int64_t>(random() %
+                                                         static_cast<std::uint64_t>(last + 1)) >>
                                std::min<int>(std::countr_zero(random()), 31);
         id = static_cast<std::int32_t>(random() % 2 == 0 ? magnitude : -magnitude);
     }
-    const std::int64_t ends[] = {0, 1, -1, last, -last, source == AngleSource::computed ? INT32_MIN : -last};
+    const std::int64_t ends[] = {0,    1,     -1,
+                                 last, -last, source == AngleSource::computed ? INT32_MIN : -last};
     std::copy(std::begin(ends), std::end(ends), ids.begin());
     return ids;
 }
@@ -69,23 +75,29 @@ std::uint32_t differing(Element element, const Words& expected, const std::uint3
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < unit * element_bytes(element) / 4; ++i) {
         const std::uint32_t difference = right[i] ^ words[i];
-        count += element == Element::f32 ? difference != 0 : ((difference & 0xffff) != 0) + (difference >> 16 != 0);
+        count += element == Element::f32 ? difference != 0
+                                         : ((difference & 0xffff) != 0) + (difference >> 16 != 0);
     }
     return count;
 }
 
-/// What the shader makes of one row, eight pairs at a time; returns how many elements of `output` are something else.
-std::uint64_t compare_row(const Combination& of, const Unit (&c)[2], const Unit (&s)[2], const std::uint32_t* input,
-                          const std::uint32_t* output) {
-    const auto element = static_cast<shader::uint>(of.element), pairing = static_cast<shader::uint>(of.pairing);
+/// What the shader makes of one row, eight pairs at a time; returns how many elements of `output`
+/// are something else.
+std::uint64_t compare_row(const Combination& of, const Unit (&c)[2], const Unit (&s)[2],
+                          const std::uint32_t* input, const std::uint32_t* output) {
+    const auto element = static_cast<shader::uint>(of.element),
+               pairing = static_cast<shader::uint>(of.pairing);
     const std::uint32_t elements_a_word = of.element == Element::f32 ? 1 : 2;
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < 2; ++i) {
-        const glsl::uvec2 channels = shader::vkrope_pair_channels(pairing, head_dim, unit, i * unit);
-        const std::uint32_t first = channels.x / elements_a_word, second = channels.y / elements_a_word;
+        const glsl::uvec2 channels = shader::vkrope_pair_channels(pairing, head_dim, unit,
+                                                                  i * unit);
+        const std::uint32_t first = channels.x / elements_a_word,
+                            second = channels.y / elements_a_word;
         Unit x0, x1, y0, y1, a, b;
-        shader::vkrope_to_pairs(pairing, unit, shader::vkrope_decode(element, load(of.element, input + first)),
-                                shader::vkrope_decode(element, load(of.element, input + second)), x0, x1);
+        shader::vkrope_to_pairs(
+            pairing, unit, shader::vkrope_decode(element, load(of.element, input + first)),
+            shader::vkrope_decode(element, load(of.element, input + second)), x0, x1);
         shader::vkrope_rotate(x0, x1, c[i], s[i], y0, y1);
         shader::vkrope_from_pairs(pairing, unit, y0, y1, a, b);
         differ += differing(of.element, shader::vkrope_encode(element, a), output + first) +
@@ -101,18 +113,21 @@ struct Round {
 };
 
 /// Rotates random rows and returns how many elements differ from what the host makes of them.
-std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const Round& round, std::uint32_t tokens,
-                          Random& random) {
+std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const Round& round,
+                          std::uint32_t tokens, Random& random) {
     Rotation rotation{.pairing = of.pairing, .head_dim = head_dim, .rotary_dim = head_dim};
     rotation.inv_freq.resize(head_dim / 2);
     rotation.attention_factor = round.factor;
     check(default_inv_freq(round.base, head_dim, rotation.inv_freq.data()));
-    const std::uint64_t rows = of.source == AngleSource::factored_texture ? max_factored_positions : direct_rows;
+    const std::uint64_t rows = of.source == AngleSource::factored_texture ? max_factored_positions
+                                                                          : direct_rows;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, of.source, rows));
     const std::uint32_t row_words = row_elements * element_bytes(of.element) / 4;
-    const std::vector<std::uint32_t> input = random_words(of.element, std::size_t{tokens} * row_words, random);
+    const std::vector<std::uint32_t> input = random_words(of.element,
+                                                          std::size_t{tokens} * row_words, random);
     const std::vector<std::int32_t> ids = random_ids(of.source, tokens, random);
-    Buffer buffer = device.upload(input.data(), input.size() * 4), positions = device.upload(ids.data(), ids.size() * 4);
+    Buffer buffer = device.upload(input.data(), input.size() * 4),
+           positions = device.upload(ids.data(), ids.size() * 4);
     DeviceUnderTest::KernelCall call;
     call.info = {.pairing = of.pairing,
                  .rotary_dim = head_dim,
@@ -148,21 +163,23 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
     return differ;
 }
 
-void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_t rounds, std::uint32_t tokens,
-                    Findings& findings) {
+void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_t rounds,
+                    std::uint32_t tokens, Findings& findings) {
     constexpr double bases[] = {1e4, 5e5, 1e7}, factors[] = {1, 1.01, 1.1386, 1.19, 2};
     const bool native = of.element == Element::f16 && device.traits().converts_f16;
     Random random(71);
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < rounds; ++i) {
-        const Round round = {.base = bases[i % 3],
-                             .factor = factors[i % 5],
-                             .direction = i % 2 == 0 ? Direction::forward : Direction::inverse,
-                             .conversion = native && i / 2 % 2 == 0 ? Conversion::native : Conversion::integer};
+        const Round round = {
+            .base = bases[i % 3],
+            .factor = factors[i % 5],
+            .direction = i % 2 == 0 ? Direction::forward : Direction::inverse,
+            .conversion = native && i / 2 % 2 == 0 ? Conversion::native : Conversion::integer};
         differ += differences(device, of, round, tokens, random);
     }
-    findings.hold(differ == 0, "{} of {} elements have other bits than the shader's source gives on the host", differ,
-                  std::uint64_t{rounds} * tokens * row_elements);
+    findings.hold(differ == 0,
+                  "{} of {} elements have other bits than the shader's source gives on the host",
+                  differ, std::uint64_t{rounds} * tokens * row_elements);
 }
 
 }  // namespace
@@ -172,12 +189,16 @@ void add_same_bits(Checks& checks) {
         for (const Pairing pairing : pairings) {
             for (const AngleSource source : our_sources) {
                 const Combination of = {element, pairing, source};
-                const std::string name = fmt::format("{}_{}_{}", name_of(element), name_of(pairing), name_of(source));
-                checks.add(name,
-                           [=](DeviceUnderTest& device, Findings& findings) { hold_same_bits(device, of, 6, 1303, findings); });
+                const std::string name = fmt::format("{}_{}_{}", name_of(element), name_of(pairing),
+                                                     name_of(source));
+                checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
+                    hold_same_bits(device, of, 6, 1303, findings);
+                });
                 checks.add(
                     name + "_100_million",
-                    [=](DeviceUnderTest& device, Findings& findings) { hold_same_bits(device, of, 30, 26042, findings); },
+                    [=](DeviceUnderTest& device, Findings& findings) {
+                        hold_same_bits(device, of, 30, 26042, findings);
+                    },
                     Level::full);
             }
         }

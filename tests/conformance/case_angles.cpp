@@ -12,7 +12,8 @@ namespace vkrope::conformance {
 namespace {
 
 /// e_j of the format: base^(-2 e_j / n).
-std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections, std::uint32_t pairs) {
+std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections,
+                                        std::uint32_t pairs) {
     std::vector<std::uint32_t> exponents(pairs);
     std::iota(exponents.begin(), exponents.end(), 0);
     if (!sections || sections->mode != SectionMode::independent) {
@@ -37,7 +38,9 @@ std::vector<double> unscaled(double base, std::uint32_t exponent_dim, std::uint3
     }
     // Beyond n / 2: base^(-2e / n) is (base^(2 count / n))^(-2e / (2 count)).
     std::vector<double> frequencies(count);
-    check(default_inv_freq(std::pow(base, 2.0 * count / exponent_dim), 2 * count, frequencies.data()), "angles: ");
+    check(
+        default_inv_freq(std::pow(base, 2.0 * count / exponent_dim), 2 * count, frequencies.data()),
+        "angles: ");
     return frequencies;
 }
 
@@ -49,45 +52,54 @@ struct Scaler {
     double& attention_factor;
 
     void operator()(std::monostate) const {}
-    void operator()(const LinearCase& scaling) const { took(scale_linear(frequencies, scaling.factor)); }
+    void operator()(const LinearCase& scaling) const {
+        took(scale_linear(frequencies, scaling.factor));
+    }
     void operator()(const DynamicCase& scaling) const {
         if (scaling.seq_len < 0 || scaling.seq_len > 0x1p53) {
             unsupported("angles.scaling.seq_len is {}", scaling.seq_len);
         }
-        took(scale_dynamic_ntk(frequencies, {.factor = scaling.factor, .max_position_embeddings = scaling.max_position_embeddings},
-                               static_cast<std::uint64_t>(scaling.seq_len)));
+        took(scale_dynamic_ntk(
+            frequencies,
+            {.factor = scaling.factor, .max_position_embeddings = scaling.max_position_embeddings},
+            static_cast<std::uint64_t>(scaling.seq_len)));
     }
     void operator()(const YarnCase& scaling) const {
         double implied = 0;  // is in the case's own attention_factor
-        took(scale_yarn(frequencies, base,
-                        {.factor = scaling.factor,
-                         .original_max_position_embeddings = scaling.original_max_position_embeddings,
-                         .beta_fast = scaling.beta_fast,
-                         .beta_slow = scaling.beta_slow,
-                         .truncate = scaling.truncate},
-                        implied));
+        took(scale_yarn(
+            frequencies, base,
+            {.factor = scaling.factor,
+             .original_max_position_embeddings = scaling.original_max_position_embeddings,
+             .beta_fast = scaling.beta_fast,
+             .beta_slow = scaling.beta_slow,
+             .truncate = scaling.truncate},
+            implied));
     }
     void operator()(const LongRopeCase& scaling) const {
         took(scale_divisors(frequencies, scaling.factors.data(), scaling.factors.size()));
     }
     void operator()(const Llama3Case& scaling) const {
-        took(scale_llama3(frequencies, {.factor = scaling.factor,
-                                        .low_freq_factor = scaling.low_freq_factor,
-                                        .high_freq_factor = scaling.high_freq_factor,
-                                        .original_max_position_embeddings = scaling.original_max_position_embeddings}));
+        took(scale_llama3(
+            frequencies,
+            {.factor = scaling.factor,
+             .low_freq_factor = scaling.low_freq_factor,
+             .high_freq_factor = scaling.high_freq_factor,
+             .original_max_position_embeddings = scaling.original_max_position_embeddings}));
     }
     void operator()(const ProportionalCase& scaling) const {
         frequencies.assign((exponent_dim + 1) / 2, 0);
-        took(proportional_inv_freq(base, exponent_dim,
-                                   {.factor = scaling.factor, .partial_rotary_factor = scaling.partial_rotary_factor},
-                                   frequencies.data()));
+        took(proportional_inv_freq(
+            base, exponent_dim,
+            {.factor = scaling.factor, .partial_rotary_factor = scaling.partial_rotary_factor},
+            frequencies.data()));
     }
     void operator()(const GgmlCase& scaling) const {
         std::vector<double> divisors;
         if (!scaling.freq_factors.empty()) {
             constexpr std::uint64_t most_bytes = 1u << 20;  // it is read for each window
             const npy::Array file = folder.array(scaling.freq_factors, most_bytes);
-            const std::size_t count = std::min(count_of(file), frequencies.size());  // ggml asks for as many at least
+            const std::size_t count = std::min(
+                count_of(file), frequencies.size());  // ggml asks for as many at least
             for (std::size_t index = 0; index < count; ++index) {
                 divisors.push_back(value_at(file, index));
             }
@@ -104,14 +116,17 @@ struct Scaler {
                          .freq_factor_count = divisors.size()},
                         attention_factor));
     }
-    void operator()(const TeInterpolationCase& scaling) const { took(scale_positions(frequencies, scaling.seq_scale)); }
+    void operator()(const TeInterpolationCase& scaling) const {
+        took(scale_positions(frequencies, scaling.seq_scale));
+    }
 
     static void took(const Status& status) { check(status, "angles.scaling: "); }
 };
 
 /// Whether the formula depends on how many pairs there are, beside the exponent of each.
 bool knows_its_width(const ScalingCase& scaling) noexcept {
-    return std::holds_alternative<DynamicCase>(scaling) || std::holds_alternative<YarnCase>(scaling) ||
+    return std::holds_alternative<DynamicCase>(scaling) ||
+           std::holds_alternative<YarnCase>(scaling) ||
            std::holds_alternative<ProportionalCase>(scaling);
 }
 
@@ -131,18 +146,21 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     const std::uint32_t exponent_dim = base.exponent_dim.value_or(2 * pairs);
     std::vector<double> by_exponent = unscaled(base.base, exponent_dim, count);
     if (by_exponent.size() * 2 != exponent_dim && knows_its_width(base.scaling)) {
-        unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all", exponent_dim, count);
+        unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all",
+                    exponent_dim, count);
     }
     if (!knows_its_width(base.scaling)) {
         by_exponent.resize(count);
     }
     Frequencies frequencies = {.inv_freq = {}, .attention_factor = attention_factor};
     const auto scale = [&](std::vector<double>& list) {
-        std::visit(Scaler{folder, base.base, exponent_dim, list, frequencies.attention_factor}, base.scaling);
+        std::visit(Scaler{folder, base.base, exponent_dim, list, frequencies.attention_factor},
+                   base.scaling);
     };
     const auto* ggml = std::get_if<GgmlCase>(&base.scaling);
     const bool restarts = sections && sections->mode == SectionMode::independent;
-    // ggml numbers its divisors and its blend by pair, whatever the exponent; the others scale before pairs are numbered.
+    // ggml numbers its divisors and its blend by pair, whatever the exponent; the others scale
+    // before pairs are numbered.
     const bool scale_pairs = ggml != nullptr && restarts;
     if (!scale_pairs) {
         scale(by_exponent);
@@ -159,27 +177,34 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     return frequencies;
 }
 
-CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain, std::uint64_t largest) {
+CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
+                             std::uint64_t largest) {
     CaseAngles angles;
     angles.gain_ = gain;
-    angles.table_ = value_of(AngleTable::make(device.device(), rotation, AngleSource::by_default, largest + 1), "angles: ");
+    angles.table_ = value_of(
+        AngleTable::make(device.device(), rotation, AngleSource::by_default, largest + 1),
+        "angles: ");
     return angles;
 }
 
-CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder, const CacheCase& cache, std::uint32_t pairs,
-                              double attention_factor, Gain gain) {
+CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
+                              const CacheCase& cache, std::uint32_t pairs, double attention_factor,
+                              Gain gain) {
     const npy::Array cos = folder.array(cache.cos), sin = folder.array(cache.sin);
     if (cos.header.shape != sin.header.shape || cos.header.type != sin.header.type) {
-        wrong_file("cos has shape {} of {}, sin {} of {}: they must be alike", npy::shape_text(cos.header.shape),
-                   npy::name(cos.header.type), npy::shape_text(sin.header.shape), npy::name(sin.header.type));
+        wrong_file("cos has shape {} of {}, sin {} of {}: they must be alike",
+                   npy::shape_text(cos.header.shape), npy::name(cos.header.type),
+                   npy::shape_text(sin.header.shape), npy::name(sin.header.type));
     }
     const std::vector<std::uint64_t>& shape = cos.header.shape;
     const std::optional<Element> element = tools::element_of(cos.header.type);
     if (!element) {
-        unsupported("cos and sin of {}; the library's tables are f32, f16 or bf16", npy::name(cos.header.type));
+        unsupported("cos and sin of {}; the library's tables are f32, f16 or bf16",
+                    npy::name(cos.header.type));
     }
     const std::uint64_t width = cache.full_width ? 2 * std::uint64_t{pairs} : pairs;
-    const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3 : shape.size() == 2;
+    const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3
+                                         : shape.size() == 2;
     if (!right_rank || shape.back() != width) {
         wrong_file("cos and sin have shape {}; it must be ({}, {})", npy::shape_text(shape),
                    cache.direct ? "[batch,] tokens" : "positions", width);
@@ -190,10 +215,14 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     }
     CaseAngles angles;
     angles.shape_ = shape;
-    angles.plan_ = value_of(
-        plan_caller_angles(pairs, static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(width), *element), "angles: ");
-    // The files do not contain the attention factor. A table that is said to contain 1 / f, of which the gain omits that, gives f.
-    const double wanted = gain == Gain::apply ? attention_factor : gain == Gain::omit ? 1 : 1 / attention_factor;
+    angles.plan_ = value_of(plan_caller_angles(pairs, static_cast<std::uint32_t>(rows),
+                                               static_cast<std::uint32_t>(width), *element),
+                            "angles: ");
+    // The files do not contain the attention factor. A table that is said to contain 1 / f, of
+    // which the gain omits that, gives f.
+    const double wanted = gain == Gain::apply  ? attention_factor
+                          : gain == Gain::omit ? 1
+                                               : 1 / attention_factor;
     if (wanted != 1) {
         angles.plan_.attention_factor = 1 / wanted;
         angles.gain_ = Gain::omit;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a base, a scaling and sections to the library's frequencies and table; from cos and sin files to a caller's table.
+// From a base, a scaling and sections to the library's frequencies and table; from cos and sin
+// files to a caller's table.
 #pragma once
 
 #include "case_folder.hpp"
@@ -16,15 +17,19 @@ struct Frequencies {
 Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, double attention_factor,
                            const std::optional<SectionsCase>& sections, std::uint32_t pairs);
 
-/// Cos and sin as a call takes them. Refers to its own plan: must not move while angles() is in use.
+/// Cos and sin as a call takes them. Refers to its own plan: must not move while angles() is in
+/// use.
 class CaseAngles {
    public:
-    /// `rotation` holds frequencies and attention factor; every |position| up to `largest` is covered.
-    static CaseAngles exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain, std::uint64_t largest);
+    /// `rotation` holds frequencies and attention factor; every |position| up to `largest` is
+    /// covered.
+    static CaseAngles exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
+                            std::uint64_t largest);
 
     /// Files: [rows, width], or with `direct` [tokens, width] or [batch, tokens, width].
-    static CaseAngles cached(DeviceUnderTest& device, const CaseFolder& folder, const CacheCase& cache, std::uint32_t pairs,
-                             double attention_factor, Gain gain);
+    static CaseAngles cached(DeviceUnderTest& device, const CaseFolder& folder,
+                             const CacheCase& cache, std::uint32_t pairs, double attention_factor,
+                             Gain gain);
 
     AngleSource source() const noexcept { return table_ ? table_->plan().source : plan_.source; }
     Element element() const noexcept { return plan_.element; }

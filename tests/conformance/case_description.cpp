@@ -12,7 +12,8 @@ namespace vkrope::conformance {
 namespace {
 
 constexpr std::int64_t most_channels = 65534, most_positions = std::int64_t{1} << 53;
-constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(), any_high = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
+                       any_high = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t longest_path = 512;
 
 /// What a case may have of things of which each costs a run over its tensors, or is looked at again
@@ -25,19 +26,23 @@ void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     }
 }
 
-/// A relative path that stays below the folder that it is relative to, made of names that any system takes.
+/// A relative path that stays below the folder that it is relative to, made of names that any
+/// system takes.
 std::string checked_path(const std::string& path, const std::string& name) {
     if (path.empty() || path.size() > longest_path) {
         wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
     }
-    if (std::any_of(path.begin(), path.end(), [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
-        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name, shown_text(path));
+    if (std::any_of(path.begin(), path.end(),
+                    [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
+        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name,
+                   shown_text(path));
     }
     for (std::size_t start = 0; start <= path.size();) {
         const std::size_t end = std::min(path.find('/', start), path.size());
         const std::string part = path.substr(start, end - start);
         if (part.empty() || part == "." || part == "..") {
-            wrong_file("{} is '{}': it must be a relative path without '.' and '..'", name, shown_text(path));
+            wrong_file("{} is '{}': it must be a relative path without '.' and '..'", name,
+                       shown_text(path));
         }
         start = end + 1;
     }
@@ -69,18 +74,24 @@ T meaning(const std::string& text, const std::string& name, const Word<T> (&word
     unsupported("{} '{}'", name, shown_text(text));
 }
 
-constexpr Word<Pairing> pairings[] = {{"half", Pairing::half_split}, {"interleaved", Pairing::interleaved}};
-constexpr Word<Direction> directions[] = {{"forward", Direction::forward}, {"inverse", Direction::inverse}};
-constexpr Word<Gain> gains[] = {{"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
-constexpr Word<Element> dtypes[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
-constexpr Word<PositionKind> position_kinds[] = {{"none", PositionKind::none},
-                                                 {"offset", PositionKind::offset},
-                                                 {"per_batch_offset", PositionKind::per_batch_offset},
-                                                 {"explicit", PositionKind::explicit_ids},
-                                                 {"varlen", PositionKind::varlen},
-                                                 {"context_parallel", PositionKind::context_parallel}};
-constexpr Word<SectionMode> section_modes[] = {
-    {"sequential", SectionMode::sequential}, {"interleaved", SectionMode::interleaved}, {"independent", SectionMode::independent}};
+constexpr Word<Pairing> pairings[] = {{"half", Pairing::half_split},
+                                      {"interleaved", Pairing::interleaved}};
+constexpr Word<Direction> directions[] = {{"forward", Direction::forward},
+                                          {"inverse", Direction::inverse}};
+constexpr Word<Gain> gains[] = {
+    {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
+constexpr Word<Element> dtypes[] = {
+    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+constexpr Word<PositionKind> position_kinds[] = {
+    {"none", PositionKind::none},
+    {"offset", PositionKind::offset},
+    {"per_batch_offset", PositionKind::per_batch_offset},
+    {"explicit", PositionKind::explicit_ids},
+    {"varlen", PositionKind::varlen},
+    {"context_parallel", PositionKind::context_parallel}};
+constexpr Word<SectionMode> section_modes[] = {{"sequential", SectionMode::sequential},
+                                               {"interleaved", SectionMode::interleaved},
+                                               {"independent", SectionMode::independent}};
 constexpr Word<bool> row_kinds[] = {{"indexed", false}, {"direct", true}};
 constexpr Word<bool> widths[] = {{"half", false}, {"full_first_half", true}};
 
@@ -100,7 +111,8 @@ std::optional<Integers> integers_in(Fields& fields, const char* key) {
     return Integers(*fields.integers(key, any_low, any_high));
 }
 
-TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout, std::optional<std::int64_t> num_heads) {
+TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout,
+                     std::optional<std::int64_t> num_heads) {
     TensorCase tensor;
     tensor.file = file_in(fields, "file");
     for (const std::int64_t dimension : fields.required_integers("shape", 0, any_high)) {
@@ -156,7 +168,8 @@ void read_windows(Fields& root, CaseDescription& description) {
     const nlohmann::json* list = root.find("windows");
     if (list == nullptr) {
         description.rotary_dim = channels(root, "rotary_dim");
-        description.rotary_offset = static_cast<std::uint32_t>(root.integer("rotary_offset", 0, most_channels).value_or(0));
+        description.rotary_offset = static_cast<std::uint32_t>(
+            root.integer("rotary_offset", 0, most_channels).value_or(0));
         return;
     }
     if (!list->is_array() || list->empty()) {
@@ -165,9 +178,10 @@ void read_windows(Fields& root, CaseDescription& description) {
     hold_count("windows", list->size(), most_windows);
     for (const nlohmann::json& entry : *list) {
         Fields window(entry, fmt::format("windows[{}]", description.windows.size()));
-        description.windows.push_back({.offset = channels(window, "offset"),
-                                       .rotary_dim = channels(window, "rotary_dim"),
-                                       .axis = static_cast<std::uint32_t>(window.integer("axis", 0, 255).value_or(0))});
+        description.windows.push_back(
+            {.offset = channels(window, "offset"),
+             .rotary_dim = channels(window, "rotary_dim"),
+             .axis = static_cast<std::uint32_t>(window.integer("axis", 0, 255).value_or(0))});
         window.done();
     }
     if (root.find("rotary_dim") != nullptr || root.find("rotary_offset") != nullptr) {
@@ -202,7 +216,9 @@ PositionsCase read_positions(Fields fields) {
     };
     switch (positions.kind) {
         case PositionKind::none: break;
-        case PositionKind::offset: positions.value = fields.required_integer("value", -most_positions, most_positions); break;
+        case PositionKind::offset:
+            positions.value = fields.required_integer("value", -most_positions, most_positions);
+            break;
         case PositionKind::per_batch_offset: one_each("file", true); break;
         case PositionKind::explicit_ids:
             one_each("file", true);
@@ -213,15 +229,18 @@ PositionsCase read_positions(Fields fields) {
             positions.cu_seqlens = integers_in(fields, "cu_seqlens");
             const nlohmann::json* offsets = fields.find("seqlen_offsets");
             if (offsets != nullptr && offsets->is_number()) {  // the same for every sequence
-                positions.value = *fields.integer("seqlen_offsets", -most_positions, most_positions);
+                positions.value = *fields.integer("seqlen_offsets", -most_positions,
+                                                  most_positions);
             } else {
                 one_each("seqlen_offsets", false);
             }
             break;
         }
         case PositionKind::context_parallel:
-            positions.cp_size = static_cast<std::uint32_t>(fields.required_integer("cp_size", 1, 1 << 20));
-            positions.cp_rank = static_cast<std::uint32_t>(fields.required_integer("cp_rank", 0, positions.cp_size - 1));
+            positions.cp_size = static_cast<std::uint32_t>(
+                fields.required_integer("cp_size", 1, 1 << 20));
+            positions.cp_rank = static_cast<std::uint32_t>(
+                fields.required_integer("cp_rank", 0, positions.cp_size - 1));
             one_each("start_positions", false);
             positions.cu_seqlens = integers_in(fields, "cu_seqlens");
             break;
@@ -244,19 +263,21 @@ ScalingCase read_scaling(Fields fields) {
                               .max_position_embeddings = number("max_position_embeddings"),
                               .seq_len = fields.number("seq_len").value_or(0)};
     } else if (type == "yarn") {
-        scaling = YarnCase{.factor = number("factor"),
-                           .original_max_position_embeddings = number("original_max_position_embeddings"),
-                           .beta_fast = fields.number("beta_fast").value_or(32),
-                           .beta_slow = fields.number("beta_slow").value_or(1),
-                           .truncate = fields.truth("truncate").value_or(true)};
+        scaling = YarnCase{
+            .factor = number("factor"),
+            .original_max_position_embeddings = number("original_max_position_embeddings"),
+            .beta_fast = fields.number("beta_fast").value_or(32),
+            .beta_slow = fields.number("beta_slow").value_or(1),
+            .truncate = fields.truth("truncate").value_or(true)};
     } else if (type == "longrope") {
         fields.required("factors");
         scaling = LongRopeCase{.factors = *fields.numbers("factors")};
     } else if (type == "llama3") {
-        scaling = Llama3Case{.factor = number("factor"),
-                             .low_freq_factor = number("low_freq_factor"),
-                             .high_freq_factor = number("high_freq_factor"),
-                             .original_max_position_embeddings = number("original_max_position_embeddings")};
+        scaling = Llama3Case{
+            .factor = number("factor"),
+            .low_freq_factor = number("low_freq_factor"),
+            .high_freq_factor = number("high_freq_factor"),
+            .original_max_position_embeddings = number("original_max_position_embeddings")};
     } else if (type == "proportional") {
         scaling = ProportionalCase{.factor = fields.number("factor").value_or(1),
                                    .partial_rotary_factor = number("partial_rotary_factor")};
@@ -312,16 +333,19 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     for (const std::int64_t size : sizes) {
         sections.sizes.push_back(static_cast<std::uint32_t>(size));
     }
-    sections.leftover_axis = static_cast<std::uint32_t>(fields->integer("leftover_axis", 0, 255).value_or(0));
+    sections.leftover_axis = static_cast<std::uint32_t>(
+        fields->integer("leftover_axis", 0, 255).value_or(0));
     fields->done();
-    if (std::all_of(sections.sizes.begin(), sections.sizes.end(), [](std::uint32_t size) { return size == 0; })) {
+    if (std::all_of(sections.sizes.begin(), sections.sizes.end(),
+                    [](std::uint32_t size) { return size == 0; })) {
         wrong_file("sections.sizes has no pair");
     }
     return sections;
 }
 
 /// `beside`: atol_files that stand beside the tolerance, where it has none of its own.
-std::optional<Tolerance> read_tolerance(std::optional<Fields> fields, std::optional<Fields> beside) {
+std::optional<Tolerance> read_tolerance(std::optional<Fields> fields,
+                                        std::optional<Fields> beside) {
     if (!fields) {
         return std::nullopt;
     }
@@ -349,7 +373,8 @@ nlohmann::json parse_document(std::string_view text) {
     try {
         return parse_json(text);
     } catch (const ImportError& problem) {
-        throw Refusal(Verdict::error, tools::ExitCode::bad_file, static_cast<const char*>(problem.status.what));
+        throw Refusal(Verdict::error, tools::ExitCode::bad_file,
+                      static_cast<const char*>(problem.status.what));
     } catch (const nlohmann::json::exception&) {
         wrong_file("not valid JSON");
     }
@@ -391,7 +416,8 @@ CaseDescription describe(const nlohmann::json& document) {
     description.attention_factor = root.number("attention_factor").value_or(1);
     description.sections = read_sections(root.object("sections"));
     description.tolerance = read_tolerance(root.object("tolerance"), root.object("atol_files"));
-    description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"), std::nullopt);
+    description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"),
+                                                        std::nullopt);
     root.done();
     return description;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A case.json, "rope-case/1", as the format's own words: what was said, nothing derived. No file but the document itself is
-// looked at.
+// A case.json, "rope-case/1", as the format's own words: what was said, nothing derived. No file
+// but the document itself is looked at.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,10 @@ enum class PositionKind { none, offset, per_batch_offset, explicit_ids, varlen, 
 
 struct PositionsCase {
     PositionKind kind = PositionKind::none;
-    std::int64_t value = 0;              // offset
-    std::string axes;                    // explicit
-    std::optional<Integers> numbers;     // explicit: ids; the other kinds: what each sequence starts at
+    std::int64_t value = 0;  // offset
+    std::string axes;        // explicit
+    std::optional<Integers>
+        numbers;  // explicit: ids; the other kinds: what each sequence starts at
     std::optional<Integers> cu_seqlens;  // varlen, context_parallel
     std::uint32_t cp_size = 1, cp_rank = 0;
     std::string resolved;  // file; empty: not given
@@ -82,8 +83,8 @@ struct GgmlCase {
 struct TeInterpolationCase {
     double seq_scale;
 };
-using ScalingCase = std::variant<std::monostate, LinearCase, DynamicCase, YarnCase, LongRopeCase, Llama3Case, ProportionalCase,
-                                 GgmlCase, TeInterpolationCase>;
+using ScalingCase = std::variant<std::monostate, LinearCase, DynamicCase, YarnCase, LongRopeCase,
+                                 Llama3Case, ProportionalCase, GgmlCase, TeInterpolationCase>;
 
 struct BaseCase {
     double base = 0;
@@ -127,7 +128,8 @@ struct CaseDescription {
 /// JSON text to a document. Throws Refusal: an error where it is none.
 nlohmann::json parse_document(std::string_view text);
 
-/// The id, checked: relative, without "..", printable. It becomes a path below the folder of outputs.
+/// The id, checked: relative, without "..", printable. It becomes a path below the folder of
+/// outputs.
 std::string id_of(const nlohmann::json& document);
 
 /// The whole case. Throws Refusal.

@@ -18,9 +18,11 @@ double number_in(const json& value, const std::string& name) {
     return number;
 }
 
-std::int64_t integer_in(const json& value, const std::string& name, std::int64_t low, std::int64_t high) {
+std::int64_t integer_in(const json& value, const std::string& name, std::int64_t low,
+                        std::int64_t high) {
     const bool fits = value.is_number_integer() &&
-                      (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX}) &&
+                      (!value.is_number_unsigned() ||
+                       value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX}) &&
                       value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high;
     if (!fits) {
         wrong_file("{} is {}: it must be an integer from {} to {}", name, shown(value), low, high);
@@ -43,7 +45,8 @@ std::string shown_text(const std::string& text) {
 
 Fields::Fields(const json& object, std::string name) : object_(&object), name_(std::move(name)) {
     if (!object.is_object()) {
-        wrong_file("{} is {}: it must be an object", name_.empty() ? "the document" : name_, shown(object));
+        wrong_file("{} is {}: it must be an object", name_.empty() ? "the document" : name_,
+                   shown(object));
     }
 }
 
@@ -67,7 +70,8 @@ const json& Fields::required(const char* key) {
 
 std::optional<Fields> Fields::object(const char* key) {
     const json* value = find(key);
-    return value == nullptr ? std::nullopt : std::optional<Fields>(std::in_place, *value, name_of(key));
+    return value == nullptr ? std::nullopt
+                            : std::optional<Fields>(std::in_place, *value, name_of(key));
 }
 
 Fields Fields::required_object(const char* key) {
@@ -101,7 +105,8 @@ double Fields::required_number(const char* key) {
 
 std::optional<std::int64_t> Fields::integer(const char* key, std::int64_t low, std::int64_t high) {
     const json* value = find(key);
-    return value == nullptr ? std::nullopt : std::optional(integer_in(*value, name_of(key), low, high));
+    return value == nullptr ? std::nullopt
+                            : std::optional(integer_in(*value, name_of(key), low, high));
 }
 
 std::int64_t Fields::required_integer(const char* key, std::int64_t low, std::int64_t high) {
@@ -116,7 +121,8 @@ std::optional<bool> Fields::truth(const char* key) {
     return value == nullptr ? std::nullopt : std::optional(value->get<bool>());
 }
 
-std::optional<std::vector<std::int64_t>> Fields::integers(const char* key, std::int64_t low, std::int64_t high) {
+std::optional<std::vector<std::int64_t>> Fields::integers(const char* key, std::int64_t low,
+                                                          std::int64_t high) {
     const json* value = find(key);
     if (value == nullptr) {
         return std::nullopt;
@@ -129,7 +135,8 @@ std::optional<std::vector<std::int64_t>> Fields::integers(const char* key, std::
     return list;
 }
 
-std::vector<std::int64_t> Fields::required_integers(const char* key, std::int64_t low, std::int64_t high) {
+std::vector<std::int64_t> Fields::required_integers(const char* key, std::int64_t low,
+                                                    std::int64_t high) {
     required(key);
     return *integers(key, low, high);
 }

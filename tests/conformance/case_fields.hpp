@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The objects of a case.json, field by field: a value of the wrong kind is an error, a key that nobody asked for is unsupported.
+// The objects of a case.json, field by field: a value of the wrong kind is an error, a key that
+// nobody asked for is unsupported.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,10 @@ class Fields {
     std::optional<std::int64_t> integer(const char* key, std::int64_t low, std::int64_t high);
     std::int64_t required_integer(const char* key, std::int64_t low, std::int64_t high);
     std::optional<bool> truth(const char* key);
-    std::optional<std::vector<std::int64_t>> integers(const char* key, std::int64_t low, std::int64_t high);
-    std::vector<std::int64_t> required_integers(const char* key, std::int64_t low, std::int64_t high);
+    std::optional<std::vector<std::int64_t>> integers(const char* key, std::int64_t low,
+                                                      std::int64_t high);
+    std::vector<std::int64_t> required_integers(const char* key, std::int64_t low,
+                                                std::int64_t high);
     std::optional<std::vector<double>> numbers(const char* key);
 
     /// Free text for people, or for other programs.

@@ -35,7 +35,8 @@ std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t
     if (problem || !regular) {
         wrong_file("{}: is not a regular file", file);
     }
-    if (const std::uint64_t bytes = std::filesystem::file_size(path, problem); !problem && bytes > most_bytes) {
+    if (const std::uint64_t bytes = std::filesystem::file_size(path, problem);
+        !problem && bytes > most_bytes) {
         unsupported("{}: has {} bytes, more than {}", file, bytes, most_bytes);
     }
     return path;
@@ -84,7 +85,8 @@ CaseFolder::IntegerList CaseFolder::integers(const Integers& integers) const {
     const std::size_t count = count_of(array);
     list.values.reserve(count);
     for (std::size_t index = 0; index < count; ++index) {
-        list.values.push_back(list.wide ? stored<std::int64_t>(array, index) : stored<std::int32_t>(array, index));
+        list.values.push_back(list.wide ? stored<std::int64_t>(array, index)
+                                        : stored<std::int32_t>(array, index));
     }
     list.bytes = std::move(array.data);
     return list;
@@ -98,8 +100,10 @@ double value_at(const npy::Array& array, std::size_t index) noexcept {
     switch (array.header.type) {
         case npy::Type::f4: return stored<float>(array, index);
         case npy::Type::f8: return stored<double>(array, index);
-        case npy::Type::f2: return reference::widen(reference::Type::f16, stored<std::uint16_t>(array, index));
-        case npy::Type::u2: return reference::widen(reference::Type::bf16, stored<std::uint16_t>(array, index));
+        case npy::Type::f2:
+            return reference::widen(reference::Type::f16, stored<std::uint16_t>(array, index));
+        case npy::Type::u2:
+            return reference::widen(reference::Type::bf16, stored<std::uint16_t>(array, index));
         case npy::Type::i4: return stored<std::int32_t>(array, index);
         case npy::Type::i8: break;
     }

@@ -10,10 +10,12 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::int64_t lowest_id = std::numeric_limits<std::int32_t>::min(), highest_id = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t lowest_id = std::numeric_limits<std::int32_t>::min(),
+                       highest_id = std::numeric_limits<std::int32_t>::max();
 
 std::uint64_t distance(std::int64_t position) noexcept {
-    return position < 0 ? 0 - static_cast<std::uint64_t>(position) : static_cast<std::uint64_t>(position);
+    return position < 0 ? 0 - static_cast<std::uint64_t>(position)
+                        : static_cast<std::uint64_t>(position);
 }
 
 /// Of positions that fit 32 bits; of others the library says that it does not cover them.
@@ -27,8 +29,10 @@ std::uint64_t largest_of(const std::vector<std::int64_t>& positions) noexcept {
     return largest;
 }
 
-CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::uint32_t tokens, std::int64_t batch_stride) {
-    const std::int64_t last = first + (std::max<std::int64_t>(batch, 1) - 1) * batch_stride + std::max<std::int64_t>(tokens, 1) - 1;
+CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::uint32_t tokens,
+                                 std::int64_t batch_stride) {
+    const std::int64_t last = first + (std::max<std::int64_t>(batch, 1) - 1) * batch_stride +
+                              std::max<std::int64_t>(tokens, 1) - 1;
     if (first < lowest_id || last > highest_id) {
         unsupported("positions from {} to {}: they must be int32", first, last);
     }
@@ -40,13 +44,14 @@ CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::u
 }
 
 /// Strides of ids whose axes are named by letters: A position axis, B batch, S or T tokens.
-CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& folder, const PositionsCase& described,
-                                 std::uint32_t batch, std::uint32_t tokens) {
+CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& folder,
+                                 const PositionsCase& described, std::uint32_t batch,
+                                 std::uint32_t tokens) {
     const CaseFolder::IntegerList ids = folder.integers(*described.numbers);
     const std::string& axes = described.axes;
     if (axes.size() != ids.shape.size()) {
-        wrong_file("positions.axes '{}' names {} axes; the ids have shape {}", shown_text(axes), axes.size(),
-                   npy::shape_text(ids.shape));
+        wrong_file("positions.axes '{}' names {} axes; the ids have shape {}", shown_text(axes),
+                   axes.size(), npy::shape_text(ids.shape));
     }
     CasePositions prepared;
     prepared.source = PositionSource::ids;
@@ -58,7 +63,8 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
         const auto steps = static_cast<std::int64_t>(ids.shape[at]);
         const auto must_be = [&](std::int64_t wanted) {
             if (steps != wanted) {
-                wrong_file("positions: axis {} of '{}' has {} steps; the tensors have {}", axes[at], axes, steps, wanted);
+                wrong_file("positions: axis {} of '{}' has {} steps; the tensors have {}", axes[at],
+                           axes, steps, wanted);
             }
         };
         if ((axes[at] == 'S' || axes[at] == 'T') && !has_tokens) {
@@ -92,7 +98,8 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
 /// Offsets, ragged sequences and shards: the library writes the ids, which are then looked at.
 class Expansion {
    public:
-    Expansion(DeviceUnderTest& device, const CaseFolder& folder) : device_(device), folder_(folder) {}
+    Expansion(DeviceUnderTest& device, const CaseFolder& folder)
+        : device_(device), folder_(folder) {}
 
     PositionCall call;
 
@@ -111,26 +118,35 @@ class Expansion {
 
     /// Starts of sequences, of `whole` tokens together and of lengths that `multiple` divides.
     /// Returns how many there are.
-    std::size_t add_cu_seqlens(const Integers& cu_seqlens, std::uint64_t whole, std::uint32_t multiple) {
+    std::size_t add_cu_seqlens(const Integers& cu_seqlens, std::uint64_t whole,
+                               std::uint32_t multiple) {
         const CaseFolder::IntegerList list = folder_.integers(cu_seqlens);
         if (list.values.size() < 2) {
-            wrong_file("positions.cu_seqlens has {} numbers; it must have one more than there are sequences", list.values.size());
+            wrong_file(
+                "positions.cu_seqlens has {} numbers; it must have one more than there are "
+                "sequences",
+                list.values.size());
         }
         if (list.values.front() != 0) {
-            wrong_file("positions.cu_seqlens begins with {}; it must begin with 0", list.values.front());
+            wrong_file("positions.cu_seqlens begins with {}; it must begin with 0",
+                       list.values.front());
         }
         for (std::size_t i = 1; i < list.values.size(); ++i) {
             const std::int64_t start = list.values[i - 1], end = list.values[i];
             if (end < start) {
-                wrong_file("positions.cu_seqlens[{}] is {} after {}; it must ascend", i, end, start);
+                wrong_file("positions.cu_seqlens[{}] is {} after {}; it must ascend", i, end,
+                           start);
             }
             if ((end - start) % multiple != 0) {
-                wrong_file("positions.cu_seqlens[{}] is {} after {}; the length of a sequence must be a multiple of 2 cp_size, {}", i,
-                           end, start, multiple);
+                wrong_file(
+                    "positions.cu_seqlens[{}] is {} after {}; the length of a sequence must be a "
+                    "multiple of 2 cp_size, {}",
+                    i, end, start, multiple);
             }
         }
         if (static_cast<std::uint64_t>(list.values.back()) != whole) {
-            wrong_file("positions.cu_seqlens ends with {}; the tensors have {} tokens", list.values.back(), whole);
+            wrong_file("positions.cu_seqlens ends with {}; the tensors have {} tokens",
+                       list.values.back(), whole);
         }
         cu_seqlens_ = device_.upload(list.bytes.data(), list.bytes.size());
         call.cu_seqlens = cu_seqlens_.whole();
@@ -159,23 +175,29 @@ class Expansion {
     }
 
    private:
-    void compare_resolved(const PositionsCase& described, const std::vector<std::int64_t>& ids) const {
+    void compare_resolved(const PositionsCase& described,
+                          const std::vector<std::int64_t>& ids) const {
         if (described.resolved.empty()) {
             return;
         }
         const CaseFolder::IntegerList expected = folder_.integers(described.resolved);
         if (expected.values.size() != ids.size() && expected.values.size() != call.tokens) {
-            wrong_file("{}: has {} positions for {} tokens", described.resolved, expected.values.size(), ids.size());
+            wrong_file("{}: has {} positions for {} tokens", described.resolved,
+                       expected.values.size(), ids.size());
         }
         // As [batch, tokens]; [tokens, batch] where that is the order of the tensor's axes.
-        const std::size_t tokens = call.tokens, batch = expected.values.size() / std::max<std::size_t>(tokens, 1);
-        const bool by_token = expected.shape.size() == 2 && expected.shape[0] == tokens && expected.shape[1] != tokens;
+        const std::size_t tokens = call.tokens,
+                          batch = expected.values.size() / std::max<std::size_t>(tokens, 1);
+        const bool by_token = expected.shape.size() == 2 && expected.shape[0] == tokens &&
+                              expected.shape[1] != tokens;
         for (std::size_t index = 0; index < ids.size(); ++index) {
             const std::size_t of_list = index % expected.values.size();
-            const std::int64_t wanted = expected.values[by_token ? of_list % tokens * batch + of_list / tokens : of_list];
+            const std::int64_t wanted =
+                expected.values[by_token ? of_list % tokens * batch + of_list / tokens : of_list];
             if (ids[index] != wanted) {
                 throw Refusal(Verdict::fail, tools::ExitCode::verification_failed,
-                              fmt::format("position of token {} is {}, expected {}", index, ids[index], wanted));
+                              fmt::format("position of token {} is {}, expected {}", index,
+                                          ids[index], wanted));
             }
         }
     }
@@ -200,7 +222,8 @@ Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> ax
         part.first = static_cast<std::int32_t>(part.first + first * part.batch_stride);
         return part;
     }
-    const auto skipped = (first * part.batch_stride + axis.value_or(0) * part.axis_stride) * id_bytes;
+    const auto skipped = (first * part.batch_stride + axis.value_or(0) * part.axis_stride) *
+                         id_bytes;
     part.ids.offset += static_cast<VkDeviceSize>(skipped);
     part.ids.range -= static_cast<VkDeviceSize>(skipped);
     if (axis) {
@@ -209,8 +232,9 @@ Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> ax
     return part;
 }
 
-CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folder, const PositionsCase& described,
-                                std::uint32_t batch, std::uint32_t tokens) {
+CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folder,
+                                const PositionsCase& described, std::uint32_t batch,
+                                std::uint32_t tokens) {
     Expansion expansion(device, folder);
     expansion.call.batch = batch;
     expansion.call.tokens = tokens;
@@ -220,14 +244,17 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
         }
     };
     switch (described.kind) {
-        case PositionKind::none: unsupported("positions.kind 'none' without a row of cos and sin for each token");
+        case PositionKind::none:
+            unsupported("positions.kind 'none' without a row of cos and sin for each token");
         case PositionKind::offset: return implicit_positions(described.value, batch, tokens, 0);
-        case PositionKind::explicit_ids: return explicit_positions(device, folder, described, batch, tokens);
+        case PositionKind::explicit_ids:
+            return explicit_positions(device, folder, described, batch, tokens);
         case PositionKind::per_batch_offset: expansion.add_offsets(described.numbers, batch); break;
         case PositionKind::varlen:
             need_one_row();
             expansion.call.first = first_of(described);
-            expansion.add_offsets(described.numbers, expansion.add_cu_seqlens(*described.cu_seqlens, tokens, 1));
+            expansion.add_offsets(described.numbers,
+                                  expansion.add_cu_seqlens(*described.cu_seqlens, tokens, 1));
             break;
         case PositionKind::context_parallel: {
             expansion.call.cp_size = described.cp_size;
@@ -235,7 +262,8 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
             std::size_t sequences = batch;
             if (described.cu_seqlens) {
                 need_one_row();
-                sequences = expansion.add_cu_seqlens(*described.cu_seqlens, std::uint64_t{described.cp_size} * tokens,
+                sequences = expansion.add_cu_seqlens(*described.cu_seqlens,
+                                                     std::uint64_t{described.cp_size} * tokens,
                                                      2 * described.cp_size);
             }
             expansion.add_offsets(described.numbers, sequences);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the positions of a case to what a call takes: a first position, ids as they are, or ids that the library expands on the
-// device.
+// From the positions of a case to what a call takes: a first position, ids as they are, or ids that
+// the library expands on the device.
 #pragma once
 
 #include "case_folder.hpp"
@@ -21,10 +21,12 @@ struct CasePositions {
 };
 
 /// batch, tokens  of the tensors that the positions are for
-CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folder, const PositionsCase& described,
-                                std::uint32_t batch, std::uint32_t tokens);
+CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folder,
+                                const PositionsCase& described, std::uint32_t batch,
+                                std::uint32_t tokens);
 
-/// Row b * tokens + t for each token: of tables that have a row for each, or with `shared` one for each token of a sequence.
+/// Row b * tokens + t for each token: of tables that have a row for each, or with `shared` one for
+/// each token of a sequence.
 CasePositions row_per_token(std::uint32_t batch, std::uint32_t tokens, bool shared);
 
 }  // namespace vkrope::conformance

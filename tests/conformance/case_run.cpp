@@ -12,10 +12,12 @@
 namespace vkrope::conformance {
 namespace {
 
-/// What one run over the tensors rotates: all windows at once, or where the library does not take them so, one after another.
+/// What one run over the tensors rotates: all windows at once, or where the library does not take
+/// them so, one after another.
 struct Pass {
-    std::vector<WindowCase> windows;    // channels counted from 0
-    std::optional<std::uint32_t> axis;  // of the positions; nothing: sections say which, or there is one
+    std::vector<WindowCase> windows;  // channels counted from 0
+    std::optional<std::uint32_t>
+        axis;  // of the positions; nothing: sections say which, or there is one
     Sections sections;
 
     std::uint32_t rotary_dim() const {
@@ -41,13 +43,15 @@ struct Part {
     std::uint64_t plane;
 };
 
-std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor, const CaseDescription& description) {
+std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
+                                          const CaseDescription& description) {
     if (!tensor.has_planes) {
         return {0};
     }
     for (const std::uint64_t plane : description.planes_rotated) {
         if (plane >= tensor.planes) {
-            wrong_file("planes_rotated names plane {}; {} has {}", plane, tensor.name, tensor.planes);
+            wrong_file("planes_rotated names plane {}; {} has {}", plane, tensor.name,
+                       tensor.planes);
         }
     }
     return description.planes_rotated;
@@ -56,8 +60,10 @@ std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor, const CaseDe
 /// Bits that no rotation leaves behind by accident.
 constexpr std::byte poison{0xa5};
 
-/// What the output is before the rotation: the planes that pass through, and poison where the library has to write.
-std::vector<std::byte> initial_output(const CaseTensor& tensor, const std::vector<std::uint64_t>& rotated) {
+/// What the output is before the rotation: the planes that pass through, and poison where the
+/// library has to write.
+std::vector<std::byte> initial_output(const CaseTensor& tensor,
+                                      const std::vector<std::uint64_t>& rotated) {
     const std::size_t bytes = npy::item_bytes(tensor.parent.header.type);
     std::vector<std::byte> output(tensor.count * bytes, poison);
     if (!tensor.has_planes) {
@@ -65,7 +71,8 @@ std::vector<std::byte> initial_output(const CaseTensor& tensor, const std::vecto
     }
     each_element(tensor, [&](std::uint64_t index, std::uint64_t parent) {
         if (!std::binary_search(rotated.begin(), rotated.end(), plane_of(tensor, index))) {
-            std::memcpy(output.data() + index * bytes, tensor.parent.data.data() + parent * bytes, bytes);
+            std::memcpy(output.data() + index * bytes, tensor.parent.data.data() + parent * bytes,
+                        bytes);
         }
     });
     return output;
@@ -75,7 +82,8 @@ std::vector<std::byte> initial_output(const CaseTensor& tensor, const std::vecto
 
 Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
     Sections made;
-    made.order = sections.mode == SectionMode::interleaved ? SectionOrder::interleaved : SectionOrder::sequential;
+    made.order = sections.mode == SectionMode::interleaved ? SectionOrder::interleaved
+                                                           : SectionOrder::sequential;
     made.leftover_axis = made.order == SectionOrder::interleaved ? sections.leftover_axis : 0;
     std::size_t used = sections.sizes.size();  // an axis behind the last pair needs no positions
     while (sections.sizes[used - 1] == 0) {
@@ -97,8 +105,11 @@ Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
 
 /// Whether one kernel takes all the windows: ascending and apart.
 bool in_order(const std::vector<WindowCase>& windows) {
-    const auto follows = [](const WindowCase& a, const WindowCase& b) { return b.offset < a.offset + a.rotary_dim; };
-    return windows.size() <= max_windows && std::adjacent_find(windows.begin(), windows.end(), follows) == windows.end();
+    const auto follows = [](const WindowCase& a, const WindowCase& b) {
+        return b.offset < a.offset + a.rotary_dim;
+    };
+    return windows.size() <= max_windows &&
+           std::adjacent_find(windows.begin(), windows.end(), follows) == windows.end();
 }
 
 std::vector<Pass> window_passes(const std::vector<WindowCase>& windows, std::uint32_t axes) {
@@ -109,11 +120,13 @@ std::vector<Pass> window_passes(const std::vector<WindowCase>& windows, std::uin
     }
     const std::uint32_t first = windows.front().axis;
     if (in_order(windows)) {
-        if (std::all_of(windows.begin(), windows.end(), [first](const WindowCase& window) { return window.axis == first; })) {
+        if (std::all_of(windows.begin(), windows.end(),
+                        [first](const WindowCase& window) { return window.axis == first; })) {
             return {{.windows = windows, .axis = first, .sections = {}}};
         }
         Pass together = {.windows = windows, .axis = std::nullopt, .sections = {}};
-        for (const WindowCase& window : windows) {  // the sections are the windows, of axes 0, 1, ...
+        for (const WindowCase& window :
+             windows) {  // the sections are the windows, of axes 0, 1, ...
             if (window.axis == together.sections.axes) {
                 together.sections.pairs[together.sections.axes++] = window.rotary_dim / 2;
             }
@@ -136,9 +149,10 @@ std::vector<Pass> passes_of(const CaseDescription& description, const CasePositi
         }
         return window_passes(description.windows, positions.axes);
     }
-    Pass pass = {.windows = {{.offset = description.rotary_offset, .rotary_dim = description.rotary_dim}},
-                 .axis = std::nullopt,
-                 .sections = {}};
+    Pass pass = {
+        .windows = {{.offset = description.rotary_offset, .rotary_dim = description.rotary_dim}},
+        .axis = std::nullopt,
+        .sections = {}};
     if (positions.source == PositionSource::axis_ids) {
         if (!description.sections && positions.axes != 1) {
             unsupported("positions on {} axes without sections", positions.axes);
@@ -160,7 +174,8 @@ std::vector<Pass> passes_of(const CaseDescription& description, const CasePositi
 class Run {
    public:
     Run(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description)
-        : device_(device), folder_(folder), description_(description), covered_(device.upload("\0\0\0", sizeof(std::uint32_t))) {}
+        : device_(device), folder_(folder), description_(description),
+          covered_(device.upload("\0\0\0", sizeof(std::uint32_t))) {}
 
     /// Rotates tensors that have the same tokens.
     void rotate(std::list<Resident*> residents) {
@@ -173,12 +188,15 @@ class Run {
         }
         const auto* cache = std::get_if<CacheCase>(&description_.angles);
         const bool direct = cache != nullptr && cache->direct;
-        if (direct && (description_.positions.kind != PositionKind::none || description_.sections)) {
+        if (direct &&
+            (description_.positions.kind != PositionKind::none || description_.sections)) {
             unsupported("positions or sections together with a row of cos and sin for each token");
         }
         const CasePositions positions =
-            direct ? row_per_token(shape.batch, shape.tokens, rows_are_shared(folder_.array(cache->cos).header.shape, shape))
-                   : prepare_positions(device_, folder_, description_.positions, shape.batch, shape.tokens);
+            direct ? row_per_token(shape.batch, shape.tokens,
+                                   rows_are_shared(folder_.array(cache->cos).header.shape, shape))
+                   : prepare_positions(device_, folder_, description_.positions, shape.batch,
+                                       shape.tokens);
         const std::vector<Pass> passes = passes_of(description_, positions);
         hold_work(residents, passes.size());
         for (const Pass& pass : passes) {
@@ -186,7 +204,9 @@ class Run {
                 add_output(*resident);
             }
             if (passes.size() > 1 && cache != nullptr) {
-                unsupported("windows that overlap, or whose axes are not in order, with cos and sin from files");
+                unsupported(
+                    "windows that overlap, or whose axes are not in order, with cos and sin from "
+                    "files");
             }
             run_pass(residents, pass, positions, angles_of(pass, positions));
         }
@@ -209,13 +229,17 @@ class Run {
             const std::uint64_t planes = rotated_planes(tensor, description_).size();
             const std::uint64_t sequences = tensor.in.batch == 0 ? tensor.batch : 1;
             if (passes * planes * sequences > most_calls) {
-                unsupported("tensors.{}: {} windows one after another, {} rotated planes and {} sequences that a view repeats take "
-                            "{} calls, more than {}",
-                            tensor.name, passes, planes, sequences, passes * planes * sequences, most_calls);
+                unsupported(
+                    "tensors.{}: {} windows one after another, {} rotated planes and {} sequences "
+                    "that a view repeats take "
+                    "{} calls, more than {}",
+                    tensor.name, passes, planes, sequences, passes * planes * sequences,
+                    most_calls);
             }
             if (passes > 1 && passes * tensor.count > most_written) {
-                unsupported("tensors.{}: {} windows one after another write {} elements, more than {}", tensor.name, passes,
-                            passes * tensor.count, most_written);
+                unsupported(
+                    "tensors.{}: {} windows one after another write {} elements, more than {}",
+                    tensor.name, passes, passes * tensor.count, most_written);
             }
             hold_elements(tensor, passes);
         }
@@ -225,16 +249,19 @@ class Run {
         if (resident.passes++ > 0) {
             resident.in = std::move(resident.out);
         }
-        const std::vector<std::byte> initial = initial_output(resident.tensor, rotated_planes(resident.tensor, description_));
+        const std::vector<std::byte> initial = initial_output(
+            resident.tensor, rotated_planes(resident.tensor, description_));
         resident.out = device_.upload(initial.data(), initial.size());
     }
 
     static bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
         const bool shared = rows.size() == 2 || (rows.size() == 3 && rows[0] == 1);
-        const bool fits =
-            rows.size() >= 2 && rows.size() <= 3 && rows[rows.size() - 2] == shape.tokens && (shared || rows[0] == shape.batch);
+        const bool fits = rows.size() >= 2 && rows.size() <= 3 &&
+                          rows[rows.size() - 2] == shape.tokens &&
+                          (shared || rows[0] == shape.batch);
         if (!fits) {
-            wrong_file("cos and sin have shape {} for {} x {} tokens", npy::shape_text(rows), shape.batch, shape.tokens);
+            wrong_file("cos and sin have shape {} for {} x {} tokens", npy::shape_text(rows),
+                       shape.batch, shape.tokens);
         }
         return shared;
     }
@@ -242,23 +269,26 @@ class Run {
     CaseAngles angles_of(const Pass& pass, const CasePositions& positions) const {
         const std::uint32_t pairs = pass.rotary_dim() / 2;
         if (const auto* cache = std::get_if<CacheCase>(&description_.angles)) {
-            return CaseAngles::cached(device_, folder_, *cache, pairs, description_.attention_factor, description_.gain);
+            return CaseAngles::cached(device_, folder_, *cache, pairs,
+                                      description_.attention_factor, description_.gain);
         }
         Rotation rotation;
         rotation.pairing = description_.pairing;
         rotation.rotary_dim = rotation.head_dim = pass.rotary_dim();
         for (const WindowCase& window : pass.windows) {  // each has exponents of its own
-            const Frequencies frequencies =
-                frequencies_of(folder_, std::get<BaseCase>(description_.angles), description_.attention_factor,
-                               description_.sections, window.rotary_dim / 2);
-            rotation.inv_freq.insert(rotation.inv_freq.end(), frequencies.inv_freq.begin(), frequencies.inv_freq.end());
+            const Frequencies frequencies = frequencies_of(
+                folder_, std::get<BaseCase>(description_.angles), description_.attention_factor,
+                description_.sections, window.rotary_dim / 2);
+            rotation.inv_freq.insert(rotation.inv_freq.end(), frequencies.inv_freq.begin(),
+                                     frequencies.inv_freq.end());
             rotation.attention_factor = frequencies.attention_factor;
         }
         rotation.sections = pass.sections;
         return CaseAngles::exact(device_, rotation, description_.gain, positions.largest);
     }
 
-    KernelInfo kernel_of(const Pass& pass, const CasePositions& positions, const CaseAngles& angles) const {
+    KernelInfo kernel_of(const Pass& pass, const CasePositions& positions,
+                         const CaseAngles& angles) const {
         KernelInfo info = {.pairing = description_.pairing, .rotary_dim = pass.rotary_dim()};
         info.angles = angles.source();
         info.table = angles.element();
@@ -272,14 +302,15 @@ class Run {
         }
         if (pass.windows.size() > 1) {
             for (std::size_t index = 0; index < pass.windows.size(); ++index) {
-                info.windows[index] = {.offset = pass.windows[index].offset, .rotary_dim = pass.windows[index].rotary_dim};
+                info.windows[index] = {.offset = pass.windows[index].offset,
+                                       .rotary_dim = pass.windows[index].rotary_dim};
             }
         }
         return info;
     }
 
-    void run_pass(const std::list<Resident*>& residents, const Pass& pass, const CasePositions& positions,
-                  const CaseAngles& angles) {
+    void run_pass(const std::list<Resident*>& residents, const Pass& pass,
+                  const CasePositions& positions, const CaseAngles& angles) {
         std::vector<Part> parts;
         for (const Resident* resident : residents) {
             for (const std::uint64_t plane : rotated_planes(resident->tensor, description_)) {
@@ -288,16 +319,18 @@ class Run {
                 }
             }
         }
-        DeviceUnderTest::KernelCall common = {.info = kernel_of(pass, positions, angles), .call = {}};
+        DeviceUnderTest::KernelCall common = {.info = kernel_of(pass, positions, angles),
+                                              .call = {}};
         common.call.angles = angles.angles();
         common.call.direction = description_.direction;
         common.call.gain = angles.gain();
         common.call.out_of_range = covered_.whole();
         const auto width = [&](const Part& part) {
-            return Width{.in = description_.dtype,
-                         .out = description_.dtype,
-                         .head_dim = part.resident->tensor.head_dim,
-                         .rotary_offset = pass.windows.size() > 1 ? 0 : pass.windows.front().offset};
+            return Width{
+                .in = description_.dtype,
+                .out = description_.dtype,
+                .head_dim = part.resident->tensor.head_dim,
+                .rotary_offset = pass.windows.size() > 1 ? 0 : pass.windows.front().offset};
         };
         for (std::size_t index = 0; index < parts.size();) {
             // Two at a time are Q and K of one call, wherever the library takes them together.
@@ -319,12 +352,14 @@ class Run {
         }
     }
 
-    /// All sequences in one call, or where a view repeats one of them, each in its own. False: the library takes Q and K only apart
-    /// from each other.
-    bool run_sequences(DeviceUnderTest::KernelCall& call, const Part* q, const Part* k, const Pass& pass,
-                       const CasePositions& positions) {
+    /// All sequences in one call, or where a view repeats one of them, each in its own. False: the
+    /// library takes Q and K only apart from each other.
+    bool run_sequences(DeviceUnderTest::KernelCall& call, const Part* q, const Part* k,
+                       const Pass& pass, const CasePositions& positions) {
         const CaseTensor& shape = (q != nullptr ? q : k)->resident->tensor;
-        const auto repeated = [](const Part* part) { return part != nullptr && input_strides(*part).batch == 0; };
+        const auto repeated = [](const Part* part) {
+            return part != nullptr && input_strides(*part).batch == 0;
+        };
         const bool repeats = repeated(q) || repeated(k);
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
         for (std::uint32_t first = 0; first < shape.batch; first += step) {
@@ -340,7 +375,8 @@ class Run {
                 call.call.k_in = input(*k, first);
                 call.call.k_out = output(*k, first);
             }
-            if (q != nullptr && k != nullptr && device_.accepts(call.info, call.call).code == Code::invalid_argument) {
+            if (q != nullptr && k != nullptr &&
+                device_.accepts(call.info, call.call).code == Code::invalid_argument) {
                 return false;
             }
             device_.rotate(call);
@@ -360,16 +396,20 @@ class Run {
         return rows(part, part.resident->tensor.out, part.resident->out, sequence);
     }
 
-    Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer, std::uint32_t sequence) const {
+    Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer,
+                std::uint32_t sequence) const {
         const CaseTensor& shape = part.resident->tensor;
         const VkDescriptorBufferInfo whole = buffer.whole();
         const std::uint64_t bytes = element_bytes(description_.dtype);
-        const std::int64_t first =
-            strides.offset + strides.plane * static_cast<std::int64_t>(part.plane) + strides.batch * sequence;
-        Tensor tensor = {.where = {whole.buffer, static_cast<VkDeviceSize>(first) * bytes, 0}, .heads = shape.heads};
+        const std::int64_t first = strides.offset +
+                                   strides.plane * static_cast<std::int64_t>(part.plane) +
+                                   strides.batch * sequence;
+        Tensor tensor = {.where = {whole.buffer, static_cast<VkDeviceSize>(first) * bytes, 0},
+                         .heads = shape.heads};
         tensor.where.range = whole.range - tensor.where.offset;
         tensor.buffer_size = whole.range;
-        // The library reads a stride of 0 as "packed". Along an axis of one step it makes no difference.
+        // The library reads a stride of 0 as "packed". Along an axis of one step it makes no
+        // difference.
         tensor.token_stride = strides.token;
         tensor.batch_stride = strides.batch;
         tensor.head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head;
@@ -388,19 +428,22 @@ class Run {
 void check_head_dim(const CaseDescription& description, const std::vector<Resident>& residents) {
     const CaseTensor& first = residents.front().tensor;
     if (description.head_dim && *description.head_dim != first.head_dim) {
-        wrong_file("head_dim is {}; {} has {} channels a head", *description.head_dim, first.name, first.head_dim);
+        wrong_file("head_dim is {}; {} has {} channels a head", *description.head_dim, first.name,
+                   first.head_dim);
     }
-    const bool has_planes =
-        std::any_of(residents.begin(), residents.end(), [](const Resident& resident) { return resident.tensor.has_planes; });
+    const bool has_planes = std::any_of(
+        residents.begin(), residents.end(),
+        [](const Resident& resident) { return resident.tensor.has_planes; });
     if (has_planes == description.planes_rotated.empty()) {
-        wrong_file("planes_rotated {}",
-                   has_planes ? "is missing: a layout has the axis P" : "without a layout that has the axis P");
+        wrong_file("planes_rotated {}", has_planes ? "is missing: a layout has the axis P"
+                                                   : "without a layout that has the axis P");
     }
 }
 
 }  // namespace
 
-std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description) {
+std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
+                             const CaseDescription& description) {
     std::vector<Resident> residents;
     const auto add = [&](const char* name, const std::optional<TensorCase>& tensor) {
         if (tensor) {

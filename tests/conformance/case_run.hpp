@@ -17,6 +17,7 @@ struct Actual {
 };
 
 /// Runs the case, and returns Q and K as far as there are such. Throws Refusal.
-std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description);
+std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
+                             const CaseDescription& description);
 
 }  // namespace vkrope::conformance

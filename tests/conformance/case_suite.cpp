@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders of cases below `root`. Symbolic links to folders are not followed: they may lead in circles.
+/// Folders of cases below `root`. Symbolic links to folders are not followed: they may lead in
+/// circles.
 std::vector<fs::path> folders_below(const fs::path& root, const std::string& given) {
     std::vector<fs::path> found;
     std::error_code problem;
@@ -33,15 +34,18 @@ std::vector<fs::path> folders_below(const fs::path& root, const std::string& giv
         }
     }
     if (problem) {
-        tools::fail(tools::ExitCode::bad_file, "--cases: '{}' cannot be read: {}", given, problem.message());
+        tools::fail(tools::ExitCode::bad_file, "--cases: '{}' cannot be read: {}", given,
+                    problem.message());
     }
     std::sort(found.begin(), found.end());
     return found;
 }
 
-void write_array(const fs::path& file, npy::Type type, const Actual& actual, std::vector<tools::OutputFile>& files) {
+void write_array(const fs::path& file, npy::Type type, const Actual& actual,
+                 std::vector<tools::OutputFile>& files) {
     const std::string header = npy::make_header(type, actual.tensor.shape);
-    tools::OutputFile& output = files.emplace_back("--write-outputs", file.string(), header.size() + actual.bytes.size());
+    tools::OutputFile& output = files.emplace_back("--write-outputs", file.string(),
+                                                   header.size() + actual.bytes.size());
     output.write(header);
     output.write(std::span(actual.bytes));
 }
@@ -49,8 +53,8 @@ void write_array(const fs::path& file, npy::Type type, const Actual& actual, std
 class CaseCheck : public Check {
    public:
     CaseCheck(fs::path root, fs::path folder, std::string given, std::string outputs)
-        : id_(folder.lexically_relative(root).generic_string()), given_(std::move(given)), outputs_(std::move(outputs)),
-          files_(std::move(root), std::move(folder)) {
+        : id_(folder.lexically_relative(root).generic_string()), given_(std::move(given)),
+          outputs_(std::move(outputs)), files_(std::move(root), std::move(folder)) {
         try {
             id_ = id_of(parse_document(files_.document()));
         } catch (const Refusal& refusal) {
@@ -60,7 +64,9 @@ class CaseCheck : public Check {
 
     const std::string& id() const noexcept override { return id_; }
 
-    std::string source_options() const override { return "--no-builtin --cases " + shell_word(given_); }
+    std::string source_options() const override {
+        return "--no-builtin --cases " + shell_word(given_);
+    }
 
     Outcome run(DeviceUnderTest& device) override {
         if (refused_) {
@@ -75,7 +81,9 @@ class CaseCheck : public Check {
     }
 
     /// For one whose id another case has: it keeps the id that its folder gives it.
-    void refuse(const std::string& reason) { refused_ = Outcome{.verdict = Verdict::error, .reason = reason}; }
+    void refuse(const std::string& reason) {
+        refused_ = Outcome{.verdict = Verdict::error, .reason = reason};
+    }
 
    private:
     Outcome judge(const CaseDescription& description, const std::vector<Actual>& all) const {
@@ -83,8 +91,10 @@ class CaseCheck : public Check {
         std::size_t compared = 0;
         std::uint64_t elements = 0;
         for (const Actual& actual : all) {
-            const TensorCase& described = actual.tensor.name == "q" ? *description.q : *description.k;
-            const Comparison comparison = compare(files_, description, described, actual.tensor, actual.bytes);
+            const TensorCase& described = actual.tensor.name == "q" ? *description.q
+                                                                    : *description.k;
+            const Comparison comparison = compare(files_, description, described, actual.tensor,
+                                                  actual.bytes);
             if (comparison.expected) {
                 ++compared;
                 elements += actual.tensor.count;
@@ -112,8 +122,11 @@ class CaseCheck : public Check {
     /// Where outputs go into the folder of the cases, these could hold a link that leads elsewhere.
     void check_inside(const fs::path& path) const {
         std::error_code problem;
-        const fs::path outputs = fs::canonical(outputs_, problem), there = fs::weakly_canonical(path, problem);
-        const bool below = std::mismatch(outputs.begin(), outputs.end(), there.begin(), there.end()).first == outputs.end();
+        const fs::path outputs = fs::canonical(outputs_, problem),
+                       there = fs::weakly_canonical(path, problem);
+        const bool below =
+            std::mismatch(outputs.begin(), outputs.end(), there.begin(), there.end()).first ==
+            outputs.end();
         if (problem || !below || fs::is_symlink(path, problem)) {
             wrong_file("--write-outputs: a symbolic link leads out of the folder");
         }
@@ -125,13 +138,15 @@ class CaseCheck : public Check {
         std::error_code problem;
         fs::create_directories(folder, problem);
         if (problem) {
-            wrong_file("--write-outputs: cannot make the folder '{}': {}", description.id, problem.message());
+            wrong_file("--write-outputs: cannot make the folder '{}': {}", description.id,
+                       problem.message());
         }
         try {
             std::vector<tools::OutputFile> files;
             for (const Actual& actual : all) {
                 check_inside(folder / ("actual_" + actual.tensor.name + ".npy"));
-                write_array(folder / ("actual_" + actual.tensor.name + ".npy"), actual.tensor.parent.header.type, actual, files);
+                write_array(folder / ("actual_" + actual.tensor.name + ".npy"),
+                            actual.tensor.parent.header.type, actual, files);
             }
             tools::OutputFile::publish(files);
         } catch (const tools::Failure& failure) {  // whose sentence names the whole path
@@ -153,11 +168,13 @@ Group find_cases(const std::vector<std::string>& folders, const std::string& out
         std::error_code problem;
         const fs::path root = fs::canonical(given, problem);
         if (problem || !fs::is_directory(root, problem)) {
-            tools::fail(tools::ExitCode::bad_file, "--cases: '{}' is not a folder that can be read", given);
+            tools::fail(tools::ExitCode::bad_file, "--cases: '{}' is not a folder that can be read",
+                        given);
         }
         const std::vector<fs::path> found = folders_below(root, given);
         if (found.empty()) {
-            tools::fail(tools::ExitCode::bad_file, "--cases: '{}' has no case.json in it or below it", given);
+            tools::fail(tools::ExitCode::bad_file,
+                        "--cases: '{}' has no case.json in it or below it", given);
         }
         for (const fs::path& folder : found) {
             auto check = std::make_unique<CaseCheck>(root, folder, given, outputs);

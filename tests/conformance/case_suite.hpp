@@ -9,8 +9,9 @@
 
 namespace vkrope::conformance {
 
-/// A check for every folder at or below one of `folders` that holds a case.json, in order of path. One that cannot be read is a
-/// check too, whose outcome is an error, and so is one whose id was there before.
+/// A check for every folder at or below one of `folders` that holds a case.json, in order of path.
+/// One that cannot be read is a check too, whose outcome is an error, and so is one whose id was
+/// there before.
 ///
 /// outputs  where the results go; empty: nowhere
 Group find_cases(const std::vector<std::string>& folders, const std::string& outputs);

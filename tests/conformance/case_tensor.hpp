@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a layout string and a view to rows: where the elements of a case's tensor are, in the file and in the result.
+// From a layout string and a view to rows: where the elements of a case's tensor are, in the file
+// and in the result.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace vkrope::conformance {
 
-/// How far apart the steps along the axes that the library knows are, in elements. Axes that a layout lacks have one step.
+/// How far apart the steps along the axes that the library knows are, in elements. Axes that a
+/// layout lacks have one step.
 struct RowStrides {
     std::int64_t offset = 0, batch = 0, token = 0, head = 0, plane = 0;
 };
@@ -25,14 +27,18 @@ struct CaseTensor {
     npy::Array parent;        // the file
     std::uint64_t count = 0;  // logical elements
 
-    bool same_tokens(const CaseTensor& other) const noexcept { return batch == other.batch && tokens == other.tokens; }
+    bool same_tokens(const CaseTensor& other) const noexcept {
+        return batch == other.batch && tokens == other.tokens;
+    }
 };
 
 /// Reads the file and checks shape, layout and view against it. Throws Refusal.
-CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const TensorCase& tensor, Element dtype);
+CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const TensorCase& tensor,
+                       Element dtype);
 
-/// Shape and view may name elements again and again that the file has once: refuses, as unsupported, what would take far longer than
-/// the file gives reason for. `passes`: how often all of them are written.
+/// Shape and view may name elements again and again that the file has once: refuses, as
+/// unsupported, what would take far longer than the file gives reason for. `passes`: how often all
+/// of them are written.
 void hold_elements(const CaseTensor& tensor, std::uint64_t passes);
 
 /// Calls visit(logical index, index in the parent buffer) for all elements, in logical order.

@@ -37,29 +37,41 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("--device", options.device, "Index, UUID or part of the name of the device, or all (the best one).")
+    app.add_option("--device", options.device,
+                   "Index, UUID or part of the name of the device, or all (the best one).")
         ->envname("VKROPE_DEVICE")
         ->type_name("DEVICE");
-    app.add_option("--cases", options.cases, "Run every folder at or below DIR that holds a case.json; may be repeated.")
+    app.add_option("--cases", options.cases,
+                   "Run every folder at or below DIR that holds a case.json; may be repeated.")
         ->type_name("DIR")
         ->allow_extra_args(false);
     app.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
-    app.add_option("--write-outputs", options.outputs, "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.")
+    app.add_option("--write-outputs", options.outputs,
+                   "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.")
         ->type_name("DIR");
-    app.add_option("--json", options.json, "Write a JSON report to FILE; - is stdout.")->type_name("FILE");
+    app.add_option("--json", options.json, "Write a JSON report to FILE; - is stdout.")
+        ->type_name("FILE");
     app.add_flag("--list", options.list, "Say what would run, and run nothing.");
-    app.add_option("--filter", options.filter, "Run only what has this id; * and ? stand for any characters.")->type_name("ID");
-    tools::add_choice(app, "--level", options.level, levels, "How much of the built-in checks to run (quick).");
-    app.add_flag("--with-uuid", options.with_uuid, "Name the UUID of each device in the JSON report.");
+    app.add_option("--filter", options.filter,
+                   "Run only what has this id; * and ? stand for any characters.")
+        ->type_name("ID");
+    tools::add_choice(app, "--level", options.level, levels,
+                      "How much of the built-in checks to run (quick).");
+    app.add_flag("--with-uuid", options.with_uuid,
+                 "Name the UUID of each device in the JSON report.");
     app.add_option("--table", options.table,
-                   "Run nothing: print one table of these reports of --json. Exit code 1 where a device has failed, or nothing was "
+                   "Run nothing: print one table of these reports of --json. Exit code 1 where a "
+                   "device has failed, or nothing was "
                    "checked on one: where all is unsupported, or there is none.")
         ->type_name("FILE...");
-    app.add_option("--missing", options.missing, "Name in the table a device that could not be had; may be repeated.")
+    app.add_option("--missing", options.missing,
+                   "Name in the table a device that could not be had; may be repeated.")
         ->type_name("NAME=REASON")
         ->allow_extra_args(false);
-    app.add_flag("--validation", options.validation, "Run with the validation layer; an error of it fails the check.");
-    app.add_option("--timeout", options.timeout_s, "Wait no longer for one submission; 1 to 86400 (30).")
+    app.add_flag("--validation", options.validation,
+                 "Run with the validation layer; an error of it fails the check.");
+    app.add_option("--timeout", options.timeout_s,
+                   "Wait no longer for one submission; 1 to 86400 (30).")
         ->envname("VKROPE_TIMEOUT")
         ->check(CLI::Range(1u, 86400u))
         ->type_name("SECONDS");
@@ -83,12 +95,15 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
     for (Group& group : groups) {
         std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
             // An id may hold characters that a pattern gives a meaning.
-            return check->id() != options.filter && ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
+            return check->id() != options.filter &&
+                   ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
         });
         left += group.checks.size();
     }
     if (left == 0) {
-        tools::fail(ExitCode::usage, "--filter: '{}' is the id of nothing that would run (see --list)", options.filter);
+        tools::fail(ExitCode::usage,
+                    "--filter: '{}' is the id of nothing that would run (see --list)",
+                    options.filter);
     }
     return groups;
 }
@@ -97,7 +112,8 @@ void make_output_folder(const std::string& folder) {
     std::error_code problem;
     std::filesystem::create_directories(folder, problem);
     if (problem || !std::filesystem::is_directory(folder, problem)) {
-        tools::fail(ExitCode::bad_file, "--write-outputs: '{}' cannot be made a folder: {}", folder, problem.message());
+        tools::fail(ExitCode::bad_file, "--write-outputs: '{}' cannot be made a folder: {}", folder,
+                    problem.message());
     }
 }
 
@@ -112,7 +128,8 @@ std::vector<std::string> selected_devices(const Options& options) {
         if (found[index].suitable) {
             selected.push_back(std::to_string(index));
         } else {
-            tools::print_note(fmt::format("{} is left out: {}", found[index].name, found[index].reason));
+            tools::print_note(
+                fmt::format("{} is left out: {}", found[index].name, found[index].reason));
         }
     }
     if (selected.empty()) {
@@ -132,33 +149,42 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
     } catch (const tools::Failure& failure) {
         outcome = {.verdict = Verdict::error, .reason = failure.what(), .exit = failure.code()};
     } catch (const std::bad_alloc&) {
-        outcome = {.verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
+        outcome = {
+            .verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
     } catch (const std::length_error&) {
-        outcome = {.verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
+        outcome = {
+            .verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
     }
     // It may quote a file, which may hold anything.
     std::replace_if(
-        outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+        outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; },
+        '?');
     if (const std::string message = device.layer_error(); !message.empty()) {
         outcome.verdict = Verdict::fail;
-        outcome.reason = "the validation layer reports " + message + (outcome.reason.empty() ? "" : "; ") + outcome.reason;
+        outcome.reason = "the validation layer reports " + message +
+                         (outcome.reason.empty() ? "" : "; ") + outcome.reason;
     }
-    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return outcome;
 }
 
 std::string repeating_command(const Check& check, const std::string& select, bool validation) {
     const std::string source = check.source_options();
-    return fmt::format("vkrope-conformance{}{}{}{} --filter {}", select.empty() ? "" : " --device " + shell_word(select),
-                       validation ? " --validation" : "", source.empty() ? "" : " ", source, shell_word(check.id()));
+    return fmt::format("vkrope-conformance{}{}{}{} --filter {}",
+                       select.empty() ? "" : " --device " + shell_word(select),
+                       validation ? " --validation" : "", source.empty() ? "" : " ", source,
+                       shell_word(check.id()));
 }
 
 /// Of a whole run: a line that could not be printed ends it, and takes nothing of the report.
 using Unprinted = std::optional<tools::Failure>;
 
-DeviceReport run_on(const Options& options, const std::string& select, const std::vector<Group>& groups, Unprinted& unprinted) {
+DeviceReport run_on(const Options& options, const std::string& select,
+                    const std::vector<Group>& groups, Unprinted& unprinted) {
     const std::uint64_t timeout_ns = std::uint64_t{options.timeout_s} * 1'000'000'000;
-    DeviceUnderTest device({.select = select, .validation = options.validation, .timeout_ns = timeout_ns});
+    DeviceUnderTest device(
+        {.select = select, .validation = options.validation, .timeout_ns = timeout_ns});
     DeviceReport report = {.device = device.info(),
                            .traits = device.traits(),
                            .checks = {},
@@ -170,7 +196,8 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
     }
     const bool prints_lines = options.json != "-";
     std::optional<tools::ProgressLine> progress;
-    if (!prints_lines || ::isatty(STDOUT_FILENO) != 1) {  // lines that are seen as they come show the progress themselves
+    if (!prints_lines || ::isatty(STDOUT_FILENO) !=
+                             1) {  // lines that are seen as they come show the progress themselves
         progress.emplace("checking");
     }
     bool lost = false;
@@ -195,10 +222,13 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
             }
             const Outcome& outcome = done.outcome;
             if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !lost) {
-                tools::print_warning(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
-                tools::print_note("to repeat it: " + repeating_command(*check, select, options.validation));
+                tools::print_warning(
+                    fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
+                tools::print_note("to repeat it: " +
+                                  repeating_command(*check, select, options.validation));
             }
-            lost = lost || (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed);
+            lost = lost ||
+                   (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed);
             report.checks.push_back(std::move(done));
             if (prints_lines) {
                 try {
@@ -215,7 +245,8 @@ DeviceReport run_on(const Options& options, const std::string& select, const std
 /// Fails at once where there is no way to write the report, not when all has been run.
 void check_report_file(const std::string& json) {
     if (!json.empty() && json != "-") {
-        const tools::OutputFile writable("--json", json, 1);  // removed again: how long the report will be is not known yet
+        const tools::OutputFile writable(
+            "--json", json, 1);  // removed again: how long the report will be is not known yet
     }
 }
 
@@ -230,7 +261,8 @@ void write_report(const Options& options, const Report& report) {
         tools::write_json(json);
         return;
     }
-    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+    const std::string text =
+        json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
     std::vector<tools::OutputFile> files;
     files.emplace_back("--json", options.json, text.size()).write(text);
     tools::OutputFile::publish(files);
@@ -308,7 +340,8 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
 }  // namespace
 
 ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
-    CLI::App app("Holds Vulkan devices against the definition of rotary position embedding.", "vkrope-conformance");
+    CLI::App app("Holds Vulkan devices against the definition of rotary position embedding.",
+                 "vkrope-conformance");
     app.footer(tools::exit_codes);
     app.set_version_flag("--version", std::string("vkrope-conformance " VKROPE_VERSION));
     Options options;
@@ -322,7 +355,8 @@ ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
         tools::print_error(fmt::format("{} (see vkrope-conformance --help)", error.what()));
         return ExitCode::usage;
     }
-    return options.table.empty() && options.missing.empty() ? run_checks(options, builtin) : merge_reports(options);
+    return options.table.empty() && options.missing.empty() ? run_checks(options, builtin)
+                                                            : merge_reports(options);
 }
 
 }  // namespace vkrope::conformance

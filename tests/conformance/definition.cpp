@@ -22,7 +22,8 @@ bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
 }
 
-/// One component of a pair: a b + c d, where `flushed` says that a subnormal took part. Volatile, so that no compiler fuses.
+/// One component of a pair: a b + c d, where `flushed` says that a subnormal took part. Volatile,
+/// so that no compiler fuses.
 struct Rounded {
     float value = 0;
     bool flushed = false;
@@ -37,8 +38,11 @@ Rounded product_sum(float a, float b, float c, float d) {
 /// The distance of two neighbours around `exact`, as `type` stores them.
 long double spacing(reference::Type type, long double exact) {
     const int lowest = type == reference::Type::f16 ? -14 : -126;
-    const int fraction_bits = type == reference::Type::f32 ? 23 : type == reference::Type::f16 ? 10 : 7;
-    return std::ldexp(1.0L, std::max(exact == 0 ? lowest : std::ilogb(exact), lowest) - fraction_bits);
+    const int fraction_bits = type == reference::Type::f32   ? 23
+                              : type == reference::Type::f16 ? 10
+                                                             : 7;
+    return std::ldexp(1.0L,
+                      std::max(exact == 0 ? lowest : std::ilogb(exact), lowest) - fraction_bits);
 }
 
 struct Pair {
@@ -60,7 +64,8 @@ std::vector<Pair> pairs_of(const reference::Operation& operation) {
                     return start + (interleaved ? 2 * j + member : j + member * window.pairs);
                 };
                 pair.in[member] = channel(operation.interleaved);
-                pair.out[member] = channel(operation.interleaved_out.value_or(operation.interleaved));
+                pair.out[member] = channel(
+                    operation.interleaved_out.value_or(operation.interleaved));
             }
             pairs.push_back(pair);
         }
@@ -87,11 +92,13 @@ CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
     return angles_.at(trial_.info.angles, position, pair);
 }
 
-std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in, const reference::Tensor& out,
-                               const std::byte* input, const std::byte* output, char name, Findings& findings) const {
+std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in,
+                               const reference::Tensor& out, const std::byte* input,
+                               const std::byte* output, char name, Findings& findings) const {
     const std::vector<Pair> pairs = pairs_of(operation);
     const bool callers = trial_.info.angles == AngleSource::caller_buffer;
-    // How the library words a factor that is not in the table is its own affair; the oracle holds its bound.
+    // How the library words a factor that is not in the table is its own affair; the oracle holds
+    // its bound.
     const bool bits_known = trial_.gain == Gain::apply || trial_.attention_factor == 1;
     const std::uint64_t rows = in.batch * in.tokens;
     std::vector<std::uint64_t> from(rows * in.heads);
@@ -122,29 +129,36 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
             const reference::CosSin exact = exact_cos_sin(trial_, p, inv_freq_[j]);
             const long double factor = trial_.attention_factor;
             const float sign = operation.inverse ? -1 : 1;
-            angles[j] = {{rounded.cos, sign * rounded.sin}, {factor * exact.cos, sign * factor * exact.sin}};
+            angles[j] = {{rounded.cos, sign * rounded.sin},
+                         {factor * exact.cos, sign * factor * exact.sin}};
         }
     };
 
     std::string wrong;
     double error = 0, ulp = 0;
-    const auto look = [&](std::uint64_t row, std::uint64_t channel, std::uint64_t at, float expected, bool any_nan,
-                          std::optional<std::uint32_t> bits) {
+    const auto look = [&](std::uint64_t row, std::uint64_t channel, std::uint64_t at,
+                          float expected, bool any_nan, std::optional<std::uint32_t> bits) {
         const std::uint32_t got = load(out.type, output, at);
         const std::uint32_t want = bits ? *bits
                                    : out.type == reference::Type::f32
                                        ? std::bit_cast<std::uint32_t>(expected)
-                                       : reference::narrow(out.type, static_cast<long double>(expected));
-        const bool right = any_nan && std::isnan(expected) ? std::isnan(reference::widen(out.type, got)) : got == want;
+                                       : reference::narrow(out.type,
+                                                           static_cast<long double>(expected));
+        const bool right = any_nan && std::isnan(expected)
+                               ? std::isnan(reference::widen(out.type, got))
+                               : got == want;
         if (!right && wrong.empty()) {
-            wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel, got, want);
+            wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
+                                got, want);
         }
     };
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
         if (row / in.heads != token) {
             turn_to(row / in.heads);
         }
-        const auto x = [&](std::uint64_t channel) { return reference::widen(in.type, load(in.type, input, from[row] + channel)); };
+        const auto x = [&](std::uint64_t channel) {
+            return reference::widen(in.type, load(in.type, input, from[row] + channel));
+        };
         for (std::size_t j = 0; j < pairs.size(); ++j) {
             const Pair& pair = pairs[j];
             const float x0 = x(pair.in[0]), x1 = x(pair.in[1]);
@@ -155,14 +169,15 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                     look(row, pair.out[member], at, member == 0 ? x0 : x1, true, std::nullopt);
                     continue;
                 }
-                const Rounded y = member == 0 ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
-                                              : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
+                const Rounded y = member == 0
+                                      ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
+                                      : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
                 if (bits_known && !(flushes_ && y.flushed)) {
                     look(row, pair.out[member], at, y.value, true, std::nullopt);
                 }
                 const float got = reference::widen(out.type, load(out.type, output, at));
-                const long double exact =
-                    member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin : x0 * angle.exact.sin + x1 * angle.exact.cos;
+                const long double exact = member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin
+                                                      : x0 * angle.exact.sin + x1 * angle.exact.cos;
                 if (callers || !bits_known || !std::isfinite(got) || !std::isfinite(exact)) {
                     continue;
                 }

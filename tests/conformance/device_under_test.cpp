@@ -29,13 +29,16 @@ auto fields(const Sections& sections) {
 /// A field that is added to KernelInfo does not compile here until it is compared, too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
-        const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out, scatter_k, windows, sections, table,
-                     conversion, q_heads, k_heads, v_heads] = info;
-        return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions, mapping, pairing_out, scatter_k,
-                          fields(sections), table, conversion, q_heads, k_heads, v_heads);
+        const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
+                     scatter_k, windows, sections, table, conversion, q_heads, k_heads,
+                     v_heads] = info;
+        return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
+                          mapping, pairing_out, scatter_k, fields(sections), table, conversion,
+                          q_heads, k_heads, v_heads);
     };
-    return fields_of(a) == fields_of(b) && std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
-                                                      [](const Window& x, const Window& y) { return fields(x) == fields(y); });
+    return fields_of(a) == fields_of(b) &&
+           std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
+                      [](const Window& x, const Window& y) { return fields(x) == fields(y); });
 }
 
 }  // namespace
@@ -93,20 +96,22 @@ const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const Reported
 }
 
 template <class AnyKernel>
-Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches) {
+Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
+                                                  std::uint64_t dispatches) {
     if (device_.ref().enabled & push_descriptor) {
         return nullptr;
     }
     if (dispatches > most_calls) {
         unsupported("{} dispatches are more than the {} of an arena", dispatches, most_calls);
     }
-    return Owned<DescriptorArena>(
-        value_of(create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
+    return Owned<DescriptorArena>(value_of(
+        create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
 }
 
 template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
 
-void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena) {
+void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands,
+                             Owned<DescriptorArena> arena) {
     const Status status = device_.submit(record_commands).status;
     if (status.code == Code::timeout || status.code == Code::vulkan_error) {
         static_cast<void>(arena.release());
@@ -127,7 +132,8 @@ std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     }
     Owned<DescriptorArena> arena = arena_for(kernel, count);
     DescriptorArena* const sets = arena.get();
-    submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); }, std::move(arena));
+    submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
+           std::move(arena));
     return count;
 }
 
@@ -137,7 +143,11 @@ void DeviceUnderTest::expand(const PositionCall& call) {
     }
     Owned<DescriptorArena> arena = arena_for(positions_.get(), 1);
     DescriptorArena* const sets = arena.get();
-    submit([&](VkCommandBuffer commands) { return record_positions(commands, positions_.get(), call, sets); }, std::move(arena));
+    submit(
+        [&](VkCommandBuffer commands) {
+            return record_positions(commands, positions_.get(), call, sets);
+        },
+        std::move(arena));
 }
 
 }  // namespace vkrope::conformance

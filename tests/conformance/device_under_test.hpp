@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device that checks run on, and what they share of it: pipelines, which take longer to compile than a small case to run.
+// The device that checks run on, and what they share of it: pipelines, which take longer to compile
+// than a small case to run.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,8 @@ namespace vkrope::conformance {
 
 class DeviceUnderTest {
    public:
-    /// Opens the device. With options.validation the layer's errors are kept for layer_error(). Throws tools::Failure.
+    /// Opens the device. With options.validation the layer's errors are kept for layer_error().
+    /// Throws tools::Failure.
     explicit DeviceUnderTest(DeviceOptions options);
     ~DeviceUnderTest();
     DeviceUnderTest(const DeviceUnderTest&) = delete;
@@ -34,11 +36,12 @@ class DeviceUnderTest {
     /// The first error of the validation layer since the last call; empty: none.
     std::string layer_error() { return std::exchange(*layer_error_, {}); }
 
-    /// A buffer that holds `bytes` bytes of `data`; of 4 bytes at least, so that nothing is nothing to bind.
+    /// A buffer that holds `bytes` bytes of `data`; of 4 bytes at least, so that nothing is nothing
+    /// to bind.
     Buffer upload(const void* data, std::size_t bytes);
 
-    /// How many dispatches the kernel of `info` makes of a call: an error where it does not take the call. Throws Refusal where the
-    /// kernel cannot be created.
+    /// How many dispatches the kernel of `info` makes of a call: an error where it does not take
+    /// the call. Throws Refusal where the kernel cannot be created.
     Status accepts(const KernelInfo& info, const Call& call);
 
     struct KernelCall {
@@ -65,7 +68,8 @@ class DeviceUnderTest {
         ReportedLimits limits;
         Owned<Kernel> kernel;
     };
-    void submit(const std::function<Status(VkCommandBuffer)>& record_commands, Owned<DescriptorArena> arena);
+    void submit(const std::function<Status(VkCommandBuffer)>& record_commands,
+                Owned<DescriptorArena> arena);
 
     std::uint64_t timeout_ns_;
     std::shared_ptr<std::string> layer_error_;

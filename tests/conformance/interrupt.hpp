@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a signal that would end the program does while checks run: the check that runs comes to its end, or leaves off where it has
-// calls left to make, and what has been found is reported. So it is after a second one, for who presses a key twice wants the report
-// no less; a third ends the program where it is.
+// What a signal that would end the program does while checks run: the check that runs comes to its
+// end, or leaves off where it has calls left to make, and what has been found is reported. So it is
+// after a second one, for who presses a key twice wants the report no less; a third ends the
+// program where it is.
 #pragma once
 
 namespace vkrope::conformance {

@@ -37,10 +37,12 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
     }
     const auto count = [&of](Verdict verdict) { return of[static_cast<std::size_t>(verdict)]; };
     if (count(Verdict::fail) > 0) {
-        return {not_conformant, fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
+        return {not_conformant,
+                fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
     }
     if (count(Verdict::error) > 0) {
-        return {not_judged, fmt::format("{} of {} checks could not be run", count(Verdict::error), device.checks.size())};
+        return {not_judged, fmt::format("{} of {} checks could not be run", count(Verdict::error),
+                                        device.checks.size())};
     }
     for (const Tool& tool : device.traits.tools) {
         if (tool.alters_features) {
@@ -48,12 +50,15 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
         }
     }
     if (device.interrupted) {
-        return {not_judged, fmt::format("the run was interrupted after {} checks", device.checks.size())};
+        return {not_judged,
+                fmt::format("the run was interrupted after {} checks", device.checks.size())};
     }
     if (!device.whole_suite || count(Verdict::pass) == 0) {
         return {not_judged, "only a part of the suite ran"};
     }
-    return {conformant, count(Verdict::unsupported) > 0 ? fmt::format("{} checks unsupported", count(Verdict::unsupported)) : ""};
+    return {conformant, count(Verdict::unsupported) > 0
+                            ? fmt::format("{} checks unsupported", count(Verdict::unsupported))
+                            : ""};
 }
 
 namespace {
@@ -94,7 +99,9 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
                            {"f16", report.traits.f16}};
     entry["tools"] = nlohmann::ordered_json::array();
     for (const Tool& tool : report.traits.tools) {
-        entry["tools"].push_back({{"name", tool.name}, {"version", tool.version}, {"alters_features", tool.alters_features}});
+        entry["tools"].push_back({{"name", tool.name},
+                                  {"version", tool.version},
+                                  {"alters_features", tool.alters_features}});
     }
     const DeviceVerdict verdict = verdict_of(report);
     entry["verdict"] = verdict.word;
@@ -114,7 +121,9 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
     for (const DeviceReport& device : report) {
         devices.push_back(device_entry(device, with_uuid));
     }
-    return {{"version", VKROPE_VERSION}, {"level", level == Level::full ? "full" : "quick"}, {"devices", std::move(devices)}};
+    return {{"version", VKROPE_VERSION},
+            {"level", level == Level::full ? "full" : "quick"},
+            {"devices", std::move(devices)}};
 }
 
 namespace {
@@ -151,7 +160,8 @@ std::string sentence_of(const Report& report) {
 }
 
 ExitCode exit_of(const Report& report) noexcept {
-    bool failed = false, lost = false, out_of_memory = false, erred = false, all_checked = !report.empty();
+    bool failed = false, lost = false, out_of_memory = false, erred = false,
+         all_checked = !report.empty();
     for (const DeviceReport& device : report) {
         for (const CheckReport& check : device.checks) {
             const Outcome& outcome = check.outcome;

@@ -10,7 +10,8 @@ PFN_vkGetInstanceProcAddr real_get = nullptr;
 PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
 ReportedLimits reported;
 
-VKAPI_ATTR void VKAPI_CALL properties_with_limits(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
+VKAPI_ATTR void VKAPI_CALL properties_with_limits(VkPhysicalDevice physical,
+                                                  VkPhysicalDeviceProperties* properties) {
     real_properties(physical, properties);
     const auto report = [](std::uint32_t given, std::uint32_t& limit) {
         if (given != 0) {

@@ -8,7 +8,8 @@ namespace vkrope::conformance {
 
 /// 0: what the device has.
 struct ReportedLimits {
-    std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0, workgroups_z = 0;
+    std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
+                  workgroups_z = 0;
     bool operator==(const ReportedLimits&) const = default;
 };
 

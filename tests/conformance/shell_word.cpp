@@ -4,7 +4,8 @@
 namespace vkrope::conformance {
 
 std::string shell_word(const std::string& text) {
-    constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    constexpr const char* plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
     if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) {
         return text;
     }

@@ -22,10 +22,12 @@ void check(const Status& status, const std::string& prefix) {
         case Code::ok: return;
         case Code::invalid_argument:
         case Code::not_supported:
-        case Code::limit_exceeded: throw Refusal(Verdict::unsupported, ExitCode::success, reason, status.code);
+        case Code::limit_exceeded:
+            throw Refusal(Verdict::unsupported, ExitCode::success, reason, status.code);
         case Code::invalid_data: throw Refusal(Verdict::error, ExitCode::bad_file, reason);
         case Code::out_of_host_memory:
-        case Code::out_of_device_memory: throw Refusal(Verdict::error, ExitCode::out_of_memory, reason);
+        case Code::out_of_device_memory:
+            throw Refusal(Verdict::error, ExitCode::out_of_memory, reason);
         case Code::no_device: throw Refusal(Verdict::error, ExitCode::no_device, reason);
         case Code::device_lost:
         case Code::timeout:

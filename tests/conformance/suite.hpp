@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tool runs: checks in named groups, wherever they come from, each of which has an outcome on each device. One report
-// serves them all.
+// What the tool runs: checks in named groups, wherever they come from, each of which has an outcome
+// on each device. One report serves them all.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,13 @@ class DeviceUnderTest;
 enum class Verdict {
     pass,
     fail,
-    unsupported,  ///< the library, or this device, does not take it; the reason says what. Never a pass
+    unsupported,  ///< the library, or this device, does not take it; the reason says what. Never a
+                  ///< pass
     error,        ///< could not be judged: its files are wrong, memory ran out, the device failed
     computed,     ///< ran, and there was nothing to compare with
 };
-inline constexpr Verdict verdicts[] = {Verdict::pass, Verdict::fail, Verdict::unsupported, Verdict::error, Verdict::computed};
+inline constexpr Verdict verdicts[] = {Verdict::pass, Verdict::fail, Verdict::unsupported,
+                                       Verdict::error, Verdict::computed};
 
 /// Whether something was checked, and is as it should be: a run without such a check is no success.
 constexpr bool is_good(Verdict verdict) noexcept {
@@ -36,13 +38,16 @@ struct Outcome {
     Verdict verdict = Verdict::pass;
     std::string reason = {};               ///< empty for what passed
     std::optional<double> max_error = {};  ///< largest |actual - expected|
-    std::optional<double> max_u = {};      ///< largest error in units of the accuracy contract, where the check measures it
-    std::optional<double> max_ulp = {};    ///< and in units of the last place of what is stored
-    tools::ExitCode exit = tools::ExitCode::bad_file;  ///< of an error: what the tool returns for it
-    double seconds = 0;                                ///< filled in by whoever runs the check
+    /// Largest error in units of the accuracy contract, where the check measures it.
+    std::optional<double> max_u = {};
+    std::optional<double> max_ulp = {};  ///< and in units of the last place of what is stored
+    tools::ExitCode exit =
+        tools::ExitCode::bad_file;  ///< of an error: what the tool returns for it
+    double seconds = 0;             ///< filled in by whoever runs the check
 };
 
-/// Why a check ends before it has a result: thrown from any depth, caught by whoever runs the check.
+/// Why a check ends before it has a result: thrown from any depth, caught by whoever runs the
+/// check.
 class Refusal : public std::runtime_error {
    public:
     Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason, Code code = Code::ok)
@@ -59,16 +64,19 @@ class Refusal : public std::runtime_error {
 
 template <class... Values>
 [[noreturn]] void unsupported(fmt::format_string<Values...> reason, Values&&... values) {
-    throw Refusal(Verdict::unsupported, tools::ExitCode::success, fmt::format(reason, std::forward<Values>(values)...));
+    throw Refusal(Verdict::unsupported, tools::ExitCode::success,
+                  fmt::format(reason, std::forward<Values>(values)...));
 }
 
 /// A file that is wrong, or that contradicts another one.
 template <class... Values>
 [[noreturn]] void wrong_file(fmt::format_string<Values...> reason, Values&&... values) {
-    throw Refusal(Verdict::error, tools::ExitCode::bad_file, fmt::format(reason, std::forward<Values>(values)...));
+    throw Refusal(Verdict::error, tools::ExitCode::bad_file,
+                  fmt::format(reason, std::forward<Values>(values)...));
 }
 
-/// Ends the check unless `status` is ok: what the library refuses is unsupported, with its own sentence; all else is an error.
+/// Ends the check unless `status` is ok: what the library refuses is unsupported, with its own
+/// sentence; all else is an error.
 void check(const Status& status, const std::string& prefix = {});
 
 template <class T>

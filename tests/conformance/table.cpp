@@ -102,24 +102,31 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
     std::string text = "\n";
     for (const Json& device : devices) {
         columns.push_back(column_of(device, groups));
-        const auto word = [&device](const char* key) { return printable(device.at(key).get<std::string>()); };
-        text += fmt::format("{:>3}  {}; {}; Vulkan {}, subgroups of {}\n", columns.size(), word("name"), word("driver"),
-                            word("api_version"), device.at("limits").at("subgroup_size").get_ref<const Json::number_unsigned_t&>());
+        const auto word = [&device](const char* key) {
+            return printable(device.at(key).get<std::string>());
+        };
+        text += fmt::format(
+            "{:>3}  {}; {}; Vulkan {}, subgroups of {}\n", columns.size(), word("name"),
+            word("driver"), word("api_version"),
+            device.at("limits").at("subgroup_size").get_ref<const Json::number_unsigned_t&>());
         for (const Json& tool : device.at("tools")) {
-            text += fmt::format("       with {} {}{}\n", printable(tool.at("name").get<std::string>()),
-                                printable(tool.at("version").get<std::string>()),
-                                tool.at("alters_features").get<bool>() ? ", which alters features" : "");
+            text += fmt::format(
+                "       with {} {}{}\n", printable(tool.at("name").get<std::string>()),
+                printable(tool.at("version").get<std::string>()),
+                tool.at("alters_features").get<bool>() ? ", which alters features" : "");
         }
     }
     for (const MissingDevice& device : missing) {
-        text += fmt::format("  -  {}: not run: {}\n", printable(device.name), printable(device.reason));
+        text += fmt::format("  -  {}: not run: {}\n", printable(device.name),
+                            printable(device.reason));
     }
     if (columns.empty()) {
         return text;
     }
     std::vector<std::string> rows = std::move(groups.names);
-    rows.insert(rows.end(), {"largest error", "subnormals of f32", "rounding of f32", "specials of f32", "bits of a NaN",
-                             "f16 it converts", "seconds", "verdict"});
+    rows.insert(rows.end(),
+                {"largest error", "subnormals of f32", "rounding of f32", "specials of f32",
+                 "bits of a NaN", "f16 it converts", "seconds", "verdict"});
     std::size_t width = 0;
     for (const std::string& row : rows) {
         width = std::max(width, row.size());
@@ -134,13 +141,16 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
         widths.push_back(widest);
         head += fmt::format("  {:<{}}", widths.size(), widest);
     }
-    const auto line_of = [](const std::string& cells) { return cells.substr(0, cells.find_last_not_of(' ') + 1) + '\n'; };
+    const auto line_of = [](const std::string& cells) {
+        return cells.substr(0, cells.find_last_not_of(' ') + 1) + '\n';
+    };
     text += line_of(head);
     for (const std::string& row : rows) {
         std::string line = fmt::format("{:<{}}", row, width);
         for (std::size_t i = 0; i < columns.size(); ++i) {
             const auto cell = columns[i].find(row);
-            line += fmt::format("  {:<{}}", cell == columns[i].end() ? "-" : cell->second, widths[i]);
+            line += fmt::format("  {:<{}}", cell == columns[i].end() ? "-" : cell->second,
+                                widths[i]);
         }
         text += line_of(line);
     }
@@ -148,7 +158,8 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
     std::size_t number = 0;
     for (const Json& device : devices) {
         const auto reason = printable(device.at("verdict_reason").get<std::string>());
-        text += fmt::format("{:>3}  {}{}{}\n", ++number, printable(device.at("verdict").get<std::string>()),
+        text += fmt::format("{:>3}  {}{}{}\n", ++number,
+                            printable(device.at("verdict").get<std::string>()),
                             reason.empty() ? "" : ": ", reason);
     }
     return text;
@@ -162,21 +173,24 @@ constexpr std::size_t most_report_bytes = max_json_bytes;
 std::string content_of(const std::string& file) {
     struct stat about = {};
     if (::stat(file.c_str(), &about) != 0) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file, std::strerror(errno));
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file,
+                    std::strerror(errno));
     }
     if (!S_ISREG(about.st_mode)) {  // it may never end, or never begin
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file", file,
-                    S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file",
+                    file, S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
     }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file, std::strerror(errno));
+        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file,
+                    std::strerror(errno));
     }
     std::string content;
     for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
         if (content.size() > most_report_bytes) {
-            tools::fail(tools::ExitCode::bad_file, "--table: '{}' has more than {} bytes, which no report has", file,
+            tools::fail(tools::ExitCode::bad_file,
+                        "--table: '{}' has more than {} bytes, which no report has", file,
                         most_report_bytes);
         }
     }
@@ -188,11 +202,13 @@ void check_statuses(const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
-            const bool known = std::any_of(std::begin(verdicts), std::end(verdicts),
-                                           [&status](Verdict verdict) { return status == word_for(verdict); });
+            const bool known = std::any_of(
+                std::begin(verdicts), std::end(verdicts),
+                [&status](Verdict verdict) { return status == word_for(verdict); });
             if (!known) {
-                tools::fail(tools::ExitCode::bad_file, "--table: '{}': the check '{}' has the status '{}', which is none", file,
-                            shown_key(check.at("id").get<std::string>()), shown_key(status));
+                tools::fail(tools::ExitCode::bad_file,
+                            "--table: '{}': the check '{}' has the status '{}', which is none",
+                            file, shown_key(check.at("id").get<std::string>()), shown_key(status));
             }
         }
     }
@@ -202,8 +218,10 @@ void check_statuses(const std::string& file, const Json& devices) {
 void check_verdicts(const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         const auto verdict = device.at("verdict").get<std::string>();
-        if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) == std::end(device_verdicts)) {
-            tools::fail(tools::ExitCode::bad_file, "--table: '{}': the device '{}' has the verdict '{}', which is none", file,
+        if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) ==
+            std::end(device_verdicts)) {
+            tools::fail(tools::ExitCode::bad_file,
+                        "--table: '{}': the device '{}' has the verdict '{}', which is none", file,
                         shown_key(device.at("name").get<std::string>()), shown_key(verdict));
         }
     }
@@ -214,7 +232,8 @@ void check_verdicts(const std::string& file, const Json& devices) {
 Json read_devices(const std::string& file) {
     const std::string content = content_of(file);
     const auto is_none = [&file](const char* why) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is no report of vkrope-conformance --json{}{}", file,
+        tools::fail(tools::ExitCode::bad_file,
+                    "--table: '{}' is no report of vkrope-conformance --json{}{}", file,
                     *why == '\0' ? "" : ": ", why);
     };
     Json devices;
@@ -243,10 +262,13 @@ std::string shortfall_of(const Json& devices) {
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
             if (status == word_for(Verdict::fail) || status == word_for(Verdict::error)) {
-                return fmt::format("device {} has failed: {}", number, shown_key(check.at("id").get<std::string>()));
+                return fmt::format("device {} has failed: {}", number,
+                                   shown_key(check.at("id").get<std::string>()));
             }
             good += std::any_of(std::begin(verdicts), std::end(verdicts),
-                                [&status](Verdict verdict) { return is_good(verdict) && status == word_for(verdict); })
+                                [&status](Verdict verdict) {
+                                    return is_good(verdict) && status == word_for(verdict);
+                                })
                         ? 1
                         : 0;
         }

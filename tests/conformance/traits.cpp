@@ -29,7 +29,8 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
         s.push_back(probe.s);
     }
     const auto count = static_cast<std::uint32_t>(probes.size());
-    Buffer rows = device.upload(x.data(), x.size() * sizeof(float)), cos = device.upload(c.data(), c.size() * sizeof(float)),
+    Buffer rows = device.upload(x.data(), x.size() * sizeof(float)),
+           cos = device.upload(c.data(), c.size() * sizeof(float)),
            sin = device.upload(s.data(), s.size() * sizeof(float));
     const AnglePlan plan = value_of(plan_caller_angles(1, count, 1, Element::f32));
     DeviceUnderTest::KernelCall call;
@@ -54,13 +55,13 @@ std::uint32_t bits_of(float x) {
 
 void measure_subnormals(DeviceUnderTest& device, Traits& traits) {
     constexpr float smallest_normal = 0x1p-126f;
-    const std::vector<Answer> answers =
-        ask(device, {{.x0 = 0x1p-149f},  // as an operand
-                     {.x0 = 0x1.fffffp-127f},
-                     {.x0 = -0x1p-130f, .x1 = 0x1p-140f},
-                     {.x0 = smallest_normal, .c = 0.75f},  // as a product
-                     {.x0 = 0x1p-100f, .c = 0x1p-40f},
-                     {.x0 = 0x1.8p-126f, .x1 = smallest_normal, .c = 1, .s = 1}});  // as a difference
+    const std::vector<Answer> answers = ask(
+        device, {{.x0 = 0x1p-149f},  // as an operand
+                 {.x0 = 0x1.fffffp-127f},
+                 {.x0 = -0x1p-130f, .x1 = 0x1p-140f},
+                 {.x0 = smallest_normal, .c = 0.75f},  // as a product
+                 {.x0 = 0x1p-100f, .c = 0x1p-40f},
+                 {.x0 = 0x1.8p-126f, .x1 = smallest_normal, .c = 1, .s = 1}});  // as a difference
     const auto lost = [&](std::initializer_list<std::size_t> of) {
         return std::any_of(of.begin(), of.end(), [&](std::size_t i) { return answers[i].y0 == 0; });
     };
@@ -75,54 +76,68 @@ void measure_subnormals(DeviceUnderTest& device, Traits& traits) {
     traits.subnormals = flushed.empty() ? "kept" : "flushed: " + flushed;
 }
 
-/// Each probe has one result to nearest even, another toward zero, and the last ones a third where a product is fused with the sum.
+/// Each probe has one result to nearest even, another toward zero, and the last ones a third where
+/// a product is fused with the sum.
 void measure_rounding(DeviceUnderTest& device, Traits& traits) {
     constexpr float e = 0x1p-23f;
-    const std::vector<Probe> probes = {{.x0 = 1 + e, .c = 1 + e},            // product below the middle
-                                       {.x0 = 1 + 3 * e, .c = 1 + 0x1p-1f},  // product in the middle
-                                       {.x0 = -(1 + 5 * e), .c = 1 + 0x1p-1f},
-                                       {.x0 = 1, .x1 = -0x1.8p-24f, .c = 1, .s = 1},    // sum above the middle
-                                       {.x0 = 1 + e, .x1 = -0x1p-24f, .c = 1, .s = 1},  // sum in the middle
-                                       {.x0 = 1, .x1 = 0x1p-26f, .c = 1, .s = 1},
-                                       {.x0 = 1 + e, .x1 = 1 + 2 * e, .c = 1 + e, .s = 1}};  // fused: the rest of the first product
+    const std::vector<Probe> probes = {
+        {.x0 = 1 + e, .c = 1 + e},            // product below the middle
+        {.x0 = 1 + 3 * e, .c = 1 + 0x1p-1f},  // product in the middle
+        {.x0 = -(1 + 5 * e), .c = 1 + 0x1p-1f},
+        {.x0 = 1, .x1 = -0x1.8p-24f, .c = 1, .s = 1},    // sum above the middle
+        {.x0 = 1 + e, .x1 = -0x1p-24f, .c = 1, .s = 1},  // sum in the middle
+        {.x0 = 1, .x1 = 0x1p-26f, .c = 1, .s = 1},
+        {.x0 = 1 + e,
+         .x1 = 1 + 2 * e,
+         .c = 1 + e,
+         .s = 1}};  // fused: the rest of the first product
     const std::vector<Answer> answers = ask(device, probes);
     bool nearest = true, toward_zero = true;
     const auto chopped = [](double exact) {
         const auto rounded = static_cast<float>(exact);
-        return std::fabs(double{rounded}) > std::fabs(exact) ? std::nextafter(rounded, 0.0f) : rounded;
+        return std::fabs(double{rounded}) > std::fabs(exact) ? std::nextafter(rounded, 0.0f)
+                                                             : rounded;
     };
     for (std::size_t i = 0; i < probes.size(); ++i) {
         const Probe& probe = probes[i];
-        const double a = double{probe.x0} * double{probe.c}, b = double{probe.x1} * double{probe.s};  // exact
+        const double a = double{probe.x0} * double{probe.c},
+                     b = double{probe.x1} * double{probe.s};  // exact
         const auto near_a = static_cast<float>(a), near_b = static_cast<float>(b);
         nearest = nearest && answers[i].y0 == static_cast<float>(double{near_a} - double{near_b});
-        toward_zero = toward_zero && answers[i].y0 == chopped(double{chopped(a)} - double{chopped(b)});
+        toward_zero = toward_zero &&
+                      answers[i].y0 == chopped(double{chopped(a)} - double{chopped(b)});
     }
     const Probe& last = probes.back();
     const double fused = double{last.x0} * double{last.c} - double{last.x1} * double{last.s};
-    traits.rounding = nearest                                          ? "to nearest even"
-                      : toward_zero                                    ? "toward zero"
-                      : answers.back().y0 == static_cast<float>(fused) ? "products fused with sums"
-                                                                       : "neither to nearest even nor toward zero";
+    traits.rounding = nearest       ? "to nearest even"
+                      : toward_zero ? "toward zero"
+                      : answers.back().y0 == static_cast<float>(fused)
+                          ? "products fused with sums"
+                          : "neither to nearest even nor toward zero";
 }
 
-/// A compiler that takes NaN and infinity for impossible, or -0 for 0, folds what these results come from.
+/// A compiler that takes NaN and infinity for impossible, or -0 for 0, folds what these results
+/// come from.
 void measure_specials(DeviceUnderTest& device, Traits& traits) {
     constexpr float largest = std::numeric_limits<float>::max();
-    const std::vector<Answer> answers = ask(device, {{.x0 = NAN},
-                                                     {.x0 = INFINITY, .x1 = INFINITY, .c = 1, .s = 1},  // y0 is NaN
-                                                     {.x0 = INFINITY, .c = 0},
-                                                     {.x0 = INFINITY},
-                                                     {.x0 = -INFINITY, .x1 = 1, .c = 1, .s = 1},
-                                                     {.x0 = largest, .c = 2},
-                                                     {.x0 = largest, .x1 = -largest, .c = 1, .s = 1},
-                                                     {.x0 = -0.0f, .x1 = 0, .c = 1, .s = 1},  // -0 - 0
-                                                     {.x0 = 0, .x1 = -0.0f, .c = -1, .s = 1}});
+    const std::vector<Answer> answers = ask(
+        device, {{.x0 = NAN},
+                 {.x0 = INFINITY, .x1 = INFINITY, .c = 1, .s = 1},  // y0 is NaN
+                 {.x0 = INFINITY, .c = 0},
+                 {.x0 = INFINITY},
+                 {.x0 = -INFINITY, .x1 = 1, .c = 1, .s = 1},
+                 {.x0 = largest, .c = 2},
+                 {.x0 = largest, .x1 = -largest, .c = 1, .s = 1},
+                 {.x0 = -0.0f, .x1 = 0, .c = 1, .s = 1},  // -0 - 0
+                 {.x0 = 0, .x1 = -0.0f, .c = -1, .s = 1}});
     const auto zero = [](float y) { return y == 0 && std::signbit(y); };
     std::string lost;
-    const auto add = [&lost](bool kept, const char* what) { lost += kept ? "" : (lost.empty() ? "" : ", ") + std::string(what); };
+    const auto add = [&lost](bool kept, const char* what) {
+        lost += kept ? "" : (lost.empty() ? "" : ", ") + std::string(what);
+    };
     add(std::isnan(answers[0].y0) && std::isnan(answers[1].y0) && std::isnan(answers[2].y0), "NaN");
-    add(answers[3].y0 == INFINITY && answers[4].y0 == -INFINITY && answers[5].y0 == INFINITY && answers[6].y0 == INFINITY,
+    add(answers[3].y0 == INFINITY && answers[4].y0 == -INFINITY && answers[5].y0 == INFINITY &&
+            answers[6].y0 == INFINITY,
         "infinity");
     add(zero(answers[7].y0) && !zero(answers[8].y0), "sign of zero");
     traits.specials = lost.empty() ? "kept" : "lost: " + lost;
@@ -130,14 +145,19 @@ void measure_specials(DeviceUnderTest& device, Traits& traits) {
 
 void measure_nan(DeviceUnderTest& device, Traits& traits) {
     constexpr std::uint32_t quiet = 0x7fc12345, signalling = 0x7f812345;
-    const std::vector<Answer> answers = ask(device, {{.x0 = float_of(quiet)},
-                                                     {.x0 = float_of(signalling)},
-                                                     {.x0 = float_of(quiet | 0x80000000u)},
-                                                     {.x0 = INFINITY, .x1 = INFINITY, .c = 1, .s = 1}});
-    const auto word = [&](std::size_t i) { return fmt::format("{:#010x}", bits_of(answers[i].y0)); };
-    const bool kept = bits_of(answers[0].y0) == quiet && bits_of(answers[2].y0) == (quiet | 0x80000000u);
-    traits.nan = fmt::format("{}; quiet {:#010x} -> {}, signalling {:#010x} -> {}, infinity - infinity -> {}",
-                             kept ? "payload kept" : "payload changed", quiet, word(0), signalling, word(1), word(3));
+    const std::vector<Answer> answers = ask(device,
+                                            {{.x0 = float_of(quiet)},
+                                             {.x0 = float_of(signalling)},
+                                             {.x0 = float_of(quiet | 0x80000000u)},
+                                             {.x0 = INFINITY, .x1 = INFINITY, .c = 1, .s = 1}});
+    const auto word = [&](std::size_t i) {
+        return fmt::format("{:#010x}", bits_of(answers[i].y0));
+    };
+    const bool kept = bits_of(answers[0].y0) == quiet &&
+                      bits_of(answers[2].y0) == (quiet | 0x80000000u);
+    traits.nan = fmt::format(
+        "{}; quiet {:#010x} -> {}, signalling {:#010x} -> {}, infinity - infinity -> {}",
+        kept ? "payload kept" : "payload changed", quiet, word(0), signalling, word(1), word(3));
 }
 
 /// Fills a structure that extends VkPhysicalDeviceProperties2.
@@ -160,7 +180,8 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
     return subgroup.subgroupSize;
 }
 
-/// What of f16 the device converts itself: where there is a kernel of Conversion::native, all but what it does not promise to keep.
+/// What of f16 the device converts itself: where there is a kernel of Conversion::native, all but
+/// what it does not promise to keep.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     const KernelInfo info = {.rotary_dim = 2,
                              .q = {.in = Element::f16, .out = Element::f16, .head_dim = 2},
@@ -203,7 +224,8 @@ std::vector<Tool> tools_of(const DeviceRef& device) {
     found.resize(count);
     std::vector<Tool> tools;
     for (const VkPhysicalDeviceToolProperties& tool : found) {
-        constexpr VkToolPurposeFlags altering = VK_TOOL_PURPOSE_ADDITIONAL_FEATURES_BIT | VK_TOOL_PURPOSE_MODIFYING_FEATURES_BIT;
+        constexpr VkToolPurposeFlags altering = VK_TOOL_PURPOSE_ADDITIONAL_FEATURES_BIT |
+                                                VK_TOOL_PURPOSE_MODIFYING_FEATURES_BIT;
         tools.push_back({.name = static_cast<const char*>(tool.name),
                          .version = static_cast<const char*>(tool.version),
                          .alters_features = (tool.purposes & altering) != 0});
@@ -224,7 +246,8 @@ Traits measure_traits(DeviceUnderTest& device) {
         measure_nan(device, traits);
         ask_for_f16(device, traits);
     } catch (const Refusal& refusal) {
-        for (std::string* text : {&traits.subnormals, &traits.rounding, &traits.specials, &traits.nan, &traits.f16}) {
+        for (std::string* text :
+             {&traits.subnormals, &traits.rounding, &traits.specials, &traits.nan, &traits.f16}) {
             *text = text->empty() ? "not measured: " + std::string(refusal.what()) : *text;
         }
     }

@@ -13,7 +13,8 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// One buffer as it is before and after the call: pieces apart by guard zones, all random bytes at first.
+/// One buffer as it is before and after the call: pieces apart by guard zones, all random bytes at
+/// first.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
@@ -21,10 +22,12 @@ class Memory {
     /// Where a new piece starts: a multiple of 16, with guard bytes before it and behind it.
     std::uint64_t take(std::uint64_t bytes) {
         constexpr std::uint64_t guard = 512;  // more than any binding starts early
-        const std::uint64_t start = (before.size() + guard + 15) / 16 * 16, end = (start + bytes + guard + 15) / 16 * 16;
+        const std::uint64_t start = (before.size() + guard + 15) / 16 * 16,
+                            end = (start + bytes + guard + 15) / 16 * 16;
         const std::uint64_t old = before.size();
         before.resize(end);
-        for (std::uint64_t at = old; at < end; at += sizeof(std::uint64_t)) {  // ends are multiples of 16
+        for (std::uint64_t at = old; at < end;
+             at += sizeof(std::uint64_t)) {  // ends are multiples of 16
             const std::uint64_t word = random_();
             std::memcpy(&before[at], &word, sizeof word);
         }
@@ -61,15 +64,18 @@ struct Tensors {
 
     std::uint64_t first_in() const { return in_byte + in.first * size(in); }
     std::uint64_t first_out() const { return out_byte + out.first * size(out); }
-    static std::uint64_t size(const Placed& placed) { return placed.rows.type == reference::Type::f32 ? 4 : 2; }
+    static std::uint64_t size(const Placed& placed) {
+        return placed.rows.type == reference::Type::f32 ? 4 : 2;
+    }
 };
 
-/// All in one piece where their elements have one size, else those of each size in a piece where the others' places are
-/// left free.
-void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q, Tensors& k, Tensors& v) {
+/// All in one piece where their elements have one size, else those of each size in a piece where
+/// the others' places are left free.
+void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q,
+           Tensors& k, Tensors& v) {
     const KernelInfo& info = trial.info;
-    const Piece piece =
-        arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u), std::max(info.k.head_dim, 1u), info.v.head_dim);
+    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
+                                std::max(info.k.head_dim, 1u), info.v.head_dim);
     std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
     const auto put = [&](const Placed& placed, const Width& width, Tensors& tensor) {
         const Element type = output ? width.out : width.in;
@@ -92,15 +98,18 @@ void fill(const Tensors& tensor, const Bytes& rows, Memory& memory) {
     const reference::Tensor& in = tensor.in.rows;
     const std::uint64_t bytes = in.head_dim * Tensors::size(tensor.in);
     reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
-        const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads : row;  // broadcast: head 0
-        std::memcpy(&memory.before[tensor.first_in() + first * Tensors::size(tensor.in)], &rows[source * bytes], bytes);
+        const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
+                                                         : row;  // broadcast: head 0
+        std::memcpy(&memory.before[tensor.first_in() + first * Tensors::size(tensor.in)],
+                    &rows[source * bytes], bytes);
     });
 }
 
 void let_change(const Tensors& tensor, Memory& memory) {
     const reference::Tensor& out = tensor.out.rows;
     reference::each_row(out, [&](std::uint64_t, std::uint64_t first) {
-        memory.let_change(tensor.first_out() + first * Tensors::size(tensor.out), out.head_dim * Tensors::size(tensor.out));
+        memory.let_change(tensor.first_out() + first * Tensors::size(tensor.out),
+                          out.head_dim * Tensors::size(tensor.out));
     });
 }
 
@@ -109,13 +118,15 @@ Bytes packed_rows(const Tensors& tensor, const Bytes& memory) {
     const std::uint64_t bytes = out.head_dim * Tensors::size(tensor.out);
     Bytes packed(out.batch * out.tokens * out.heads * bytes);
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
-        std::memcpy(&packed[row * bytes], &memory[tensor.first_out() + first * Tensors::size(tensor.out)], bytes);
+        std::memcpy(&packed[row * bytes],
+                    &memory[tensor.first_out() + first * Tensors::size(tensor.out)], bytes);
     });
     return packed;
 }
 
 /// Rows of their own for most tokens, in any order; some go nowhere.
-std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens, Random& random) {
+std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
+                                       Random& random) {
     const auto rows = static_cast<std::int64_t>(cache.pages * cache.page_size);
     std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -136,7 +147,8 @@ std::vector<std::int64_t> positions_of(const Trial& trial) {
     }
     std::vector<std::int64_t> positions;
     for (std::uint32_t i = 0; i < trial.shape.rows(); ++i) {
-        positions.push_back(trial.first + i / trial.shape.tokens * trial.batch_step + i % trial.shape.tokens);
+        positions.push_back(trial.first + i / trial.shape.tokens * trial.batch_step +
+                            i % trial.shape.tokens);
     }
     return positions;
 }
@@ -190,7 +202,8 @@ reference::Operation operation_of(const Trial& trial, const Width& width, bool f
     operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
     operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
     if (trial.product == AngleProduct::float32) {
-        operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
+        operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position,
+                                                            std::size_t pair) {
             return float32_cos_sin(position, inv_freq[pair]);
         };
     }
@@ -207,24 +220,34 @@ reference::Operation move_of(const Trial& trial) {
 /// What the contract allows.
 double bound_of(const Trial& trial) {
     const bool factor = trial.attention_factor != 1;
-    return error_bound(trial.info.angles, trial.attention_factor) + (factor && trial.product == AngleProduct::float32 ? 1.5 : 0) +
+    return error_bound(trial.info.angles, trial.attention_factor) +
+           (factor && trial.product == AngleProduct::float32 ? 1.5 : 0) +
            (factor && trial.gain != Gain::apply ? 2 : 0);
 }
 
-/// With one axis all tokens in one run of the oracle; with several one run a token, whose pairs turn by positions of their own.
-void hold_against_oracle(const Trial& trial, reference::Operation operation, const std::vector<std::int64_t>& positions,
-                         const Tensors& tensor, const Memory& memory, char name, Findings& findings, std::uint64_t& outside) {
-    const std::byte *input = &memory.before[tensor.first_in()], *output = &memory.after[tensor.first_out()];
+/// With one axis all tokens in one run of the oracle; with several one run a token, whose pairs
+/// turn by positions of their own.
+void hold_against_oracle(const Trial& trial, reference::Operation operation,
+                         const std::vector<std::int64_t>& positions, const Tensors& tensor,
+                         const Memory& memory, char name, Findings& findings,
+                         std::uint64_t& outside) {
+    const std::byte *input = &memory.before[tensor.first_in()],
+                    *output = &memory.after[tensor.first_out()];
     const auto judge = [&](const reference::Verdict& verdict) {
         outside += verdict.out_of_range;
         findings.measure_u(verdict.largest_error_u);
-        findings.hold(!verdict.nan_mismatch, "{}: NaN where the exact value is none, or the reverse: {}", name, verdict.worst);
-        findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}", name, verdict.worst);
-        findings.hold(verdict.largest_error_u <= bound_of(trial), "{}: {:.4g} u where the contract allows {} u: {}", name,
+        findings.hold(!verdict.nan_mismatch,
+                      "{}: NaN where the exact value is none, or the reverse: {}", name,
+                      verdict.worst);
+        findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}",
+                      name, verdict.worst);
+        findings.hold(verdict.largest_error_u <= bound_of(trial),
+                      "{}: {:.4g} u where the contract allows {} u: {}", name,
                       verdict.largest_error_u, bound_of(trial), verdict.worst);
     };
     const Sections& sections = trial.info.sections;
-    constexpr std::int64_t beyond = std::int64_t{1} << 40;  // stands for every position that is not covered
+    constexpr std::int64_t beyond = std::int64_t{1}
+                                    << 40;  // stands for every position that is not covered
     operation.covered = beyond;
     if (sections.axes == 0) {
         for (const std::int64_t position : positions) {
@@ -246,7 +269,8 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation, con
             return exact_cos_sin(trial, positions[axis * rows + i], operation.inv_freq[pair]);
         };
         const auto token = [&](reference::Tensor all, const std::byte* start) {
-            const std::uint64_t first = i / trial.shape.tokens * all.batch_stride + i % trial.shape.tokens * all.token_stride;
+            const std::uint64_t first = i / trial.shape.tokens * all.batch_stride +
+                                        i % trial.shape.tokens * all.token_stride;
             all.batch = all.tokens = 1;
             return std::pair(all, start + first * (all.type == reference::Type::f32 ? 4 : 2));
         };
@@ -259,7 +283,8 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation, con
 /// What fill_angles makes of the numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
 std::vector<float> angle_pairs(const Trial& trial) {
     const Rotation rotation = rotation_of(trial);
-    const AnglePlan plan = value_of(plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
+    const AnglePlan plan = value_of(
+        plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
     std::vector<float> pairs(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, pairs.data(), plan.bytes));
     return pairs;
@@ -296,11 +321,13 @@ reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, doubl
 }
 
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
-    const std::uint32_t pairs = trial.info.rotary_dim / 2, count = (trial.table_rows * row_stride + 1) / 2 * 2;
+    const std::uint32_t pairs = trial.info.rotary_dim / 2,
+                        count = (trial.table_rows * row_stride + 1) / 2 * 2;
     const std::vector<float> angles = angle_pairs(trial);
     trial.info.table = table;
     trial.row_stride = row_stride;
-    trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff}) : random_elements(table, count, 41);
+    trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff})
+                     : random_elements(table, count, 41);
     trial.sin = ours ? trial.cos : random_elements(table, count, 42);
     for (std::uint32_t i = 0; ours && i < trial.table_rows * pairs; ++i) {
         set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
@@ -325,23 +352,27 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     }
     std::uint64_t slots_byte = 0;
     if (info.scatter_k) {
-        k.out = arrange_pages(shape, shape.groups, info.k.head_dim, trial.page_size, trial.pages_by_head);
+        k.out = arrange_pages(shape, shape.groups, info.k.head_dim, trial.page_size,
+                              trial.pages_by_head);
         k.out.rows.type = type_of(info.k.out);
         reference::Cache& cache = *k.out.rows.cache;
         cache.slots = random_slots(cache, shape.rows(), random);
         k.out_byte = memory.take(span_of(k.out.rows) * Tensors::size(k.out));
         if (info.v.head_dim > 0) {
-            v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size, trial.pages_by_head);
+            v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size,
+                                  trial.pages_by_head);
             v.out.rows.type = type_of(info.v.out);
             v.out.rows.cache->slots = cache.slots;
-            if (trial.pages_by_head) {  // strides of pages and of rows are given once for both caches
+            if (trial.pages_by_head) {  // strides of pages and of rows are given once for both
+                                        // caches
                 v.out.rows.head_stride = k.out.rows.head_stride;
                 v.out.rows.cache->page_stride = cache.page_stride;
                 v.out.rows.cache->row_stride = cache.row_stride;
             }
             v.out_byte = memory.take(span_of(v.out.rows) * Tensors::size(v.out));
         }
-        slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slots) : memory.put<std::int32_t>(cache.slots);
+        slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slots)
+                                    : memory.put<std::int32_t>(cache.slots);
     }
     const std::vector<std::int64_t> positions = positions_of(trial);
     const bool implicit = info.positions == PositionSource::implicit;
@@ -352,24 +383,32 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const std::uint64_t counter_byte = memory.take(4);
 
     const auto seed = static_cast<std::uint32_t>(random());
-    const bool has_q = info.q.head_dim > 0 && !trial.only_v, has_k = info.k.head_dim > 0 && !trial.only_v;
+    const bool has_q = info.q.head_dim > 0 && !trial.only_v,
+               has_k = info.k.head_dim > 0 && !trial.only_v;
     const bool has_v = info.v.head_dim > 0;
     if (has_q) {
         fill(q,
-             trial.q.empty() ? random_elements(info.q.in, std::size_t{shape.rows()} * shape.q_heads() * info.q.head_dim, seed)
-                             : trial.q,
+             trial.q.empty()
+                 ? random_elements(info.q.in,
+                                   std::size_t{shape.rows()} * shape.q_heads() * info.q.head_dim,
+                                   seed)
+                 : trial.q,
              memory);
         let_change(q, memory);
     }
     if (has_k) {
         fill(k,
-             trial.k.empty() ? random_elements(info.k.in, std::size_t{shape.rows()} * shape.groups * info.k.head_dim, seed + 1)
-                             : trial.k,
+             trial.k.empty()
+                 ? random_elements(info.k.in,
+                                   std::size_t{shape.rows()} * shape.groups * info.k.head_dim,
+                                   seed + 1)
+                 : trial.k,
              memory);
         let_change(k, memory);
     }
     if (has_v) {
-        fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v, memory);
+        fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v,
+             memory);
         if (!trial.in_place || info.scatter_k) {  // in place it is where it goes
             let_change(v, memory);
         }
@@ -379,9 +418,12 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     }
 
     // The call.
-    Buffer buffer = device.upload(memory.before.data(), memory.before.size()), cos_buffer, sin_buffer;
+    Buffer buffer = device.upload(memory.before.data(), memory.before.size()), cos_buffer,
+           sin_buffer;
     const VkDescriptorBufferInfo whole = buffer.whole();
-    const auto part = [&](std::uint64_t byte, std::uint64_t bytes) { return VkDescriptorBufferInfo{whole.buffer, byte, bytes}; };
+    const auto part = [&](std::uint64_t byte, std::uint64_t bytes) {
+        return VkDescriptorBufferInfo{whole.buffer, byte, bytes};
+    };
     DeviceUnderTest::KernelCall call = {.info = info, .call = {}, .limits = trial.limits};
     call.call.batch = shape.batch;
     call.call.tokens = shape.tokens;
@@ -411,9 +453,10 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     }
     if (info.scatter_k) {
         const reference::Cache& cache = *k.out.rows.cache;
-        call.call.k_rows = {.slots = part(slots_byte, cache.slots.size() * (trial.slots_64 ? 8 : 4)),
-                            .int64 = trial.slots_64,
-                            .page_size = trial.page_size};
+        call.call.k_rows = {
+            .slots = part(slots_byte, cache.slots.size() * (trial.slots_64 ? 8 : 4)),
+            .int64 = trial.slots_64,
+            .page_size = trial.page_size};
         if (trial.pages_by_head) {
             call.call.k_rows.page_stride = static_cast<std::int64_t>(cache.page_stride);
             call.call.k_rows.row_stride = static_cast<std::int64_t>(cache.row_stride);
@@ -425,13 +468,16 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     AngleTable table;
     AnglePlan callers_plan;
     if (callers) {
-        callers_plan = value_of(plan_caller_angles(info.rotary_dim / 2, trial.table_rows, trial.row_stride, info.table));
+        callers_plan = value_of(plan_caller_angles(info.rotary_dim / 2, trial.table_rows,
+                                                   trial.row_stride, info.table));
         cos_buffer = device.upload(trial.cos.data(), trial.cos.size());
         sin_buffer = device.upload(trial.sin.data(), trial.sin.size());
-        call.call.angles = {.plan = &callers_plan, .buffer = cos_buffer.whole(), .sin = sin_buffer.whole()};
+        call.call.angles = {
+            .plan = &callers_plan, .buffer = cos_buffer.whole(), .sin = sin_buffer.whole()};
         call.call.angles.buffer.range = call.call.angles.sin.range = callers_plan.bytes;
     } else {
-        table = value_of(AngleTable::make(device.device(), rotation_of(trial), info.angles, trial.table_rows));
+        table = value_of(
+            AngleTable::make(device.device(), rotation_of(trial), info.angles, trial.table_rows));
         call.call.angles = table.angles();
     }
     Rotated rotated;
@@ -447,7 +493,9 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
             break;
         }
     }
-    findings.hold(stray == memory.before.size(), "byte {} of the buffer has changed, which belongs to no row of the output", stray);
+    findings.hold(stray == memory.before.size(),
+                  "byte {} of the buffer has changed, which belongs to no row of the output",
+                  stray);
     const bool flushes = device.traits().flushes_subnormals;
     std::uint64_t outside = 0;
     Definition definition(trial, positions, flushes);
@@ -457,11 +505,12 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const auto hold = [&](const Tensors& tensor, const reference::Operation& operation, char name) {
         outside = 0;  // K and V know the slots, too
         if (!callers) {
-            hold_against_oracle(trial, operation, positions, tensor, memory, name, findings, outside);
+            hold_against_oracle(trial, operation, positions, tensor, memory, name, findings,
+                                outside);
         }
-        const std::uint64_t uncovered =
-            definition.hold(operation, tensor.in.rows, tensor.out.rows, &memory.before[tensor.first_in()],
-                            &memory.after[tensor.first_out()], name, findings);
+        const std::uint64_t uncovered = definition.hold(
+            operation, tensor.in.rows, tensor.out.rows, &memory.before[tensor.first_in()],
+            &memory.after[tensor.first_out()], name, findings);
         outside = callers ? uncovered : outside;
         return packed_rows(tensor, memory.after);
     };
@@ -479,7 +528,8 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         std::memcpy(&before, &memory.before[counter_byte], sizeof before);
         std::memcpy(&after, &memory.after[counter_byte], sizeof after);
         rotated.outside = after - before;
-        findings.hold(rotated.outside == outside, "the counter has grown by {} where {} tokens are outside", rotated.outside,
+        findings.hold(rotated.outside == outside,
+                      "the counter has grown by {} where {} tokens are outside", rotated.outside,
                       outside);
     }
     return rotated;
@@ -494,7 +544,8 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
     return trial;
 }
 
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info, const ReportedLimits& limits) {
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
+                 const ReportedLimits& limits) {
     const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
            (info.angles < AngleSource::direct_buffer && !info.scatter_k);
@@ -510,7 +561,8 @@ const char* name_of(Pairing pairing) {
 }
 
 const char* name_of(AngleSource source) {
-    constexpr const char* names[] = {"default", "factored_texture", "computed", "direct_texture", "direct_buffer", "caller_buffer"};
+    constexpr const char* names[] = {"default",        "factored_texture", "computed",
+                                     "direct_texture", "direct_buffer",    "caller_buffer"};
     return names[static_cast<std::size_t>(source)];
 }
 
@@ -550,11 +602,13 @@ Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
     return bytes;
 }
 
-std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest, std::int64_t highest, std::uint32_t seed) {
+std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
+                                           std::int64_t highest, std::uint32_t seed) {
     Random random(seed);
     std::vector<std::int64_t> positions(count);
     for (std::int64_t& position : positions) {
-        position = lowest + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(highest - lowest + 1));
+        position = lowest + static_cast<std::int64_t>(
+                                random() % static_cast<std::uint64_t>(highest - lowest + 1));
     }
     return positions;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One rotation of Q and K, and the move of V, run on the device and held against everything that is known of it:
+// One rotation of Q and K, and the move of V, run on the device and held against everything that is
+// known of it:
 //
-//   the oracle        every rotated element is within the bound of the contract, every other one is its input; all of V is
-//   the definition    every element has the bits that the shader's source gives where each operation in f32 rounds to nearest even
+//   the oracle        every rotated element is within the bound of the contract, every other one
+//                     is its input; all of V is
+//   the definition    every element has the bits that the shader's source gives where each
+//                     operation in f32 rounds to nearest even
 //   the guard zones   no byte around the rows has changed
 //   the counter       has grown by one for each token whose position or slot is outside
 #pragma once
@@ -30,8 +33,9 @@ struct Trial {
     Bytes cos = {}, sin = {};       // caller_buffer: [table_rows, row_stride] of info.table
     std::uint32_t row_stride = 0;
 
-    std::int64_t first = 0, batch_step = 0;  // implicit positions: first + sequence * batch_step + token
-    std::vector<std::int64_t> ids = {};      // [axes, batch, tokens] where info.positions says so
+    std::int64_t first = 0,
+                 batch_step = 0;  // implicit positions: first + sequence * batch_step + token
+    std::vector<std::int64_t> ids = {};  // [axes, batch, tokens] where info.positions says so
     bool ids_64 = false;
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
@@ -40,7 +44,8 @@ struct Trial {
     ReportedLimits limits = {};
 };
 
-/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; of pages, rows that no token names are 0.
+/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; of pages, rows that no token
+/// names are 0.
 struct Rotated {
     Bytes q, k, v;
     std::uint64_t dispatches = 0;
@@ -53,10 +58,11 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
 // ---- For writing trials ----
 
 /// Q of `head_dim` channels alone, all of them rotated.
-Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pairing pairing = Pairing::half_split);
+Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
+               Pairing pairing = Pairing::half_split);
 
-/// Whether the angles are there at a position: with |position| below table_rows; of a caller's table, from 0 on; of computed
-/// angles, every int32.
+/// Whether the angles are there at a position: with |position| below table_rows; of a caller's
+/// table, from 0 on; of computed angles, every int32.
 bool covers(const Trial& trial, std::int64_t position);
 
 std::vector<double> inv_freq_of(const Trial& trial);
@@ -66,7 +72,8 @@ reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
 reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
 
 /// Whether a kernel that reads its angles so has room for a counter on this device.
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info, const ReportedLimits& limits = {});
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
+                 const ReportedLimits& limits = {});
 
 inline reference::Type type_of(Element element) {
     return reference::Type(static_cast<std::uint32_t>(element));
@@ -75,7 +82,8 @@ const char* name_of(Element element);
 const char* name_of(Pairing pairing);
 const char* name_of(AngleSource source);
 inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
-inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
+inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                              AngleSource::direct_texture,
                                               AngleSource::direct_buffer};
 inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
 
@@ -88,7 +96,8 @@ void set(Element element, Bytes& bytes, std::size_t index, long double value);
 /// `count` elements, uniform in [-4, 4], and of either sign and every size.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
-std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest, std::int64_t highest, std::uint32_t seed);
+std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
+                                           std::int64_t highest, std::uint32_t seed);
 
 /// Elements of Q, and of V, that `trial` has.
 std::size_t q_elements(const Trial& trial);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A device that offers the 4 storage buffers of the specification and no more: Q and K take a dispatch each, and the bits are the same.
+// A device that offers the 4 storage buffers of the specification and no more: Q and K take a
+// dispatch each, and the bits are the same.
 #include "recording.hpp"
 
 namespace vkrope::test {
@@ -11,8 +12,8 @@ DeviceRef weak(Device& on) {
 }
 
 // Rotates Q and K as packed planes [tokens, 4 + 2 heads, D] of one buffer, in place.
-Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, const AngleTable& table, const Bytes& x,
-                    std::uint32_t tokens) {
+Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
+                    const AngleTable& table, const Bytes& x, std::uint32_t tokens) {
     Buffer buffer = must(Buffer::make(on, x.size()));
     must(buffer.upload(x.data(), x.size()));
     const Owned<Kernel> kernel(must(create(ref, info)));
@@ -21,8 +22,10 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, co
     const std::uint32_t D = info.q.head_dim, size = element_bytes(info.q.in);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize offset = VkDeviceSize{first} * D * size;
-        return Tensor{
-            .where = {buffer.handle(), offset, x.size() - offset}, .heads = heads, .token_stride = 6 * D, .head_stride = D};
+        return Tensor{.where = {buffer.handle(), offset, x.size() - offset},
+                      .heads = heads,
+                      .token_stride = 6 * D,
+                      .head_stride = D};
     };
     const Call call{.tokens = tokens,
                     .q_in = plane(0, 4),
@@ -30,7 +33,9 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, co
                     .k_in = plane(4, 2),
                     .k_out = plane(4, 2),
                     .angles = table.angles()};
-    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    must(on.submit([&](VkCommandBuffer commands) {
+        return record(commands, kernel.get(), call, arena.get());
+    }));
     Bytes out(x.size());
     must(buffer.download(out.data(), out.size()));
     return out;
@@ -41,15 +46,18 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info, co
 TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     constexpr std::uint32_t tokens = 20;
     for (const bool push : {true, false}) {
-        for (const AngleSource source :
-             {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed,
+                                         AngleSource::direct_texture, AngleSource::direct_buffer}) {
             for (const Element element : {Element::f32, Element::f16}) {
-                for (const std::uint32_t k_offset : {0u, 4u}) {  // the same windows, and windows of their own
-                    for (const std::uint32_t D : {32u, 9u}) {    // 9: rows of half words, next to each other
+                for (const std::uint32_t k_offset :
+                     {0u, 4u}) {  // the same windows, and windows of their own
+                    for (const std::uint32_t D :
+                         {32u, 9u}) {  // 9: rows of half words, next to each other
                         if (D == 9 && k_offset != 0) continue;
                         // The layer takes long to rewrite a shader: one of each way to bind angles.
                         const bool kept = element == Element::f16 && D == 32 &&
-                                          (source == AngleSource::factored_texture || source == AngleSource::direct_buffer);
+                                          (source == AngleSource::factored_texture ||
+                                           source == AngleSource::direct_buffer);
                         if (gpu_assisted() && (push || !kept)) continue;
                         CAPTURE(D);
                         CAPTURE(int(element));
@@ -57,8 +65,10 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                         const std::uint32_t R = D == 9 ? 8 : 24;
                         const Rotation r = rotation(Pairing::half_split, D, R);
                         const AngleTable table = must(AngleTable::make(on, r, source, tokens));
-                        const KernelInfo info{
-                            .rotary_dim = R, .q = {element, element, D, 0}, .k = {element, element, D, k_offset}, .angles = source};
+                        const KernelInfo info{.rotary_dim = R,
+                                              .q = {element, element, D, 0},
+                                              .k = {element, element, D, k_offset},
+                                              .angles = source};
                         const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
                         const Bytes wide = rotate_packed(on, on.ref(), info, table, x, tokens);
                         const Bytes apart = rotate_packed(on, weak(on), info, table, x, tokens);
@@ -71,17 +81,21 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     }
 }
 
-TEST_CASE("4 storage buffers: ids and a table in a buffer leave none for the counter, and the call says so") {
+TEST_CASE(
+    "4 storage buffers: ids and a table in a buffer leave none for the counter, and the call says "
+    "so") {
     Device& on = device(true);
     const Rotation r = rotation(Pairing::half_split, 8, 8);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
-        const Owned<Kernel> kernel(must(create(
-            weak(on),
-            {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}, .angles = source, .positions = PositionSource::ids})));
+        const Owned<Kernel> kernel(must(create(weak(on), {.rotary_dim = 8,
+                                                          .q = {Element::f32, Element::f32, 8, 0},
+                                                          .angles = source,
+                                                          .positions = PositionSource::ids})));
         Owned<DescriptorArena> arena;
         if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-        Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)), ids = must(Buffer::make(on, 8 * 4));
+        Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)),
+               ids = must(Buffer::make(on, 8 * 4));
         const std::uint32_t zero = 0;
         const std::int32_t positions[8] = {0, 1, 2, 3, 4, 5, 6, 7};
         must(ids.upload(positions, sizeof positions));
@@ -106,7 +120,8 @@ TEST_CASE("4 storage buffers: ids and a table in a buffer leave none for the cou
             CHECK(outside == 4);
         } else {
             CHECK(status.code == Code::limit_exceeded);
-            CHECK(std::strstr(status.what, "binds 5 storage buffers, the device allows 4") != nullptr);
+            CHECK(std::strstr(status.what, "binds 5 storage buffers, the device allows 4") !=
+                  nullptr);
         }
     }
 }

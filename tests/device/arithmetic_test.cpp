@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every value against the definition: pairings, element types, windows, layouts, head counts, sources, mappings.
+// Every value against the definition: pairings, element types, windows, layouts, head counts,
+// sources, mappings.
 #include <string>
 
 #include "recording.hpp"
@@ -18,19 +19,22 @@ std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t 
 }
 
 // Rotates random Q and K and holds both against the contract.
-Rotated check(Device& on, const Rotation& r, const HostShape& shape, Direction direction = Direction::forward) {
-    const Bytes q =
-        random_elements(shape.element, count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
-    const Bytes k =
-        random_elements(shape.element, count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
+Rotated check(Device& on, const Rotation& r, const HostShape& shape,
+              Direction direction = Direction::forward) {
+    const Bytes q = random_elements(
+        shape.element,
+        count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
+    const Bytes k = random_elements(
+        shape.element,
+        count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
     Rotated out = rotate(on, r, shape, q, k, direction);
     if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
     if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
     return out;
 }
 
-constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
-                                   AngleSource::direct_buffer};
+constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                   AngleSource::direct_texture, AngleSource::direct_buffer};
 
 }  // namespace
 
@@ -38,13 +42,17 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
     struct Window {
         std::uint32_t head_dim, rotary_dim, offset;
     };
-    // Whole heads; partial ones as of GPT-NeoX and StableLM; at an offset as of MLA; halves that end within a word or a vector.
-    constexpr Window windows[] = {{128, 128, 0}, {64, 64, 0}, {80, 80, 0}, {96, 24, 0}, {80, 20, 0}, {64, 16, 48}, {192, 64, 128},
-                                  {6, 6, 0},     {2, 2, 0},   {10, 4, 3},  {7, 6, 1},   {9, 2, 5},   {34, 30, 2}};
+    // Whole heads; partial ones as of GPT-NeoX and StableLM; at an offset as of MLA; halves that
+    // end within a word or a vector.
+    constexpr Window windows[] = {{128, 128, 0}, {64, 64, 0},  {80, 80, 0},    {96, 24, 0},
+                                  {80, 20, 0},   {64, 16, 48}, {192, 64, 128}, {6, 6, 0},
+                                  {2, 2, 0},     {10, 4, 3},   {7, 6, 1},      {9, 2, 5},
+                                  {34, 30, 2}};
     for (const Window& window : windows) {
         for (const Pairing pairing : pairings) {
             for (const Element element : elements) {
-                if (element != Element::f32 && window.head_dim % 2 != 0) continue;  // rows of half words: in the next case
+                if (element != Element::f32 && window.head_dim % 2 != 0)
+                    continue;  // rows of half words: in the next case
                 for (const Mapping mapping : mappings) {
                     CAPTURE(window.head_dim);
                     CAPTURE(window.rotary_dim);
@@ -52,8 +60,14 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
                     CAPTURE(int(pairing));
                     CAPTURE(int(element));
                     CAPTURE(int(mapping));
-                    const Rotation r = rotation(pairing, window.head_dim, window.rotary_dim, window.offset, window.offset);
-                    HostShape shape{.batch = 2, .tokens = 5, .q_heads = 6, .k_heads = 2, .element = element, .mapping = mapping};
+                    const Rotation r = rotation(pairing, window.head_dim, window.rotary_dim,
+                                                window.offset, window.offset);
+                    HostShape shape{.batch = 2,
+                                    .tokens = 5,
+                                    .q_heads = 6,
+                                    .k_heads = 2,
+                                    .element = element,
+                                    .mapping = mapping};
                     shape.first_position = 3;
                     const Rotated apart = check(device(), r, shape);
                     shape.in_place = true;
@@ -66,7 +80,8 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
     }
 }
 
-TEST_CASE("16-bit rows that end in half a word hold the contract, and their neighbours keep their bits") {
+TEST_CASE(
+    "16-bit rows that end in half a word hold the contract, and their neighbours keep their bits") {
     for (const Element element : {Element::f16, Element::bf16}) {
         for (const Pairing pairing : pairings) {
             for (const Mapping mapping : mappings) {
@@ -90,9 +105,13 @@ TEST_CASE("any number of tokens from 1 to 300") {
     for (const Element element : {Element::f32, Element::f16}) {
         for (std::uint32_t tokens = 1; tokens <= 300; ++tokens) {
             CAPTURE(tokens);
-            const Rotation r = rotation(tokens % 2 ? Pairing::half_split : Pairing::interleaved, 32, 32);
-            const HostShape shape{
-                .tokens = tokens, .q_heads = 3, .k_heads = 1, .element = element, .mapping = mappings[tokens / 2 % 2]};
+            const Rotation r = rotation(tokens % 2 ? Pairing::half_split : Pairing::interleaved, 32,
+                                        32);
+            const HostShape shape{.tokens = tokens,
+                                  .q_heads = 3,
+                                  .k_heads = 1,
+                                  .element = element,
+                                  .mapping = mappings[tokens / 2 % 2]};
             check(device(), r, shape);
         }
     }
@@ -102,12 +121,18 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
     struct Heads {
         std::uint32_t q, k;
     };
-    for (const Heads heads : {Heads{8, 8}, {32, 8}, {71, 1}, {5, 0}, {0, 3}, {1, 1}, {4, 4}, {6, 5}}) {
+    for (const Heads heads :
+         {Heads{8, 8}, {32, 8}, {71, 1}, {5, 0}, {0, 3}, {1, 1}, {4, 4}, {6, 5}}) {
         for (const Mapping mapping : mappings) {
             CAPTURE(heads.q);
             CAPTURE(heads.k);
             const Rotation r = rotation(Pairing::half_split, 64, 64);
-            check(device(), r, {.tokens = 7, .q_heads = heads.q, .k_heads = heads.k, .element = Element::f16, .mapping = mapping});
+            check(device(), r,
+                  {.tokens = 7,
+                   .q_heads = heads.q,
+                   .k_heads = heads.k,
+                   .element = Element::f16,
+                   .mapping = mapping});
         }
     }
 }
@@ -115,7 +140,11 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
 TEST_CASE("four heads a lane, where enough lanes remain: same bits as one") {
     // 2^16 lanes of four heads, 8 apart; the odd head counts leave lanes that have fewer.
     const Rotation r = rotation(Pairing::half_split, 64, 32, 16, 16);
-    HostShape shape{.tokens = 4100, .q_heads = 19, .k_heads = 2, .element = Element::f16, .mapping = Mapping::gpu};
+    HostShape shape{.tokens = 4100,
+                    .q_heads = 19,
+                    .k_heads = 2,
+                    .element = Element::f16,
+                    .mapping = Mapping::gpu};
     const Rotated four = check(device(), r, shape);
     shape.mapping = Mapping::cpu;
     const Bytes q = random_elements(shape.element, count_of(shape, 19, 64), 1),
@@ -131,7 +160,12 @@ TEST_CASE("Q and K with their own head_dim and window") {
         for (const Mapping mapping : mappings) {
             const Rotation r = rotation(pairing, 192, 64, 128, 512);
             check(device(), r,
-                  {.tokens = 9, .q_heads = 16, .k_heads = 1, .k_head_dim = 576, .element = Element::bf16, .mapping = mapping});
+                  {.tokens = 9,
+                   .q_heads = 16,
+                   .k_heads = 1,
+                   .k_head_dim = 576,
+                   .element = Element::bf16,
+                   .mapping = mapping});
         }
     }
 }
@@ -150,8 +184,10 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
                 same.angles = source;
                 const Rotated got = check(device(push), r, same);
                 if (source == AngleSource::computed) continue;  // has bits of its own
-                CHECK(got.q == (source == AngleSource::factored_texture ? expected : direct_bits).q);
-                CHECK(got.k == (source == AngleSource::factored_texture ? expected : direct_bits).k);
+                CHECK(got.q ==
+                      (source == AngleSource::factored_texture ? expected : direct_bits).q);
+                CHECK(got.k ==
+                      (source == AngleSource::factored_texture ? expected : direct_bits).k);
             }
         }
         for (const Layout layout : {Layout::bhsd, Layout::sbhd}) {
@@ -166,7 +202,9 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
     }
 }
 
-TEST_CASE("positions: implicit, negative, one row for all sequences, one row each; far out; both directions") {
+TEST_CASE(
+    "positions: implicit, negative, one row for all sequences, one row each; far out; both "
+    "directions") {
     const Rotation r = rotation(Pairing::interleaved, 16, 16);
     HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = Element::f32};
     for (const Mapping mapping : mappings) {
@@ -184,11 +222,13 @@ TEST_CASE("positions: implicit, negative, one row for all sequences, one row eac
                 shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
                 check(device(), r, shape, direction);
                 if (source == AngleSource::factored_texture || source == AngleSource::computed) {
-                    shape.positions = {2047, 2048, -2049, (1 << 22) - 1, 1 - (1 << 22), -131073, 4096, 3000001};
+                    shape.positions = {2047,          2048,    -2049, (1 << 22) - 1,
+                                       1 - (1 << 22), -131073, 4096,  3000001};
                     check(device(), r, shape, direction);
                 }
                 if (source == AngleSource::computed) {
-                    shape.positions = {INT32_MAX, INT32_MIN, INT32_MIN + 1, 1 << 30, (1 << 24) + 1, -(1 << 29), 1 << 22, -5};
+                    shape.positions = {INT32_MAX,     INT32_MIN,  INT32_MIN + 1, 1 << 30,
+                                       (1 << 24) + 1, -(1 << 29), 1 << 22,       -5};
                     check(device(), r, shape, direction);
                 }
             }
@@ -210,12 +250,17 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         if (source == AngleSource::computed) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.plan().rows == 5000);  // left as it was
-        const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
+        const Owned<Kernel> kernel = make_kernel(
+            device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
         const Bytes q = random_elements(Element::f32, 4 * 8, 5);
         Buffer rows = must(Buffer::make(device(), q.size()));
         must(rows.upload(q.data(), q.size()));
         const Tensor tensor{.where = rows.whole(), .heads = 1};
-        const Call call{.tokens = 4, .q_in = tensor, .q_out = tensor, .positions = {.first = 96}, .angles = table.angles()};
+        const Call call{.tokens = 4,
+                        .q_in = tensor,
+                        .q_out = tensor,
+                        .positions = {.first = 96},
+                        .angles = table.angles()};
         run(device(), kernel, call);
         Bytes grown(q.size());
         must(rows.download(grown.data(), grown.size()));
@@ -229,7 +274,11 @@ TEST_CASE("an attention factor multiplies once") {
         const Rotation r = rotation(Pairing::half_split, 64, 64, 0, 0, factor);
         for (const Element element : elements) {
             for (const AngleSource source : sources) {
-                HostShape shape{.tokens = 33, .q_heads = 2, .k_heads = 1, .element = element, .first_position = 2030};
+                HostShape shape{.tokens = 33,
+                                .q_heads = 2,
+                                .k_heads = 1,
+                                .element = element,
+                                .first_position = 2030};
                 shape.angles = source;
                 check(device(), r, shape);
             }
@@ -248,7 +297,8 @@ TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal hal
             if (element == Element::f32) {
                 const std::uint32_t exponent = (bits >> 23) & 0xff;
                 if (exponent == 0 || exponent > 0xf0)
-                    bits ^= 0x40000000;  // subnormals may be flushed; overflow has its own rows below
+                    bits ^=
+                        0x40000000;  // subnormals may be flushed; overflow has its own rows below
                 if (i % 97 == 0) bits = 0x7f800000;
                 if (i % 89 == 0) bits = 0x7fc00000;
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of the caller's own: the bits of our table where its values are ours, and what it says where they are not.
+// cos and sin of the caller's own: the bits of our table where its values are ours, and what it
+// says where they are not.
 #include "recording.hpp"
 
 namespace vkrope::test {
@@ -18,7 +19,9 @@ Tables random_tables(Element element, std::uint32_t stride) {
                   random_elements(element, (rows * stride + 1) / 2 * 2, 6)};
     for (Bytes* bytes : {&tables.cos, &tables.sin}) {
         for (std::uint32_t i = 0; i < rows * stride; ++i) {
-            if (i % stride >= pairs) std::memset(bytes->data() + i * element_bytes(element), 0xff, element_bytes(element));
+            if (i % stride >= pairs)
+                std::memset(bytes->data() + i * element_bytes(element), 0xff,
+                            element_bytes(element));
         }
     }
     return tables;
@@ -38,29 +41,33 @@ Tables widened(const Tables& of, Element element, std::uint32_t stride) {
 
 // Rotates 6 tokens at these positions; empty: implicit, from 3 on.
 Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, Mapping mapping,
-                  const std::vector<std::int32_t>& positions, const Bytes& in, Direction direction = Direction::forward,
-                  std::uint32_t* outside = nullptr) {
-    const Owned<Kernel> kernel =
-        make_kernel(device(), {.rotary_dim = R,
-                               .q = {Element::f32, Element::f32, D, 2},
-                               .angles = AngleSource::caller_buffer,
-                               .positions = positions.empty() ? PositionSource::implicit : PositionSource::ids,
-                               .mapping = mapping,
-                               .table = element});
+                  const std::vector<std::int32_t>& positions, const Bytes& in,
+                  Direction direction = Direction::forward, std::uint32_t* outside = nullptr) {
+    const Owned<Kernel> kernel = make_kernel(
+        device(), {.rotary_dim = R,
+                   .q = {Element::f32, Element::f32, D, 2},
+                   .angles = AngleSource::caller_buffer,
+                   .positions = positions.empty() ? PositionSource::implicit : PositionSource::ids,
+                   .mapping = mapping,
+                   .table = element});
     const AnglePlan plan = must(plan_caller_angles(pairs, rows, stride, element));
     // One word into their buffers.
     Bytes cos(4), sin(8);
     cos.insert(cos.end(), tables.cos.begin(), tables.cos.end());
     sin.insert(sin.end(), tables.sin.begin(), tables.sin.end());
-    Buffer cos_buffer = upload(device(), cos), sin_buffer = upload(device(), sin), x = upload(device(), in);
-    Buffer ids = upload(device(), positions.empty() ? Bytes(4) : bytes_of(positions)), counter = upload(device(), Bytes(4));
+    Buffer cos_buffer = upload(device(), cos), sin_buffer = upload(device(), sin),
+           x = upload(device(), in);
+    Buffer ids = upload(device(), positions.empty() ? Bytes(4) : bytes_of(positions)),
+           counter = upload(device(), Bytes(4));
     Call call{.tokens = tokens};
     call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
     if (positions.empty())
         call.positions.first = 3;
     else
         call.positions.ids = ids.whole();
-    call.angles = {.plan = &plan, .buffer = part(cos_buffer, 4, plan.bytes), .sin = part(sin_buffer, 8, plan.bytes)};
+    call.angles = {.plan = &plan,
+                   .buffer = part(cos_buffer, 4, plan.bytes),
+                   .sin = part(sin_buffer, 8, plan.bytes)};
     call.direction = direction;
     call.out_of_range = counter.whole();
     run(device(), kernel, call);
@@ -82,7 +89,10 @@ TEST_CASE("a caller's table with our values has the bits of our table") {
     }
     const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
     for (const Direction direction : {Direction::forward, Direction::inverse}) {
-        const HostShape shape{.tokens = tokens, .q_heads = heads, .first_position = 3, .angles = AngleSource::direct_buffer};
+        const HostShape shape{.tokens = tokens,
+                              .q_heads = heads,
+                              .first_position = 3,
+                              .angles = AngleSource::direct_buffer};
         const Bytes expected = rotate(device(), r, shape, in, {}, direction).q;
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
             CHECK(rotate_with(tables, Element::f32, pairs, mapping, {}, in, direction) == expected);
@@ -100,7 +110,8 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
             const Bytes got = rotate_with(tables, element, stride, Mapping::cpu, positions, in);
             CHECK(got == rotate_with(wide, Element::f32, pairs, Mapping::gpu, positions, in));
             CHECK(got != in);
-            // By the definition, which rounds like the shader: products and sums in f32, each on its own.
+            // By the definition, which rounds like the shader: products and sums in f32, each on
+            // its own.
             std::size_t wrong = 0;
             for (std::uint32_t e = 0; e < tokens * heads * D; ++e) {
                 const std::uint32_t channel = e % D - 2, pair = channel % pairs;
@@ -112,8 +123,10 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
                 const float c = value(Element::f32, wide.cos, row * pairs + pair),
                             s = value(Element::f32, wide.sin, row * pairs + pair);
                 const std::uint32_t first = e - channel + pair;
-                const float x0 = value(Element::f32, in, first), x1 = value(Element::f32, in, first + pairs);
-                const volatile float a = channel < pairs ? x0 * c : x0 * s, b = channel < pairs ? -(x1 * s) : x1 * c;
+                const float x0 = value(Element::f32, in, first),
+                            x1 = value(Element::f32, in, first + pairs);
+                const volatile float a = channel < pairs ? x0 * c : x0 * s,
+                                     b = channel < pairs ? -(x1 * s) : x1 * c;
                 const volatile float sum = a + b;
                 wrong += value(Element::f32, got, e) != sum;
             }
@@ -122,15 +135,19 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
     }
 }
 
-TEST_CASE("a caller's table covers positions 0 to rows - 1: others leave their rows unrotated, and count") {
+TEST_CASE(
+    "a caller's table covers positions 0 to rows - 1: others leave their rows unrotated, and "
+    "count") {
     const Tables tables = random_tables(Element::f16, pairs);
     const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
     std::uint32_t outside = 0;
-    const Bytes got = rotate_with(tables, Element::f16, pairs, Mapping::cpu, {-1, 5, 17, 0, INT32_MIN, INT32_MAX}, in,
-                                  Direction::forward, &outside);
+    const Bytes got = rotate_with(tables, Element::f16, pairs, Mapping::cpu,
+                                  {-1, 5, 17, 0, INT32_MIN, INT32_MAX}, in, Direction::forward,
+                                  &outside);
     CHECK(outside == 4);
     const std::size_t row = heads * D * 4;
-    for (std::size_t t = 0; t < tokens; ++t) CHECK((std::memcmp(&in[t * row], &got[t * row], row) == 0) == (t != 1 && t != 3));
+    for (std::size_t t = 0; t < tokens; ++t)
+        CHECK((std::memcmp(&in[t * row], &got[t * row], row) == 0) == (t != 1 && t != 3));
 }
 
 }  // namespace vkrope::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine does around record(): a model's kernel, an arena for several kernels, positions that move from step to step, work inside a
-// submission.
+// What an engine does around record(): a model's kernel, an arena for several kernels, positions
+// that move from step to step, work inside a submission.
 #include "recording.hpp"
 
 namespace vkrope::test {
@@ -10,37 +10,47 @@ namespace {
 constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
 
 // Rotated by a kernel and a call that know nothing but what kernel_info() says.
-Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element, bool key, const Bytes& in,
-                     const Positions& positions, const Owned<DescriptorArena>& arena) {
+Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element,
+                     bool key, const Bytes& in, const Positions& positions,
+                     const Owned<DescriptorArena>& arena) {
     const auto absent = std::optional<Element>();
-    const KernelInfo info =
-        must(key ? kernel_info(r, table.plan(), absent, element) : kernel_info(r, table.plan(), element, absent));
+    const KernelInfo info = must(key ? kernel_info(r, table.plan(), absent, element)
+                                     : kernel_info(r, table.plan(), element, absent));
     const Owned<Kernel> kernel = make_kernel(on, info);
     Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
     Call call{.tokens = tokens};
-    const Tensor input{.where = from.whole(), .heads = heads}, output{.where = to.whole(), .heads = heads};
+    const Tensor input{.where = from.whole(), .heads = heads},
+        output{.where = to.whole(), .heads = heads};
     (key ? call.k_in : call.q_in) = input;
     (key ? call.k_out : call.q_out) = output;
     call.positions = positions;
     call.angles = table.angles();
-    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    must(on.submit([&](VkCommandBuffer commands) {
+        return record(commands, kernel.get(), call, arena.get());
+    }));
     return download(to, in.size());
 }
 
 }  // namespace
 
-TEST_CASE("kernel_info: rows of latent attention turn where they should, through one arena for all kernels") {
+TEST_CASE(
+    "kernel_info: rows of latent attention turn where they should, through one arena for all "
+    "kernels") {
     for (const bool push : {true, false}) {
         Device& on = device(push);
         // Windows that end the rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
-        const Rotation latent = rotation(Pairing::interleaved, D, D, 48, 96), plain = rotation(Pairing::half_split, D, D);
-        const AngleTable table = must(AngleTable::make(on, latent, AngleSource::factored_texture, 100));
+        const Rotation latent = rotation(Pairing::interleaved, D, D, 48, 96),
+                       plain = rotation(Pairing::half_split, D, D);
+        const AngleTable table = must(
+            AngleTable::make(on, latent, AngleSource::factored_texture, 100));
         const AngleTable numbers = must(AngleTable::make(on, plain, AngleSource::computed, 100));
         Owned<DescriptorArena> arena;
-        const Owned<Kernel> first = make_kernel(on, must(kernel_info(plain, table.plan(), Element::f32, {})));
+        const Owned<Kernel> first = make_kernel(
+            on, must(kernel_info(plain, table.plan(), Element::f32, {})));
         if (!(on.ref().enabled & push_descriptor)) arena = make_arena(on, first, 3);
         for (const bool key : {false, true}) {
-            const std::uint32_t width = row_channels(latent, key ? latent.k_rotary_offset : latent.q_rotary_offset);
+            const std::uint32_t width = row_channels(
+                latent, key ? latent.k_rotary_offset : latent.q_rotary_offset);
             CHECK(width == (key ? 128 : 80));
             const HostShape shape{.tokens = tokens,
                                   .q_heads = heads,
@@ -50,44 +60,56 @@ TEST_CASE("kernel_info: rows of latent attention turn where they should, through
                                   .element = Element::f16,
                                   .first_position = 5};
             const Bytes in = random_elements(Element::f16, tokens * heads * width, 7 + key);
-            const Bytes out = rotate_by_info(on, latent, table, Element::f16, key, in, {.first = 5}, arena);
+            const Bytes out = rotate_by_info(on, latent, table, Element::f16, key, in, {.first = 5},
+                                             arena);
             CHECK(out != in);
             check_contract(latent, shape, key, in, out);
             // The host's way finds the same widths by itself.
-            HostShape by_itself{
-                .tokens = tokens, .element = Element::f16, .first_position = 5, .angles = AngleSource::factored_texture};
+            HostShape by_itself{.tokens = tokens,
+                                .element = Element::f16,
+                                .first_position = 5,
+                                .angles = AngleSource::factored_texture};
             (key ? by_itself.k_heads : by_itself.q_heads) = heads;
-            const Rotated rotated = rotate(on, latent, by_itself, key ? Bytes{} : in, key ? in : Bytes{});
+            const Rotated rotated = rotate(on, latent, by_itself, key ? Bytes{} : in,
+                                           key ? in : Bytes{});
             CHECK((key ? rotated.k : rotated.q) == out);
         }
         const Bytes in = random_elements(Element::f32, tokens * heads * D, 9);
-        const Bytes out = rotate_by_info(on, plain, numbers, Element::f32, false, in, {.first = 5}, arena);
-        check_contract(plain, {.tokens = tokens, .q_heads = heads, .first_position = 5}, false, in, out);
+        const Bytes out = rotate_by_info(on, plain, numbers, Element::f32, false, in, {.first = 5},
+                                         arena);
+        check_contract(plain, {.tokens = tokens, .q_heads = heads, .first_position = 5}, false, in,
+                       out);
     }
 }
 
-TEST_CASE("kernel_info: a model with sections takes a position on each axis, and record refuses a kernel that dropped them") {
+TEST_CASE(
+    "kernel_info: a model with sections takes a position on each axis, and record refuses a kernel "
+    "that dropped them") {
     Device& on = device();
     Rotation r = rotation(Pairing::half_split, D, D);
     r.sections = {.axes = 3, .pairs = {4, 6, 6}};
     const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
-    const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 23, 24, 25, 26, 90, 80, 70, 60, 50, 40, 30};
+    const std::vector<std::int32_t> ids = {1,  2,  3,  4,  5,  6,  7,  20, 21, 22, 23,
+                                           24, 25, 26, 90, 80, 70, 60, 50, 40, 30};
     Buffer positions = upload(on, bytes_of(ids));
     const Bytes in = random_elements(Element::f32, tokens * heads * D, 11);
     Positions where{.ids = positions.whole()};
     where.axis_stride = tokens;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor))  // the arena outlives the kernel that it was made with
-        arena = make_arena(on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
+    if (!(on.ref().enabled &
+          push_descriptor))  // the arena outlives the kernel that it was made with
+        arena = make_arena(
+            on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
     const Bytes out = rotate_by_info(on, r, table, Element::f32, false, in, where, arena);
     // Each pair turns as it does where all axes are its own.
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
         Rotation one = r;
         one.sections = {};
-        const HostShape shape{.tokens = tokens,
-                              .q_heads = heads,
-                              .positions = {ids.begin() + axis * tokens, ids.begin() + (axis + 1) * tokens},
-                              .angles = AngleSource::factored_texture};
+        const HostShape shape{
+            .tokens = tokens,
+            .q_heads = heads,
+            .positions = {ids.begin() + axis * tokens, ids.begin() + (axis + 1) * tokens},
+            .angles = AngleSource::factored_texture};
         const Bytes alone = rotate(on, one, shape, in, {}).q;
         for (std::uint32_t row = 0; row < tokens * heads; ++row) {
             for (std::uint32_t pair = 0; pair < D / 2; ++pair) {
@@ -120,10 +142,12 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         const Rotation r = rotation(Pairing::half_split, D, D);
         const Bytes in = random_elements(Element::f32, tokens * heads * D, 13);
         const auto alone = [&](HostShape shape) {
-            shape.tokens = tokens, shape.q_heads = heads, shape.angles = AngleSource::factored_texture;
+            shape.tokens = tokens, shape.q_heads = heads,
+            shape.angles = AngleSource::factored_texture;
             return rotate(on, r, shape, in, {}).q;
         };
-        HostRotation implicit = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 3}));
+        HostRotation implicit = must(
+            HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 3}));
         must(implicit.upload(in.data(), nullptr));
         Bytes out(in.size());
         const auto after = [&](HostRotation& work, const HostRun& run) {
@@ -137,7 +161,8 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(implicit.angle_plan().rows >= 5000 + tokens);
         CHECK(implicit.angle_plan().rows > 2 * rows);
         CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // it stays
-        CHECK(after(implicit, {.direction = Direction::inverse, .first_position = 3}) != alone({.first_position = 3}));
+        CHECK(after(implicit, {.direction = Direction::inverse, .first_position = 3}) !=
+              alone({.first_position = 3}));
         // The largest factored table, and no further: the source stays.
         CHECK(after(implicit, {.first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
               alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
@@ -145,7 +170,8 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(after(implicit, {.first_position = 3}) == alone({.first_position = 3}));
 
         const std::vector<std::int32_t> a = {1, 2, 3, 4, 5, 6, 7}, b = {9, -8, 700, 0, 1, 1, 2};
-        HostRotation explicit_ids = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .positions = a}));
+        HostRotation explicit_ids = must(
+            HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .positions = a}));
         must(explicit_ids.upload(in.data(), nullptr));
         CHECK(after(explicit_ids, {}) == alone({.positions = a}));
         CHECK(after(explicit_ids, {.positions = b}) == alone({.positions = b}));
@@ -155,20 +181,28 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
             CHECK(result.status.code == Code::invalid_argument);
             CHECK(std::strstr(result.status.what, words));
         };
-        refuses(explicit_ids.run(HostRun{.positions = {1, 2}}), "run.positions has 2: it must have as many as the shape, 7");
-        refuses(explicit_ids.run(HostRun{.first_position = 1}), "run.first_position is 1: the shape has a position for each token");
+        refuses(explicit_ids.run(HostRun{.positions = {1, 2}}),
+                "run.positions has 2: it must have as many as the shape, 7");
+        refuses(explicit_ids.run(HostRun{.first_position = 1}),
+                "run.first_position is 1: the shape has a position for each token");
         refuses(implicit.run(HostRun{.positions = a}), "run.positions has 7");
-        refuses(implicit.run(HostRun{.first_position = INT32_MAX - 1}), "run.first_position is 2147483646: with 7 tokens");
-        refuses(implicit.run(HostRun{.direction = Direction(5), .first_position = 9}), "run.direction is 5");
-        CHECK(after(implicit, {}) == alone({.first_position = 3}));  // a run that was refused changes nothing
+        refuses(implicit.run(HostRun{.first_position = INT32_MAX - 1}),
+                "run.first_position is 2147483646: with 7 tokens");
+        refuses(implicit.run(HostRun{.direction = Direction(5), .first_position = 9}),
+                "run.direction is 5");
+        CHECK(after(implicit, {}) ==
+              alone({.first_position = 3}));  // a run that was refused changes nothing
     }
 }
 
-TEST_CASE("what submits during the callback of a submit is refused, and what was recorded before it stays") {
+TEST_CASE(
+    "what submits during the callback of a submit is refused, and what was recorded before it "
+    "stays") {
     Device& on = device();
     const Rotation r = rotation(Pairing::half_split, D, D);
     const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
-    const Owned<Kernel> kernel = make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {})));
+    const Owned<Kernel> kernel = make_kernel(on,
+                                             must(kernel_info(r, table.plan(), Element::f32, {})));
     const Bytes in = random_elements(Element::f32, tokens * heads * D, 17);
     Buffer q = upload(on, in), other = upload(on, Bytes(16));
     const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
@@ -176,7 +210,8 @@ TEST_CASE("what submits during the callback of a submit is refused, and what was
     call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
     call.positions.first = 2;
     call.angles = table.angles();
-    HostRotation work = must(HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 2}));
+    HostRotation work = must(
+        HostRotation::make(on, r, {.tokens = tokens, .q_heads = heads, .first_position = 2}));
     std::vector<Status> seen;
     must(on.submit([&](VkCommandBuffer commands) {
         if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
@@ -203,7 +238,8 @@ TEST_CASE("what submits during the callback of a submit is refused, and what was
     must(work.download(again.data(), nullptr));
     CHECK(again == out);
     // A callback that fails leaves the device as it was.
-    CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code == Code::invalid_argument);
+    CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code ==
+          Code::invalid_argument);
     must(other.upload(in.data(), 16));
 }
 

@@ -34,17 +34,20 @@ void on_message(const Message& message) {
     for (const Expected& expected : expected_messages) {
         if (std::strcmp(expected.id, message.id) == 0) return;
     }
-    if (unexpected[message.id]++ == 0) std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
+    if (unexpected[message.id]++ == 0)
+        std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
 }
 
 Device open(bool push_descriptors) {
     const char* select = std::getenv("VKROPE_DEVICE");
-    // GPU-assisted validation holds every dispatch against what was pushed last into its command buffer (so in 1.4.309).
-    DeviceOptions options{.select = select ? select : "",
-                          .validation = true,
-                          .on_message = on_message,
-                          .push_descriptors = push_descriptors && !gpu_assisted(),
-                          .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it knows how slow this machine is
+    // GPU-assisted validation holds every dispatch against what was pushed last into its command
+    // buffer (so in 1.4.309).
+    DeviceOptions options{
+        .select = select ? select : "",
+        .validation = true,
+        .on_message = on_message,
+        .push_descriptors = push_descriptors && !gpu_assisted(),
+        .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it knows how slow this machine is
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);
@@ -105,8 +108,8 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
     return bytes;
 }
 
-Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset, std::uint32_t k_offset,
-                  double attention_factor) {
+Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                  std::uint32_t q_offset, std::uint32_t k_offset, double attention_factor) {
     Rotation r{.pairing = pairing,
                .head_dim = head_dim,
                .rotary_dim = rotary_dim,
@@ -118,7 +121,8 @@ Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_
     return r;
 }
 
-Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q, const Bytes& k, Direction direction) {
+Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
+               const Bytes& k, Direction direction) {
     HostRotation work = must(HostRotation::make(on, rotation, shape));
     REQUIRE(work.q_bytes() == q.size());
     REQUIRE(work.k_bytes() == k.size());
@@ -129,15 +133,25 @@ Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, con
     return out;
 }
 
-void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in, const Bytes& out,
-                    Direction direction) {
-    const std::uint64_t heads = key ? shape.k_heads : shape.q_heads, given = key ? shape.k_head_dim : shape.q_head_dim;
+void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
+                    const Bytes& out, Direction direction) {
+    const std::uint64_t heads = key ? shape.k_heads : shape.q_heads,
+                        given = key ? shape.k_head_dim : shape.q_head_dim;
     const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens, B = shape.batch;
-    reference::Tensor tensor{.type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
+    reference::Tensor tensor{
+        .type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
     switch (shape.layout) {
-        case Layout::bhsd: tensor.token_stride = D, tensor.head_stride = S * D, tensor.batch_stride = heads * S * D; break;
-        case Layout::sbhd: tensor.token_stride = B * heads * D, tensor.head_stride = D, tensor.batch_stride = heads * D; break;
-        default: tensor.token_stride = heads * D, tensor.head_stride = D, tensor.batch_stride = S * heads * D;
+        case Layout::bhsd:
+            tensor.token_stride = D, tensor.head_stride = S * D,
+            tensor.batch_stride = heads * S * D;
+            break;
+        case Layout::sbhd:
+            tensor.token_stride = B * heads * D, tensor.head_stride = D,
+            tensor.batch_stride = heads * D;
+            break;
+        default:
+            tensor.token_stride = heads * D, tensor.head_stride = D,
+            tensor.batch_stride = S * heads * D;
     }
     reference::Operation operation;
     operation.interleaved = rotation.pairing == Pairing::interleaved;
@@ -159,7 +173,9 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
     CHECK(verdict.elements == B * S * heads * D);
     CHECK_FALSE(verdict.nan_mismatch);
     CHECK_FALSE(verdict.bits_changed);
-    const AngleSource source = shape.angles == AngleSource::by_default ? default_angles(rotation.product, 1) : shape.angles;
+    const AngleSource source = shape.angles == AngleSource::by_default
+                                   ? default_angles(rotation.product, 1)
+                                   : shape.angles;
     CHECK(verdict.largest_error_u <= error_bound(source, rotation.attention_factor));
 }
 
@@ -169,16 +185,20 @@ int main(int argc, char** argv) {
     const vkrope::DeviceInfo& info = vkrope::test::device().info();
     const VkLayerProperties layer = vkrope::test::validation_layer(vkrope::test::device());
     const std::uint32_t version = layer.specVersion;
-    std::printf("device: %s; %s\nlayer: %s %u.%u.%u, implementation %u\n", info.name.c_str(), info.driver.c_str(), layer.layerName,
-                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version),
+    std::printf("device: %s; %s\nlayer: %s %u.%u.%u, implementation %u\n", info.name.c_str(),
+                info.driver.c_str(), layer.layerName, VK_API_VERSION_MAJOR(version),
+                VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version),
                 layer.implementationVersion);
     if (vkrope::test::gpu_assisted() && version < VK_MAKE_API_VERSION(0, 1, 4, 309)) {
-        std::printf("skipped: GPU-assisted validation of this layer misses accesses outside a binding; 1.4.309 finds them\n");
+        std::printf(
+            "skipped: GPU-assisted validation of this layer misses accesses outside a binding; "
+            "1.4.309 finds them\n");
         return 77;
     }
     doctest::Context context(argc, argv);
     const int failed = context.run();
-    for (vkrope::Device& device : vkrope::test::devices) device = {};  // what is reported at the end counts as well
+    for (vkrope::Device& device : vkrope::test::devices)
+        device = {};  // what is reported at the end counts as well
     const std::size_t messages = vkrope::test::unexpected_messages();
     std::printf("validation: %zu unexpected messages\n", messages);
     return failed != 0 ? failed : messages != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What RoPE is for: properties of the rotation that hold whatever the formula. Tolerances follow from the contract: an output is
-// within 2.5 u (|x0| + |x1|) of the exact value, u = 2^-24.
+// What RoPE is for: properties of the rotation that hold whatever the formula. Tolerances follow
+// from the contract: an output is within 2.5 u (|x0| + |x1|) of the exact value, u = 2^-24.
 #include <cmath>
 #include <numeric>
 
@@ -27,7 +27,8 @@ Bytes bytes_of(const std::vector<float>& values) {
 }
 
 // `row` at every position from `first` on: [tokens, D].
-std::vector<float> rotate_row(const std::vector<float>& row, std::uint32_t tokens, std::int32_t first, Pairing pairing) {
+std::vector<float> rotate_row(const std::vector<float>& row, std::uint32_t tokens,
+                              std::int32_t first, Pairing pairing) {
     std::vector<float> rows;
     for (std::uint32_t t = 0; t < tokens; ++t) rows.insert(rows.end(), row.begin(), row.end());
     const HostShape shape{.tokens = tokens, .q_heads = 1, .first_position = first};
@@ -52,25 +53,32 @@ double dot_error(const std::vector<float>& q, const std::vector<float>& k, Pairi
     double sum = 0;
     for (std::uint32_t j = 0; j < D / 2; ++j) {
         const auto [a, b] = channels(pairing, j);
-        sum += double(std::fabs(q[a]) + std::fabs(q[b])) * double(std::fabs(k[a]) + std::fabs(k[b]));
+        sum += double(std::fabs(q[a]) + std::fabs(q[b])) *
+               double(std::fabs(k[a]) + std::fabs(k[b]));
     }
     return 4 * bound * sum;
 }
 
 }  // namespace
 
-TEST_CASE("the dot product of a rotated q and a rotated k depends on the distance of their positions alone") {
-    const auto q = floats(random_elements(Element::f32, D, 3)), k = floats(random_elements(Element::f32, D, 4));
+TEST_CASE(
+    "the dot product of a rotated q and a rotated k depends on the distance of their positions "
+    "alone") {
+    const auto q = floats(random_elements(Element::f32, D, 3)),
+               k = floats(random_elements(Element::f32, D, 4));
     for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
         const auto near_q = rotate_row(q, 32, 0, pairing), near_k = rotate_row(k, 32, 0, pairing);
-        const auto far_q = rotate_row(q, 32, 100000, pairing), far_k = rotate_row(k, 32, 100000, pairing);
+        const auto far_q = rotate_row(q, 32, 100000, pairing),
+                   far_k = rotate_row(k, 32, 100000, pairing);
         const double allowed = 2 * dot_error(q, k, pairing);
         double spread = 0;
         for (std::uint32_t m = 0; m < 32; ++m) {
             for (std::uint32_t n = 0; n < 32; ++n) {
                 const double here = dot(&near_q[m * D], &near_k[n * D]);
                 CHECK(std::fabs(here - dot(&far_q[m * D], &far_k[n * D])) <= allowed);
-                if (m + 1 < 32 && n + 1 < 32) CHECK(std::fabs(here - dot(&near_q[(m + 1) * D], &near_k[(n + 1) * D])) <= allowed);
+                if (m + 1 < 32 && n + 1 < 32)
+                    CHECK(std::fabs(here - dot(&near_q[(m + 1) * D], &near_k[(n + 1) * D])) <=
+                          allowed);
                 spread = std::max(spread, std::fabs(here - dot(&near_q[0], &near_k[0])));
             }
         }
@@ -81,7 +89,8 @@ TEST_CASE("the dot product of a rotated q and a rotated k depends on the distanc
 TEST_CASE("softmax(q.k / sqrt(d)) is unchanged when all positions shift") {
     constexpr std::uint32_t tokens = 24;
     const HostShape shape{.tokens = tokens, .q_heads = 1, .k_heads = 1};
-    const Bytes q = random_elements(Element::f32, tokens * D, 5), k = random_elements(Element::f32, tokens * D, 6);
+    const Bytes q = random_elements(Element::f32, tokens * D, 5),
+                k = random_elements(Element::f32, tokens * D, 6);
     const auto weights = [&](std::int32_t shift) {
         HostShape shifted = shape;
         shifted.first_position = shift;
@@ -90,18 +99,21 @@ TEST_CASE("softmax(q.k / sqrt(d)) is unchanged when all positions shift") {
         std::vector<double> rows;
         for (std::uint32_t m = 0; m < tokens; ++m) {
             std::vector<double> row;
-            for (std::uint32_t n = 0; n < tokens; ++n) row.push_back(std::exp(dot(&rq[m * D], &rk[n * D]) / std::sqrt(double(D))));
+            for (std::uint32_t n = 0; n < tokens; ++n)
+                row.push_back(std::exp(dot(&rq[m * D], &rk[n * D]) / std::sqrt(double(D))));
             const double sum = std::accumulate(row.begin(), row.end(), 0.0);
             for (const double w : row) rows.push_back(w / sum);
         }
         return rows;
     };
     const auto at_zero = weights(0);
-    // Logits move by at most twice the error of a dot product of rows of at most 4 each; weights by at most twice that.
+    // Logits move by at most twice the error of a dot product of rows of at most 4 each; weights by
+    // at most twice that.
     const double allowed = 2 * 2 * 2 * 4 * bound * (D / 2) * 8 * 8 / std::sqrt(double(D));
     for (const std::int32_t shift : {1, 777, 131072, -5000}) {
         const auto shifted = weights(shift);
-        for (std::size_t i = 0; i < shifted.size(); ++i) CHECK(std::fabs(shifted[i] - at_zero[i]) <= allowed);
+        for (std::size_t i = 0; i < shifted.size(); ++i)
+            CHECK(std::fabs(shifted[i] - at_zero[i]) <= allowed);
     }
 }
 
@@ -122,9 +134,11 @@ TEST_CASE("norms are kept") {
     const HostShape shape{.tokens = 500, .q_heads = 4, .first_position = 12345};
     const Bytes q = random_elements(Element::f32, 500 * 4 * D, 8);
     for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-        const auto in = floats(q), out = floats(rotate(device(), rotation(pairing, D, D), shape, q, {}).q);
+        const auto in = floats(q),
+                   out = floats(rotate(device(), rotation(pairing, D, D), shape, q, {}).q);
         for (std::size_t row = 0; row < in.size(); row += D) {
-            const double before = std::sqrt(dot(&in[row], &in[row])), after = std::sqrt(dot(&out[row], &out[row]));
+            const double before = std::sqrt(dot(&in[row], &in[row])),
+                         after = std::sqrt(dot(&out[row], &out[row]));
             // |x0| + |x1| <= sqrt(2) |x| for both members of each pair.
             CHECK(std::fabs(after - before) <= 2 * bound * before);
         }
@@ -142,14 +156,17 @@ TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
         }
         for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
             const Bytes out = rotate(device(), rotation(pairing, D, D), shape, q, {}).q;
-            for (std::size_t i = 0; i < 64 * 4 * D; ++i) CHECK(value(element, out, i) == value(element, q, i));
+            for (std::size_t i = 0; i < 64 * 4 * D; ++i)
+                CHECK(value(element, out, i) == value(element, q, i));
         }
     }
 }
 
 TEST_CASE("inverse undoes forward") {
-    const HostShape shape{.tokens = 300, .q_heads = 2, .k_heads = 1, .first_position = 70000, .in_place = true};
-    const Bytes q = random_elements(Element::f32, 300 * 2 * D, 10), k = random_elements(Element::f32, 300 * D, 11);
+    const HostShape shape{
+        .tokens = 300, .q_heads = 2, .k_heads = 1, .first_position = 70000, .in_place = true};
+    const Bytes q = random_elements(Element::f32, 300 * 2 * D, 10),
+                k = random_elements(Element::f32, 300 * D, 11);
     for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
         HostRotation work = must(HostRotation::make(device(), rotation(pairing, D, D), shape));
         must(work.upload(q.data(), k.data()));
@@ -164,7 +181,8 @@ TEST_CASE("inverse undoes forward") {
             for (std::uint32_t j = 0; j < D / 2; ++j) {
                 const auto [a, b] = channels(pairing, j);
                 const double size = double(std::fabs(before[row + a]) + std::fabs(before[row + b]));
-                // The second rotation sees errors of `bound` in both members, and pairs up to sqrt(2) as large.
+                // The second rotation sees errors of `bound` in both members, and pairs up to
+                // sqrt(2) as large.
                 const double allowed = (2 * bound + 2 * bound) * size;
                 CHECK(std::fabs(double(after[row + a]) - double(before[row + a])) <= allowed);
                 CHECK(std::fabs(double(after[row + b]) - double(before[row + b])) <= allowed);
@@ -173,7 +191,9 @@ TEST_CASE("inverse undoes forward") {
     }
 }
 
-TEST_CASE("the dense rotation matrix and the sparse form x cos + rot(x) sin give the same rows as the device") {
+TEST_CASE(
+    "the dense rotation matrix and the sparse form x cos + rot(x) sin give the same rows as the "
+    "device") {
     constexpr std::int32_t position = 4321;
     const auto x = floats(random_elements(Element::f32, D, 12));
     for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
@@ -181,9 +201,11 @@ TEST_CASE("the dense rotation matrix and the sparse form x cos + rot(x) sin give
         std::vector<double> matrix(D * D, 0.0), rot(D), cosine(D), sine(D);
         for (std::uint32_t j = 0; j < D / 2; ++j) {
             const auto [a, b] = channels(pairing, j);
-            const long double angle = static_cast<long double>(position) * static_cast<long double>(r.inv_freq[j]);
+            const long double angle = static_cast<long double>(position) *
+                                      static_cast<long double>(r.inv_freq[j]);
             const double c = double(std::cos(angle)), s = double(std::sin(angle));
-            matrix[a * D + a] = c, matrix[a * D + b] = -s, matrix[b * D + a] = s, matrix[b * D + b] = c;
+            matrix[a * D + a] = c, matrix[a * D + b] = -s, matrix[b * D + a] = s,
+                           matrix[b * D + b] = c;
             cosine[a] = cosine[b] = c, sine[a] = sine[b] = s;
             rot[a] = -double(x[b]), rot[b] = double(x[a]);
         }
@@ -216,7 +238,8 @@ TEST_CASE("a swapped pair layout is caught, except at position 0, which hides it
                                        .batch_stride = D,
                                        .token_stride = D,
                                        .head_stride = D};
-        const double error = reference::compare(tensor, swapped, q.data(), out.data()).largest_error_u;
+        const double error =
+            reference::compare(tensor, swapped, q.data(), out.data()).largest_error_u;
         if (first == 0) {
             CHECK(error <= 2.5);
         } else {

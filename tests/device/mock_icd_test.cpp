@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the Vulkan samples' mock ICD), under the
-// validation layer: every binding, offset, push constant and barrier of thousands of dispatches is one that Vulkan allows.
+// Tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the Vulkan samples'
+// mock ICD), under the validation layer: every binding, offset, push constant and barrier of
+// thousands of dispatches is one that Vulkan allows.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -23,7 +24,9 @@ std::size_t messages = 0;  // that the layer is not expected to give
 
 void on_message(const Message& message) {
     // What only the tests ask for: the layer's own extensions.
-    if (std::strstr(message.id, "specialuse-extension") || std::strstr(message.id, "BestPractices-deprecated-extension")) return;
+    if (std::strstr(message.id, "specialuse-extension") ||
+        std::strstr(message.id, "BestPractices-deprecated-extension"))
+        return;
     if (++messages <= 5) std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
 }
 
@@ -34,7 +37,8 @@ T must(Result<T> result) {
     return std::move(result.value);
 }
 
-// ---- Between the library and the loader: sparse buffers, which need no memory, are enabled; dispatches and barriers are counted
+// ---- Between the library and the loader: sparse buffers, which need no memory, are enabled;
+// dispatches and barriers are counted
 // ----
 
 PFN_vkCreateDevice real_create_device = nullptr;
@@ -44,12 +48,15 @@ PFN_vkCmdDispatch real_dispatch = nullptr;
 PFN_vkCmdPipelineBarrier real_barrier = nullptr;
 std::uint64_t dispatched = 0, barriers = 0;
 
-VKAPI_ATTR VkResult VKAPI_CALL create_sparse_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
-                                                    const VkAllocationCallbacks* allocator, VkDevice* device) {
+VKAPI_ATTR VkResult VKAPI_CALL create_sparse_device(VkPhysicalDevice physical,
+                                                    const VkDeviceCreateInfo* info,
+                                                    const VkAllocationCallbacks* allocator,
+                                                    VkDevice* device) {
     // The layer wants to see that somebody asked.
     VkPhysicalDeviceFeatures offered = {}, features = {};
     real_get_features(physical, &offered);
-    if (!offered.sparseBinding || !offered.sparseResidencyBuffer) return VK_ERROR_FEATURE_NOT_PRESENT;
+    if (!offered.sparseBinding || !offered.sparseResidencyBuffer)
+        return VK_ERROR_FEATURE_NOT_PRESENT;
     if (info->pEnabledFeatures) features = *info->pEnabledFeatures;
     features.sparseBinding = features.sparseResidencyBuffer = VK_TRUE;
     VkDeviceCreateInfo with = *info;
@@ -57,15 +64,17 @@ VKAPI_ATTR VkResult VKAPI_CALL create_sparse_device(VkPhysicalDevice physical, c
     return real_create_device(physical, &with, allocator, device);
 }
 
-VKAPI_ATTR void VKAPI_CALL count_dispatch(VkCommandBuffer commands, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+VKAPI_ATTR void VKAPI_CALL count_dispatch(VkCommandBuffer commands, std::uint32_t x,
+                                          std::uint32_t y, std::uint32_t z) {
     ++dispatched;
     real_dispatch(commands, x, y, z);
 }
 
-VKAPI_ATTR void VKAPI_CALL count_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to,
-                                         VkDependencyFlags flags, std::uint32_t m, const VkMemoryBarrier* memory, std::uint32_t b,
-                                         const VkBufferMemoryBarrier* buffers, std::uint32_t i,
-                                         const VkImageMemoryBarrier* images) {
+VKAPI_ATTR void VKAPI_CALL count_barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                         VkPipelineStageFlags to, VkDependencyFlags flags,
+                                         std::uint32_t m, const VkMemoryBarrier* memory,
+                                         std::uint32_t b, const VkBufferMemoryBarrier* buffers,
+                                         std::uint32_t i, const VkImageMemoryBarrier* images) {
     ++barriers;
     real_barrier(commands, from, to, flags, m, memory, b, buffers, i, images);
 }
@@ -78,19 +87,22 @@ PFN_vkVoidFunction replace(PFN_vkVoidFunction found, Function& real, Function wi
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_of_device(VkDevice device, const char* name) {
     const PFN_vkVoidFunction found = real_device_get(device, name);
-    if (std::strcmp(name, "vkCmdDispatch") == 0) return replace(found, real_dispatch, count_dispatch);
-    if (std::strcmp(name, "vkCmdPipelineBarrier") == 0) return replace(found, real_barrier, count_barrier);
+    if (std::strcmp(name, "vkCmdDispatch") == 0)
+        return replace(found, real_dispatch, count_dispatch);
+    if (std::strcmp(name, "vkCmdPipelineBarrier") == 0)
+        return replace(found, real_barrier, count_barrier);
     return found;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* name) {
     const PFN_vkVoidFunction found = find_vulkan_loader()(instance, name);
     if (std::strcmp(name, "vkCreateDevice") == 0) {
-        real_get_features =
-            reinterpret_cast<PFN_vkGetPhysicalDeviceFeatures>(find_vulkan_loader()(instance, "vkGetPhysicalDeviceFeatures"));
+        real_get_features = reinterpret_cast<PFN_vkGetPhysicalDeviceFeatures>(
+            find_vulkan_loader()(instance, "vkGetPhysicalDeviceFeatures"));
         return replace(found, real_create_device, create_sparse_device);
     }
-    if (std::strcmp(name, "vkGetDeviceProcAddr") == 0) return replace(found, real_device_get, get_of_device);
+    if (std::strcmp(name, "vkGetDeviceProcAddr") == 0)
+        return replace(found, real_device_get, get_of_device);
     return found;
 }
 
@@ -112,11 +124,13 @@ class Tebibyte {
         info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT | VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT;
         info.size = tebibyte;
         info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-        const auto create = reinterpret_cast<PFN_vkCreateBuffer>(get(on.ref().instance, "vkCreateBuffer"));
+        const auto create = reinterpret_cast<PFN_vkCreateBuffer>(
+            get(on.ref().instance, "vkCreateBuffer"));
         REQUIRE(create(on.ref().device, &info, nullptr, &handle_) == VK_SUCCESS);
     }
     ~Tebibyte() {
-        reinterpret_cast<PFN_vkDestroyBuffer>(get(on_.ref().instance, "vkDestroyBuffer"))(on_.ref().device, handle_, nullptr);
+        reinterpret_cast<PFN_vkDestroyBuffer>(get(on_.ref().instance, "vkDestroyBuffer"))(
+            on_.ref().device, handle_, nullptr);
     }
     Tebibyte(const Tebibyte&) = delete;
     Tebibyte& operator=(const Tebibyte&) = delete;
@@ -134,7 +148,8 @@ struct Recorded {
 
 // Records one call, and holds what was recorded against what dispatches() announced.
 Recorded check(Device& on, const KernelInfo& info, Call call) {
-    const Rotation rotation{.head_dim = D, .rotary_dim = D, .inv_freq = std::vector<double>(D / 2, 1.0)};
+    const Rotation rotation{
+        .head_dim = D, .rotary_dim = D, .inv_freq = std::vector<double>(D / 2, 1.0)};
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));
     call.angles = table.angles();
     DeviceRef ref = on.ref();
@@ -142,7 +157,8 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     const Owned<Kernel> kernel(must(create(ref, info)));
     const std::uint64_t announced = must(dispatches(kernel.get(), call));
     Owned<DescriptorArena> arena;
-    if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), std::uint32_t(announced))));
+    if (!(ref.enabled & push_descriptor))
+        arena.reset(must(create_arena(kernel.get(), std::uint32_t(announced))));
     Recorded recorded;
     must(on.submit([&](VkCommandBuffer commands) {
         dispatched = barriers = 0;
@@ -165,36 +181,46 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
         REQUIRE(on.info().limits.maxStorageBufferRange == 1u << 27);
         REQUIRE(on.info().limits.minStorageBufferOffsetAlignment == 16);
         const Tebibyte a(on), b(on);
-        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle leaves room for alignment, so that one token less than 2^16 fits
+        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle leaves room for alignment, so that
+           // one token less than 2^16 fits
             const Tensor q{.where = a.whole(), .heads = 8};
-            const Recorded r = check(on, {.rotary_dim = D, .q = f16}, {.tokens = 1u << 29, .q_in = q, .q_out = q});
+            const Recorded r = check(on, {.rotary_dim = D, .q = f16},
+                                     {.tokens = 1u << 29, .q_in = q, .q_out = q});
             CHECK(r.dispatches == ((1u << 29) + 65534) / 65535);
             CHECK(r.barriers == 0);
         }
         {  // [1, 8, 2^28, 128] f32, heads before tokens, from one buffer to another
             const std::int64_t S = 1 << 28;
-            const Tensor q{.where = a.whole(), .heads = 8, .token_stride = D, .head_stride = S * D, .batch_stride = 8 * S * D};
+            const Tensor q{.where = a.whole(),
+                           .heads = 8,
+                           .token_stride = D,
+                           .head_stride = S * D,
+                           .batch_stride = 8 * S * D};
             Tensor out = q;
             out.where = b.whole();
-            const Recorded r = check(on, {.rotary_dim = D, .q = f32}, {.tokens = 1u << 28, .q_in = q, .q_out = out});
+            const Recorded r = check(on, {.rotary_dim = D, .q = f32},
+                                     {.tokens = 1u << 28, .q_in = q, .q_out = out});
             CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // a token is a workgroup
             CHECK(r.barriers == 0);
         }
-        {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8 steps each
+        {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8
+           // steps each
             const Tensor q{.where = a.whole(), .heads = 1};
-            const Recorded r =
-                check(on, {.rotary_dim = D, .q = f16, .q_heads = 1}, {.tokens = 1u << 31, .q_in = q, .q_out = q});
+            const Recorded r = check(on, {.rotary_dim = D, .q = f16, .q_heads = 1},
+                                     {.tokens = 1u << 31, .q_in = q, .q_out = q});
             CHECK(r.dispatches == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
             CHECK(r.barriers == 0);
         }
-        {  // [2^20, 2^8, 16, 128] f16, of which Q is 12 heads and K 2: their ranges overlap, their rows do not
+        {  // [2^20, 2^8, 16, 128] f16, of which Q is 12 heads and K 2: their ranges overlap, their
+           // rows do not
             const auto part = [&](std::uint32_t first, std::uint32_t heads) {
                 return Tensor{.where = {a.whole().buffer, first * D * 2, tebibyte - first * D * 2},
                               .heads = heads,
                               .token_stride = 16 * D,
                               .batch_stride = 16 * D << 8};
             };
-            const KernelInfo info{.rotary_dim = D, .q = f16, .k = f16, .angles = AngleSource::direct_buffer};
+            const KernelInfo info{
+                .rotary_dim = D, .q = f16, .k = f16, .angles = AngleSource::direct_buffer};
             const Recorded r = check(on, info,
                                      {.batch = 1u << 20,
                                       .tokens = 1u << 8,
@@ -202,8 +228,10 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                                       .q_out = part(0, 12),
                                       .k_in = part(12, 2),
                                       .k_out = part(12, 2)});
-            CHECK(r.dispatches == 2 * 8192);  // 128 sequences each: the heads of V behind the last row need not fit
-            CHECK(r.barriers == 1);           // between Q's last and K's first: neighbouring parts of one tensor share nothing
+            CHECK(r.dispatches ==
+                  2 * 8192);  // 128 sequences each: the heads of V behind the last row need not fit
+            CHECK(r.barriers == 1);  // between Q's last and K's first: neighbouring parts of one
+                                     // tensor share nothing
         }
     }
     CHECK(messages == 0);
@@ -211,7 +239,8 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
 
 TEST_CASE("the validation layer is on: a binding behind the end of 1 TiB is reported") {
     messages = 0;
-    std::fprintf(stderr, "expected to follow: messages about a binding that ends behind its buffer\n");
+    std::fprintf(stderr,
+                 "expected to follow: messages about a binding that ends behind its buffer\n");
     Device on = open();
     const Tebibyte a(on);
     const Tensor q{.where = {a.whole().buffer, 0, tebibyte + (1 << 20)}, .heads = 8};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where positions come from: ids of 64 bits, ids on several axes, offsets, ragged batches, shards. Each is held against plain int32 ids, bit
-// for bit: those the other tests hold against the contract.
+// Where positions come from: ids of 64 bits, ids on several axes, offsets, ragged batches, shards.
+// Each is held against plain int32 ids, bit for bit: those the other tests hold against the
+// contract.
 #include <algorithm>
 
 #include "recording.hpp"
@@ -13,7 +14,10 @@ constexpr std::uint32_t D = 48, R = 40, offset = 4, heads = 3;
 constexpr std::int64_t lowest = INT32_MIN;
 
 KernelInfo info_for(Element element, PositionSource source, Pairing pairing = Pairing::half_split) {
-    return {.pairing = pairing, .rotary_dim = R, .q = {element, element, D, offset}, .positions = source};
+    return {.pairing = pairing,
+            .rotary_dim = R,
+            .q = {element, element, D, offset},
+            .positions = source};
 }
 
 struct Rotating {
@@ -22,16 +26,17 @@ struct Rotating {
     Bytes in = {};
 
     Rotating(Element of, std::uint32_t sequences, std::uint32_t count, std::uint32_t seed)
-        : element(of), batch(sequences), tokens(count), in(random_elements(of, std::size_t{sequences} * count * heads * D, seed)) {}
+        : element(of), batch(sequences), tokens(count),
+          in(random_elements(of, std::size_t{sequences} * count * heads * D, seed)) {}
 
     // What a kernel makes of `in`, with these positions.
-    Bytes operator()(Device& on, const KernelInfo& info, const AngleTable& table, const Positions& positions,
-                     Buffer* counter = nullptr) const {
+    Bytes operator()(Device& on, const KernelInfo& info, const AngleTable& table,
+                     const Positions& positions, Buffer* counter = nullptr) const {
         return (*this)(on, make_kernel(on, info), table, positions, counter);
     }
 
-    Bytes operator()(Device& on, const Owned<Kernel>& kernel, const AngleTable& table, const Positions& positions,
-                     Buffer* counter = nullptr) const {
+    Bytes operator()(Device& on, const Owned<Kernel>& kernel, const AngleTable& table,
+                     const Positions& positions, Buffer* counter = nullptr) const {
         Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
         Call call{.batch = batch, .tokens = tokens};
         call.q_in = {.where = from.whole(), .heads = heads};
@@ -45,10 +50,12 @@ struct Rotating {
 };
 
 template <class Number>
-std::vector<Number> random_positions(std::size_t count, std::int64_t from, std::int64_t to, std::uint32_t seed) {
+std::vector<Number> random_positions(std::size_t count, std::int64_t from, std::int64_t to,
+                                     std::uint32_t seed) {
     std::mt19937_64 generator(seed);
     std::vector<Number> numbers(count);
-    for (Number& number : numbers) number = Number(from + std::int64_t(generator() % std::uint64_t(to - from + 1)));
+    for (Number& number : numbers)
+        number = Number(from + std::int64_t(generator() % std::uint64_t(to - from + 1)));
     return numbers;
 }
 
@@ -66,7 +73,9 @@ std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* o
     call.out = part(out, 16, count * 4);
     if (outside) call.out_of_range = counter.whole();
     const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
-    must(on.submit([&](VkCommandBuffer commands) { return record_positions(commands, kernel.get(), call, arena.get()); }));
+    must(on.submit([&](VkCommandBuffer commands) {
+        return record_positions(commands, kernel.get(), call, arena.get());
+    }));
     const Bytes bytes = download(out, before.size() * 4);
     std::vector<std::int32_t> after(before.size());
     std::memcpy(after.data(), bytes.data(), bytes.size());
@@ -77,13 +86,15 @@ std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* o
 
 }  // namespace
 
-TEST_CASE("ids of 64 bits: the same bits as of 32; outside int32 a token stays unrotated and counts") {
+TEST_CASE(
+    "ids of 64 bits: the same bits as of 32; outside int32 a token stays unrotated and counts") {
     const std::vector<std::int32_t> narrow = {5, -7, 0, 63, -63, 12};
     std::vector<std::int64_t> wide(narrow.begin(), narrow.end());
     for (const Element element : {Element::f32, Element::f16}) {
         const Rotating rotate(element, 1, 6, 7);
-        AngleTable table =
-            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
+        AngleTable table = must(AngleTable::make(device(),
+                                                 rotation(Pairing::half_split, D, R, offset, 0),
+                                                 AngleSource::factored_texture, 64));
         Buffer ids = upload(device(), bytes_of(narrow)), ids64 = upload(device(), bytes_of(wide));
         const KernelInfo info = info_for(element, PositionSource::ids);
         const Bytes expected = rotate(device(), info, table, {.ids = ids.whole()});
@@ -94,12 +105,14 @@ TEST_CASE("ids of 64 bits: the same bits as of 32; outside int32 a token stays u
         far[2] = std::int64_t{1} << 32;
         far[4] = INT64_MIN;
         Buffer ids_far = upload(device(), bytes_of(far)), counter = upload(device(), Bytes(4));
-        const Bytes after = rotate(device(), info, table, {.ids = ids_far.whole(), .int64 = true}, &counter);
+        const Bytes after = rotate(device(), info, table, {.ids = ids_far.whole(), .int64 = true},
+                                   &counter);
         CHECK(count_in(counter) == 3);
         const std::size_t row = heads * D * element_bytes(element);
         for (std::size_t t = 0; t < 6; ++t) {
             const Bytes& want = t == 1 || t == 2 || t == 4 ? rotate.in : expected;
-            CHECK(std::equal(after.begin() + t * row, after.begin() + (t + 1) * row, want.begin() + t * row));
+            CHECK(std::equal(after.begin() + t * row, after.begin() + (t + 1) * row,
+                             want.begin() + t * row));
         }
     }
 }
@@ -110,15 +123,20 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
         std::uint32_t axes[R / 2];  // of each pair
     };
     const Case cases[] = {
-        {{.axes = 3, .pairs = {6, 7, 7}}, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2}},
-        {{.axes = 3, .pairs = {3, 0, 2}}, {0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2}},  // repeats
-        {{.axes = 3, .pairs = {4, 8, 8}}, {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}},  // whole units
-        {{.axes = 2, .pairs = {10, 10}}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+        {{.axes = 3, .pairs = {6, 7, 7}},
+         {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2}},
+        {{.axes = 3, .pairs = {3, 0, 2}},
+         {0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2}},  // repeats
+        {{.axes = 3, .pairs = {4, 8, 8}},
+         {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}},  // whole units
+        {{.axes = 2, .pairs = {10, 10}},
+         {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
         {{.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 0, 0, 0, 0}},
         {{.order = SectionOrder::interleaved, .axes = 4, .pairs = {4, 4, 4, 8}, .leftover_axis = 3},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3}},
-        {{.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}}, {0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 7}},
+        {{.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}},
+         {0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 7}},
     };
     // All of each with the first case; with the others, the ways in turn.
     std::vector<KernelInfo> ways;
@@ -138,7 +156,8 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
     std::size_t next_way = 0;
     for (const Case& of : cases) {
         const std::uint32_t axes = of.sections.axes;
-        const auto ids = random_positions<std::int32_t>(std::size_t{axes} * batch * tokens, -63, 63, axes);
+        const auto ids = random_positions<std::int32_t>(std::size_t{axes} * batch * tokens, -63, 63,
+                                                        axes);
         Buffer buffer = upload(device(), bytes_of(ids));
         for (std::size_t n = 0; n < (&of == cases ? ways.size() : 3); ++n) {
             KernelInfo info = ways[next_way++ % ways.size()];
@@ -151,18 +170,22 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
             const Owned<Kernel> one_axis = make_kernel(device(), info);
             info.positions = PositionSource::axis_ids;
             info.sections = of.sections;
-            const Positions all{.ids = buffer.whole(), .batch_stride = tokens, .axis_stride = batch * tokens};
+            const Positions all{
+                .ids = buffer.whole(), .batch_stride = tokens, .axis_stride = batch * tokens};
             const Bytes together = rotate(device(), info, table, all);
             for (std::uint32_t axis = 0; axis < axes; ++axis) {
-                const Positions one{.ids = part(buffer, std::size_t{axis} * batch * tokens * 4, batch * tokens * 4),
-                                    .batch_stride = tokens};
+                const Positions one{
+                    .ids = part(buffer, std::size_t{axis} * batch * tokens * 4, batch * tokens * 4),
+                    .batch_stride = tokens};
                 const Bytes alone = rotate(device(), one_axis, without, one);
                 std::size_t wrong = 0;
                 for (std::size_t e = 0; e < std::size_t{batch} * tokens * heads * D; ++e) {
                     const std::size_t channel = e % D - offset;
                     if (e % D < offset || channel >= R) continue;
-                    const std::size_t pair = info.pairing == Pairing::half_split ? channel % (R / 2) : channel / 2;
-                    wrong += of.axes[pair] == axis && stored(element, together, e) != stored(element, alone, e);
+                    const std::size_t pair = info.pairing == Pairing::half_split ? channel % (R / 2)
+                                                                                 : channel / 2;
+                    wrong += of.axes[pair] == axis &&
+                             stored(element, together, e) != stored(element, alone, e);
                 }
                 CHECK(wrong == 0);
             }
@@ -170,43 +193,55 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
     }
 }
 
-TEST_CASE("ids lie in any order; one row may serve all axes; one axis outside leaves the token unrotated") {
+TEST_CASE(
+    "ids lie in any order; one row may serve all axes; one axis outside leaves the token "
+    "unrotated") {
     constexpr std::uint32_t batch = 2, tokens = 4, axes = 3;
     const Rotating rotate(Element::f32, batch, tokens, 11);
     Rotation r = rotation(Pairing::half_split, D, R, offset, 0);
-    const AngleTable without = must(AngleTable::make(device(), r, AngleSource::factored_texture, 64));
+    const AngleTable without = must(
+        AngleTable::make(device(), r, AngleSource::factored_texture, 64));
     KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
     info.sections = r.sections = {.axes = axes, .pairs = {6, 7, 7}};
     const AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, 64));
     const auto abs = random_positions<std::int32_t>(axes * batch * tokens, -63, 63, 3);
     std::vector<std::int64_t> bsa(abs.size());  // [batch, tokens, axes], 64 bits
     for (std::uint32_t a = 0; a < axes; ++a) {
-        for (std::uint32_t t = 0; t < batch * tokens; ++t) bsa[t * axes + a] = abs[a * batch * tokens + t];
+        for (std::uint32_t t = 0; t < batch * tokens; ++t)
+            bsa[t * axes + a] = abs[a * batch * tokens + t];
     }
     Buffer ids = upload(device(), bytes_of(abs)), ids64 = upload(device(), bytes_of(bsa));
-    const Bytes expected =
-        rotate(device(), info, table, {.ids = ids.whole(), .batch_stride = tokens, .axis_stride = batch * tokens});
+    const Bytes expected = rotate(
+        device(), info, table,
+        {.ids = ids.whole(), .batch_stride = tokens, .axis_stride = batch * tokens});
     CHECK(rotate(device(), info, table,
-                 {.ids = ids64.whole(), .int64 = true, .batch_stride = tokens * axes, .axis_stride = 1, .token_stride = axes}) ==
-          expected);
+                 {.ids = ids64.whole(),
+                  .int64 = true,
+                  .batch_stride = tokens * axes,
+                  .axis_stride = 1,
+                  .token_stride = axes}) == expected);
     // Text: one row for all axes is what one axis alone is.
     const Bytes text = rotate(device(), info, table, {.ids = part(ids, 0, tokens * 4)});
-    CHECK(text == rotate(device(), info_for(Element::f32, PositionSource::ids), without, {.ids = part(ids, 0, tokens * 4)}));
+    CHECK(text == rotate(device(), info_for(Element::f32, PositionSource::ids), without,
+                         {.ids = part(ids, 0, tokens * 4)}));
     // The second axis of token 1 is outside.
     std::vector<std::int32_t> far = abs;
     far[batch * tokens + 1] = 64;
     Buffer ids_far = upload(device(), bytes_of(far)), counter = upload(device(), Bytes(4));
-    const Bytes after =
-        rotate(device(), info, table, {.ids = ids_far.whole(), .batch_stride = tokens, .axis_stride = batch * tokens}, &counter);
+    const Bytes after = rotate(
+        device(), info, table,
+        {.ids = ids_far.whole(), .batch_stride = tokens, .axis_stride = batch * tokens}, &counter);
     CHECK(count_in(counter) == 1);
     const std::size_t row = heads * D * 4;
     CHECK(std::equal(after.begin() + row, after.begin() + 2 * row, rotate.in.begin() + row));
     CHECK(std::equal(after.begin() + 2 * row, after.end(), expected.begin() + 2 * row));
 }
 
-TEST_CASE("the last id of the last axis, and the last of a caller's odd table, stand at the very end of what is bound") {
+TEST_CASE(
+    "the last id of the last axis, and the last of a caller's odd table, stand at the very end of "
+    "what is bound") {
     constexpr std::uint32_t tokens = 3, axes = 3, pairs = R / 2, rows = 5,
-                            stride = pairs + 1;                         // 16-bit rows in the middle of words
+                            stride = pairs + 1;  // 16-bit rows in the middle of words
     const std::vector<std::int64_t> ids = {0, 4, 1, 2, 3, 4, 4, 0, 4};  // [tokens, axes]
     KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
@@ -215,12 +250,15 @@ TEST_CASE("the last id of the last axis, and the last of a caller's odd table, s
     const AnglePlan plan = must(plan_caller_angles(pairs, rows, stride, Element::f16));
     const Bytes numbers = random_elements(Element::f16, plan.bytes / 2, 5),
                 in = random_elements(Element::f32, tokens * heads * D, 6);
-    Buffer ids_buffer = upload(device(), bytes_of(ids)), cos = upload(device(), numbers), sin = upload(device(), numbers);
+    Buffer ids_buffer = upload(device(), bytes_of(ids)), cos = upload(device(), numbers),
+           sin = upload(device(), numbers);
     Buffer x = upload(device(), in), counter = upload(device(), Bytes(4));
     Call call{.tokens = tokens};
     call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
-    call.positions = {.ids = ids_buffer.whole(), .int64 = true, .axis_stride = 1, .token_stride = axes};
-    call.angles = {.plan = &plan, .buffer = part(cos, 0, plan.bytes), .sin = part(sin, 0, plan.bytes)};
+    call.positions = {
+        .ids = ids_buffer.whole(), .int64 = true, .axis_stride = 1, .token_stride = axes};
+    call.angles = {
+        .plan = &plan, .buffer = part(cos, 0, plan.bytes), .sin = part(sin, 0, plan.bytes)};
     call.out_of_range = counter.whole();
     run(device(), make_kernel(device(), info), call);
     CHECK(count_in(counter) == 0);
@@ -238,20 +276,23 @@ TEST_CASE("the last id of the last axis, and the last of a caller's odd table, s
 TEST_CASE("implicit positions: each sequence may start further on") {
     constexpr std::uint32_t batch = 3, tokens = 4;
     const Rotating rotate(Element::f16, batch, tokens, 13);
-    AngleTable table =
-        must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
-    const Bytes after =
-        rotate(device(), info_for(Element::f16, PositionSource::implicit), table, {.first = -5, .batch_stride = 20});
+    AngleTable table = must(AngleTable::make(device(),
+                                             rotation(Pairing::half_split, D, R, offset, 0),
+                                             AngleSource::factored_texture, 64));
+    const Bytes after = rotate(device(), info_for(Element::f16, PositionSource::implicit), table,
+                               {.first = -5, .batch_stride = 20});
     std::vector<std::int32_t> positions;
     for (std::int32_t b = 0; b < 3; ++b) {
         for (std::int32_t t = 0; t < 4; ++t) positions.push_back(-5 + 20 * b + t);
     }
     Buffer ids = upload(device(), bytes_of(positions));
-    CHECK(after ==
-          rotate(device(), info_for(Element::f16, PositionSource::ids), table, {.ids = ids.whole(), .batch_stride = tokens}));
+    CHECK(after == rotate(device(), info_for(Element::f16, PositionSource::ids), table,
+                          {.ids = ids.whole(), .batch_stride = tokens}));
 }
 
-TEST_CASE("offsets of sequences and ids of 64 bits become int32 ids; what does not fit is -2^31, and counts") {
+TEST_CASE(
+    "offsets of sequences and ids of 64 bits become int32 ids; what does not fit is -2^31, and "
+    "counts") {
     for (const bool push_descriptors : {true, false}) {
         Device& on = device(push_descriptors);
         constexpr std::uint32_t batch = 5, tokens = 131;
@@ -259,11 +300,13 @@ TEST_CASE("offsets of sequences and ids of 64 bits become int32 ids; what does n
         const std::vector<std::int32_t> narrow = {0, -1000, INT32_MAX - 130, INT32_MAX, INT32_MIN};
         Buffer offsets64 = upload(on, bytes_of(offsets)), offsets32 = upload(on, bytes_of(narrow));
         std::uint32_t outside = 0, expected_outside = 0;
-        const auto check = [&](const std::vector<std::int32_t>& got, const auto& starts, std::int64_t first) {
+        const auto check = [&](const std::vector<std::int32_t>& got, const auto& starts,
+                               std::int64_t first) {
             expected_outside = 0;
             std::size_t wrong = 0;
             for (std::uint32_t i = 0; i < batch * tokens; ++i) {
-                const __int128 position = static_cast<__int128>(starts[i / tokens]) + first + i % tokens;
+                const __int128 position = static_cast<__int128>(starts[i / tokens]) + first +
+                                          i % tokens;
                 const bool fits = position >= lowest && position <= INT32_MAX;
                 expected_outside += !fits;
                 wrong += got[i] != (fits ? std::int64_t(position) : lowest);
@@ -283,9 +326,11 @@ TEST_CASE("offsets of sequences and ids of 64 bits become int32 ids; what does n
         CHECK(outside > 0);
 
         auto ids = random_positions<std::int64_t>(batch * tokens, INT64_MIN / 4, INT64_MAX / 4, 9);
-        for (std::size_t i = 0; i < ids.size(); i += 2) ids[i] >>= 31;  // half of them fit, or nearly
+        for (std::size_t i = 0; i < ids.size(); i += 2)
+            ids[i] >>= 31;  // half of them fit, or nearly
         Buffer ids_buffer = upload(on, bytes_of(ids));
-        const auto got = expand(on, {.batch = batch, .tokens = tokens, .ids = ids_buffer.whole()}, &outside);
+        const auto got = expand(on, {.batch = batch, .tokens = tokens, .ids = ids_buffer.whole()},
+                                &outside);
         std::size_t wrong = 0, far = 0;
         for (std::size_t i = 0; i < ids.size(); ++i) {
             const bool fits = ids[i] >= lowest && ids[i] <= INT32_MAX;
@@ -306,10 +351,13 @@ TEST_CASE("ragged batches: a token's place in its sequence, empty sequences and 
             const std::uint32_t sequences = 1 + std::uint32_t(generator() % 40);
             for (std::uint32_t i = 0; i < sequences; ++i)
                 starts.push_back(starts.back() + (generator() % 3 ? generator() % 50 : 0));
-            const std::uint32_t tokens = std::uint32_t(starts.back()) + 9;  // the last ones are padding
-            const auto offsets = random_positions<std::int32_t>(sequences, -100, 100, std::uint32_t(round));
-            Buffer starts_buffer =
-                upload(device(), wide ? bytes_of(starts) : bytes_of(std::vector<std::int32_t>(starts.begin(), starts.end())));
+            const std::uint32_t tokens = std::uint32_t(starts.back()) +
+                                         9;  // the last ones are padding
+            const auto offsets = random_positions<std::int32_t>(sequences, -100, 100,
+                                                                std::uint32_t(round));
+            Buffer starts_buffer = upload(
+                device(), wide ? bytes_of(starts)
+                               : bytes_of(std::vector<std::int32_t>(starts.begin(), starts.end())));
             Buffer offsets_buffer = upload(device(), bytes_of(offsets));
             PositionCall call{.tokens = tokens, .first = 3};
             call.cu_seqlens = starts_buffer.whole();
@@ -321,8 +369,9 @@ TEST_CASE("ragged batches: a token's place in its sequence, empty sequences and 
                 const auto end = std::upper_bound(starts.begin(), starts.end(), std::int64_t{t});
                 const std::size_t sequence = std::size_t(end - starts.begin()) - 1;
                 const bool member = end != starts.end();
-                const std::int64_t expected =
-                    member ? 3 + std::int64_t{t} - starts[sequence] + (round % 2 ? offsets[sequence] : 0) : 0;
+                const std::int64_t expected = member ? 3 + std::int64_t{t} - starts[sequence] +
+                                                           (round % 2 ? offsets[sequence] : 0)
+                                                     : 0;
                 REQUIRE(got[t] == expected);
             }
         }
@@ -333,8 +382,9 @@ TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touche
     std::mt19937 generator(23);
     for (int round = 0; round < 20; ++round) {
         const auto values = round == 0 ? std::vector<std::int32_t>{90, 60, 30, 0}  // falling
-                                       : random_positions<std::int32_t>(2 + generator() % 30, round % 2 ? -50 : INT32_MIN,
-                                                                        round % 2 ? 200 : INT32_MAX, std::uint32_t(round));
+                                       : random_positions<std::int32_t>(
+                                             2 + generator() % 30, round % 2 ? -50 : INT32_MIN,
+                                             round % 2 ? 200 : INT32_MAX, std::uint32_t(round));
         Buffer starts = upload(device(), bytes_of(values));
         PositionCall call{.tokens = 100};
         call.cu_seqlens = starts.whole();
@@ -344,45 +394,59 @@ TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touche
     }
 }
 
-TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits are those of the whole") {
+TEST_CASE(
+    "zig-zag shards: together they are the whole sequence, and their bits are those of the whole") {
     constexpr std::uint32_t chunk = 3;
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         const std::uint32_t whole = 2 * cp_size * chunk, local = 2 * chunk, batch = 2;
-        AngleTable table =
-            must(AngleTable::make(device(), rotation(Pairing::half_split, D, R, offset, 0), AngleSource::factored_texture, 64));
+        AngleTable table = must(AngleTable::make(device(),
+                                                 rotation(Pairing::half_split, D, R, offset, 0),
+                                                 AngleSource::factored_texture, 64));
         const Rotating all(Element::f16, batch, whole, 19);
         const std::vector<std::int32_t> starts = {10, -4};
         Buffer offsets = upload(device(), bytes_of(starts));
-        const auto positions = expand(device(), {.batch = batch, .tokens = whole, .offsets = offsets.whole()});
+        const auto positions = expand(
+            device(), {.batch = batch, .tokens = whole, .offsets = offsets.whole()});
         Buffer ids = upload(device(), bytes_of(positions));
         const KernelInfo info = info_for(Element::f16, PositionSource::ids);
-        const Bytes expected = all(device(), info, table, {.ids = ids.whole(), .batch_stride = whole});
+        const Bytes expected = all(device(), info, table,
+                                   {.ids = ids.whole(), .batch_stride = whole});
         const std::size_t row = heads * D * 2;
         for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
-            PositionCall call{.batch = batch, .tokens = local, .offsets = offsets.whole(), .cp_size = cp_size, .cp_rank = rank};
+            PositionCall call{.batch = batch,
+                              .tokens = local,
+                              .offsets = offsets.whole(),
+                              .cp_size = cp_size,
+                              .cp_rank = rank};
             Buffer shard_ids = upload(device(), bytes_of(expand(device(), call)));
             Rotating shard(Element::f16, batch, local, 0);
             Bytes want(shard.in.size());
             for (std::uint32_t t = 0; t < batch * local; ++t) {
                 const std::uint32_t place = t % local;
-                const std::uint32_t of_whole =
-                    place < chunk ? rank * chunk + place : (2 * cp_size - 1 - rank) * chunk + place - chunk;
+                const std::uint32_t of_whole = place < chunk ? rank * chunk + place
+                                                             : (2 * cp_size - 1 - rank) * chunk +
+                                                                   place - chunk;
                 const std::size_t from = (t / local * whole + of_whole) * row;
                 std::copy_n(all.in.begin() + from, row, shard.in.begin() + t * row);
                 std::copy_n(expected.begin() + from, row, want.begin() + t * row);
             }
-            CHECK(shard(device(), info, table, {.ids = shard_ids.whole(), .batch_stride = local}) == want);
+            CHECK(shard(device(), info, table, {.ids = shard_ids.whole(), .batch_stride = local}) ==
+                  want);
         }
         // Ragged: two sequences of other lengths, cu_seqlens of the whole.
         const std::vector<std::int32_t> cu = {0, std::int32_t(whole), std::int32_t(3 * whole)};
         Buffer cu_buffer = upload(device(), bytes_of(cu));
         for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
-            PositionCall call{
-                .tokens = 3 * local, .cu_seqlens = cu_buffer.whole(), .sequences = 2, .cp_size = cp_size, .cp_rank = rank};
+            PositionCall call{.tokens = 3 * local,
+                              .cu_seqlens = cu_buffer.whole(),
+                              .sequences = 2,
+                              .cp_size = cp_size,
+                              .cp_rank = rank};
             std::vector<std::int32_t> expected_ids;
             for (const std::uint32_t size : {chunk, 2 * chunk}) {  // of a chunk of each sequence
                 for (const std::uint32_t held : {rank, 2 * cp_size - 1 - rank}) {
-                    for (std::uint32_t t = 0; t < size; ++t) expected_ids.push_back(std::int32_t(held * size + t));
+                    for (std::uint32_t t = 0; t < size; ++t)
+                        expected_ids.push_back(std::int32_t(held * size + t));
                 }
             }
             CHECK(expand(device(), call) == expected_ids);
@@ -398,26 +462,33 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     const auto breaks = [&](auto change, const char* names, Code code = Code::invalid_argument) {
         PositionCall call = good;
         change(call);
-        const Status status = record_positions(VkCommandBuffer(1), kernel.get(), call, nullptr);  // no Vulkan call is made
+        const Status status = record_positions(VkCommandBuffer(1), kernel.get(), call,
+                                               nullptr);  // no Vulkan call is made
         INFO(status.what);
         CHECK(status.code == code);
         CHECK(std::string(status.what).find(names) != std::string::npos);
     };
     breaks([](PositionCall& c) { c.out = {}; }, "out.buffer is null");
-    breaks([](PositionCall& c) { c.out.range = 60; }, "out.range is 60 bytes: it must be at least 64");
+    breaks([](PositionCall& c) { c.out.range = 60; },
+           "out.range is 60 bytes: it must be at least 64");
     breaks([](PositionCall& c) { c.out.offset = 2; }, "out.offset is 2");
     breaks([&](PositionCall& c) { c.offsets = part(buffer, 60, 8); }, "out and offsets overlap");
-    breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 124); }, "ids.range is 124 bytes: it must be at least 128");
+    breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 124); },
+           "ids.range is 124 bytes: it must be at least 128");
     breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 128), c.first = 1; }, "ids is given");
     breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 8); }, "sequences is 0");
-    breaks([](PositionCall& c) { c.sequences = 2; }, "sequences is 2: it must be 0 without cu_seqlens");
-    breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 12), c.sequences = 2; }, "batch is 2");
-    breaks([&](PositionCall& c) { c.batch = 1, c.cu_seqlens = part(buffer, 128, 8), c.sequences = 2; },
-           "cu_seqlens.range is 8 bytes");
+    breaks([](PositionCall& c) { c.sequences = 2; },
+           "sequences is 2: it must be 0 without cu_seqlens");
+    breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 12), c.sequences = 2; },
+           "batch is 2");
+    breaks(
+        [&](PositionCall& c) { c.batch = 1, c.cu_seqlens = part(buffer, 128, 8), c.sequences = 2; },
+        "cu_seqlens.range is 8 bytes");
     breaks([](PositionCall& c) { c.cp_size = 0; }, "cp_size is 0");
     breaks([](PositionCall& c) { c.cp_size = 2, c.cp_rank = 2; }, "cp_rank is 2");
     breaks([](PositionCall& c) { c.cp_size = 2, c.tokens = 7; }, "tokens is 7");
-    breaks([&](PositionCall& c) { c.out_of_range = part(buffer, 0, 4); }, "out and out_of_range overlap");
+    breaks([&](PositionCall& c) { c.out_of_range = part(buffer, 0, 4); },
+           "out and out_of_range overlap");
 }
 
 }  // namespace vkrope::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record() into a command buffer: views into larger buffers, guard zones, positions outside the table, arenas, several calls.
+// record() into a command buffer: views into larger buffers, guard zones, positions outside the
+// table, arenas, several calls.
 #include <string>
 
 #include "recording.hpp"
@@ -7,7 +8,8 @@
 namespace vkrope::test {
 
 TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte keeps its bits") {
-    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, from an offset that no device binds at: 3 elements.
+    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, from an offset that no device
+    // binds at: 3 elements.
     constexpr std::uint32_t D = 20, tokens = 9, row = 8 * D, lead = 3;
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
@@ -15,14 +17,19 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const std::size_t elements = lead + std::size_t{tokens} * row + 5;
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
             const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
-            AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
-            const Owned<Kernel> kernel = make_kernel(
-                device(), {.rotary_dim = 12, .q = {element, element, D, 4}, .k = {element, element, D, 4}, .mapping = mapping});
+            AngleTable table = must(
+                AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
+            const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 12,
+                                                                .q = {element, element, D, 4},
+                                                                .k = {element, element, D, 4},
+                                                                .mapping = mapping});
             Buffer buffer = upload(device(), before);
             const auto at = [&](std::uint32_t head, std::uint32_t heads) {
                 const std::size_t offset = (lead + head * D) * size;
-                return Tensor{
-                    .where = part(buffer, offset, before.size() - offset), .heads = heads, .token_stride = row, .head_stride = D};
+                return Tensor{.where = part(buffer, offset, before.size() - offset),
+                              .heads = heads,
+                              .token_stride = row,
+                              .head_stride = D};
             };
             const Call call{.tokens = tokens,
                             .q_in = at(1, 2),
@@ -31,11 +38,15 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                             .k_out = at(5, 1),
                             .angles = table.angles()};
             Owned<DescriptorArena> arena;
-            if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-            must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+            if (!(device().ref().enabled & push_descriptor))
+                arena.reset(must(create_arena(kernel.get(), 1)));
+            must(device().submit([&](VkCommandBuffer commands) {
+                return record(commands, kernel.get(), call, arena.get());
+            }));
             const Bytes after = download(buffer, before.size());
 
-            // The rotated heads, taken out as packed rows, hold the contract; everything else is untouched.
+            // The rotated heads, taken out as packed rows, hold the contract; everything else is
+            // untouched.
             Bytes in, out;
             std::size_t changed_outside = 0;
             for (std::size_t e = 0; e < before.size() / size; ++e) {
@@ -55,7 +66,8 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
     }
 }
 
-TEST_CASE("a position outside the table leaves its rows unrotated, and counts once for each token") {
+TEST_CASE(
+    "a position outside the table leaves its rows unrotated, and counts once for each token") {
     constexpr std::uint32_t D = 16, tokens = 6;
     const std::int32_t ids[] = {1, 40, -40, 39, -39, 2147483647};  // the table ends before 40
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
@@ -64,17 +76,19 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
                 const Width width{Element::f16, Element::f16, D, 4};
-                const Owned<Kernel> kernel = make_kernel(device(), {.pairing = Pairing::interleaved,
-                                                                    .rotary_dim = 8,
-                                                                    .q = width,
-                                                                    .k = width,
-                                                                    .angles = source,
-                                                                    .positions = PositionSource::ids,
-                                                                    .mapping = mapping});
+                const Owned<Kernel> kernel = make_kernel(device(),
+                                                         {.pairing = Pairing::interleaved,
+                                                          .rotary_dim = 8,
+                                                          .q = width,
+                                                          .k = width,
+                                                          .angles = source,
+                                                          .positions = PositionSource::ids,
+                                                          .mapping = mapping});
                 const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31),
                             k = random_elements(Element::f16, tokens * D, 32);
                 Buffer q_in = upload(device(), q), k_in = upload(device(), k);
-                Buffer q_apart = upload(device(), Bytes(q.size())), k_apart = upload(device(), Bytes(k.size()));
+                Buffer q_apart = upload(device(), Bytes(q.size())),
+                       k_apart = upload(device(), Bytes(k.size()));
                 Buffer& q_out = in_place ? q_in : q_apart;
                 Buffer& k_out = in_place ? k_in : k_apart;
                 Bytes id_bytes(sizeof ids);
@@ -93,15 +107,20 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
                                 .angles = table.angles(),
                                 .out_of_range = part(counter, 4, 4)};
                 Owned<DescriptorArena> arena;
-                if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-                must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+                if (!(device().ref().enabled & push_descriptor))
+                    arena.reset(must(create_arena(kernel.get(), 1)));
+                must(device().submit([&](VkCommandBuffer commands) {
+                    return record(commands, kernel.get(), call, arena.get());
+                }));
                 const Bytes counts = download(counter, 8);
                 CHECK(stored(Element::f32, counts, 0) == 7);
                 CHECK(stored(Element::f32, counts, 1) == 103);
-                const Bytes q_after = download(q_out, q.size()), k_after = download(k_out, k.size());
+                const Bytes q_after = download(q_out, q.size()),
+                            k_after = download(k_out, k.size());
                 for (std::uint32_t t = 0; t < tokens; ++t) {
                     const bool outside = t == 1 || t == 2 || t == 5;
-                    CHECK((std::memcmp(&q[t * 5 * D * 2], &q_after[t * 5 * D * 2], 5 * D * 2) == 0) == outside);
+                    CHECK((std::memcmp(&q[t * 5 * D * 2], &q_after[t * 5 * D * 2], 5 * D * 2) ==
+                           0) == outside);
                     CHECK((std::memcmp(&k[t * D * 2], &k_after[t * D * 2], D * 2) == 0) == outside);
                 }
             }
@@ -109,22 +128,26 @@ TEST_CASE("a position outside the table leaves its rows unrotated, and counts on
     }
 }
 
-TEST_CASE("a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 bytes") {
+TEST_CASE(
+    "a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 "
+    "bytes") {
     constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
     for (const Element element : {Element::f32, Element::f16}) {
         for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-            if (gpu_assisted() && (element == Element::f32 || pairing == Pairing::interleaved)) continue;
+            if (gpu_assisted() && (element == Element::f32 || pairing == Pairing::interleaved))
+                continue;
             const Rotation r = rotation(pairing, D, D);
             const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, tokens + 2, 0));
             Bytes table(plan.bytes);
             must(fill_angles(r, plan, table.data(), table.size()));
             const Bytes in = random_elements(element, tokens * heads * D, 41);
             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-                const Owned<Kernel> kernel = make_kernel(device(), {.pairing = pairing,
-                                                                    .rotary_dim = D,
-                                                                    .q = {element, element, D, 0},
-                                                                    .angles = AngleSource::direct_buffer,
-                                                                    .mapping = mapping});
+                const Owned<Kernel> kernel = make_kernel(device(),
+                                                         {.pairing = pairing,
+                                                          .rotary_dim = D,
+                                                          .q = {element, element, D, 0},
+                                                          .angles = AngleSource::direct_buffer,
+                                                          .mapping = mapping});
                 Bytes expected;
                 for (const std::size_t offset : {0u, 4u, 8u, 12u, 16u, 20u}) {
                     CAPTURE(int(element));
@@ -141,7 +164,10 @@ TEST_CASE("a table in a buffer, wherever it begins: the bits are those of one at
                     const Bytes got = download(x, in.size());
                     if (offset == 0) {
                         expected = got;
-                        const HostShape shape{.tokens = tokens, .q_heads = heads, .element = element, .first_position = 2};
+                        const HostShape shape{.tokens = tokens,
+                                              .q_heads = heads,
+                                              .element = element,
+                                              .first_position = 2};
                         check_contract(r, shape, false, in, got);
                     }
                     CHECK(got == expected);
@@ -156,13 +182,16 @@ TEST_CASE("an input of one type, an output of another") {
     const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
     AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-        // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then rounded.
-        const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 16,
-                                                            .q = {Element::f32, Element::f32, D, offset},
-                                                            .k = {Element::f32, Element::f16, D, offset},
-                                                            .mapping = mapping});
+        // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then
+        // rounded.
+        const Owned<Kernel> kernel = make_kernel(device(),
+                                                 {.rotary_dim = 16,
+                                                  .q = {Element::f32, Element::f32, D, offset},
+                                                  .k = {Element::f32, Element::f16, D, offset},
+                                                  .mapping = mapping});
         const Bytes x = random_elements(Element::f32, tokens * D, 41);
-        Buffer q = upload(device(), x), k = upload(device(), x), k_cache = upload(device(), Bytes(tokens * D * 2));
+        Buffer q = upload(device(), x), k = upload(device(), x),
+               k_cache = upload(device(), Bytes(tokens * D * 2));
         const Call call{.tokens = tokens,
                         .q_in = {.where = q.whole(), .heads = 1},
                         .q_out = {.where = q.whole(), .heads = 1},
@@ -170,23 +199,30 @@ TEST_CASE("an input of one type, an output of another") {
                         .k_out = {.where = k_cache.whole(), .heads = 1},
                         .angles = table.angles()};
         Owned<DescriptorArena> arena;
-        if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-        must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+        if (!(device().ref().enabled & push_descriptor))
+            arena.reset(must(create_arena(kernel.get(), 1)));
+        must(device().submit([&](VkCommandBuffer commands) {
+            return record(commands, kernel.get(), call, arena.get());
+        }));
         const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
         check_contract(r, {.tokens = tokens, .q_heads = 1}, false, x, q_after);
         for (std::uint32_t i = 0; i < tokens * D; ++i) {
             CHECK(stored(Element::f16, k_after, i) ==
-                  reference::narrow(reference::Type::f16, static_cast<long double>(value(Element::f32, q_after, i))));
+                  reference::narrow(reference::Type::f16,
+                                    static_cast<long double>(value(Element::f32, q_after, i))));
         }
     }
 }
 
-TEST_CASE("an arena serves as many calls as it was made for, then says so, and starts again after a reset") {
+TEST_CASE(
+    "an arena serves as many calls as it was made for, then says so, and starts again after a "
+    "reset") {
     constexpr std::uint32_t D = 8;
     Device& on = device(false);
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const Owned<Kernel> kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    const Owned<Kernel> kernel = make_kernel(
+        on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
     const Owned<DescriptorArena> arena(must(create_arena(kernel.get(), 2)));
     const Bytes x = random_elements(Element::f32, 4 * D, 51);
     Buffer a = upload(on, x), b = upload(on, x);
@@ -221,19 +257,24 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     Device on = must(Device::open(options));
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const Owned<Kernel> kernel = make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+    const Owned<Kernel> kernel = make_kernel(
+        on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
     Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
     Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
-    const auto get = [&](const char* name) { return on.ref().get_instance_proc_addr(on.ref().instance, name); };
+    const auto get = [&](const char* name) {
+        return on.ref().get_instance_proc_addr(on.ref().instance, name);
+    };
     const auto copy = reinterpret_cast<PFN_vkCmdCopyBuffer>(get("vkCmdCopyBuffer"));
     const auto barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(get("vkCmdPipelineBarrier"));
     for (const bool waits : {true, false}) {
         must(on.submit([&](VkCommandBuffer commands) {
             reset(arena.get());
             const Tensor tensor{.where = from.whole(), .heads = 1};
-            if (Status s = record(commands, kernel.get(), {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()},
-                                  arena.get());
+            if (Status s = record(
+                    commands, kernel.get(),
+                    {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()},
+                    arena.get());
                 !s)
                 return s;
             VkMemoryBarrier memory = {};
@@ -241,8 +282,8 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
             memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
             memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
             if (waits)
-                barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr,
-                        0, nullptr);
+                barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                        VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr, 0, nullptr);
             const VkBufferCopy region = {0, 0, 16 * D * 4};
             copy(commands, from.handle(), to.handle(), 1, &region);
             return Status{};
@@ -252,10 +293,14 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
 }
 
 TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
-    const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
+    const Owned<Kernel> kernel = make_kernel(
+        device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
     Owned<DescriptorArena> arena;
-    if (!(device().ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
-    must(device().submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), Call{}, arena.get()); }));
+    if (!(device().ref().enabled & push_descriptor))
+        arena.reset(must(create_arena(kernel.get(), 1)));
+    must(device().submit([&](VkCommandBuffer commands) {
+        return record(commands, kernel.get(), Call{}, arena.get());
+    }));
 }
 
 }  // namespace vkrope::test

@@ -49,8 +49,11 @@ using conformance::reporting;
 
 /// Records one call and waits for it.
 inline void run(Device& on, const Owned<Kernel>& kernel, const Call& call) {
-    const Owned<DescriptorArena> arena = make_arena(on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));
-    must(on.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    const Owned<DescriptorArena> arena = make_arena(
+        on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));
+    must(on.submit([&](VkCommandBuffer commands) {
+        return record(commands, kernel.get(), call, arena.get());
+    }));
 }
 
 }  // namespace vkrope::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Known bugs, made on purpose: they prove that the checks which should find such bugs in this library are on.
+// Known bugs, made on purpose: they prove that the checks which should find such bugs in this
+// library are on.
 #include <memory>
 
 #include "test_device.hpp"
@@ -17,7 +18,8 @@ struct Seeded {
                               .validation = true,
                               .push_descriptors = (device().ref().enabled & push_descriptor) != 0};
         options.on_message = [this, part_of_message](const Message& message) {
-            reports += std::strstr(message.id, part_of_message) || std::strstr(message.text, part_of_message);
+            reports += std::strstr(message.id, part_of_message) ||
+                       std::strstr(message.text, part_of_message);
         };
         on = must(Device::open(options));
         const Rotation r = rotation(Pairing::half_split, head_dim, head_dim);
@@ -27,12 +29,13 @@ struct Seeded {
 
     // Rotates twice; `between` is recorded in between.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
-        const Owned<Kernel> kernel(
-            must(create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
+        const Owned<Kernel> kernel(must(
+            create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
         Owned<DescriptorArena> arena;
         if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
         const Tensor tensor{.where = q.whole(), .heads = 1};
-        const Call call{.tokens = tokens, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
+        const Call call{
+            .tokens = tokens, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
         must(on.submit([&](VkCommandBuffer commands) {
             if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
             between(commands);
@@ -47,8 +50,8 @@ struct Seeded {
         memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
         memory.srcAccessMask = at.output_access;
         memory.dstAccessMask = at.in_place_access;
-        const auto record_it =
-            reinterpret_cast<PFN_vkCmdPipelineBarrier>(on.ref().get_instance_proc_addr(on.ref().instance, "vkCmdPipelineBarrier"));
+        const auto record_it = reinterpret_cast<PFN_vkCmdPipelineBarrier>(
+            on.ref().get_instance_proc_addr(on.ref().instance, "vkCmdPipelineBarrier"));
         record_it(commands, at.stage, at.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
     }
 
@@ -63,8 +66,9 @@ PFN_vkGetInstanceProcAddr real_instance_proc_addr;
 PFN_vkGetDeviceProcAddr real_device_proc_addr;
 PFN_vkUpdateDescriptorSets real_update;
 
-VKAPI_ATTR void VKAPI_CALL update_with_halves(VkDevice device, std::uint32_t count, const VkWriteDescriptorSet* writes,
-                                              std::uint32_t, const VkCopyDescriptorSet*) {
+VKAPI_ATTR void VKAPI_CALL update_with_halves(VkDevice device, std::uint32_t count,
+                                              const VkWriteDescriptorSet* writes, std::uint32_t,
+                                              const VkCopyDescriptorSet*) {
     for (std::uint32_t i = 0; i < count; ++i) {
         VkWriteDescriptorSet write = writes[i];
         VkDescriptorBufferInfo half = {};
@@ -93,7 +97,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 
 }  // namespace
 
-TEST_CASE("synchronisation validation is on: a second rotation in place that does not wait for the first is reported") {
+TEST_CASE(
+    "synchronisation validation is on: a second rotation in place that does not wait for the first "
+    "is reported") {
     Seeded seeded("SYNC-HAZARD");
     for (const bool waits : {true, false}) {
         seeded.rotate_twice(seeded.on.ref(), [&](VkCommandBuffer commands) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensors beyond what the device binds or dispatches at once: many dispatches give the bits of one. With limits that the device
-// is made to report, over many layouts; and for real, with tensors of hundreds of MiB and of 3 GiB.
+// Tensors beyond what the device binds or dispatches at once: many dispatches give the bits of one.
+// With limits that the device is made to report, over many layouts; and for real, with tensors of
+// hundreds of MiB and of 3 GiB.
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -36,7 +37,8 @@ Function function(Device& on, const char* name) {
 std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
     const std::uint64_t count = must(dispatches(&kernel, call));
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
+    if (!(on.ref().enabled & push_descriptor))
+        arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
     const auto barrier = function<PFN_vkCmdPipelineBarrier>(on, "vkCmdPipelineBarrier");
     must(on.submit([&](VkCommandBuffer commands) {
         const Status status = record(commands, &kernel, call, arena.get());
@@ -44,7 +46,8 @@ std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
         to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
         to_host.srcAccessMask = boundary().output_access;
         to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-        barrier(commands, boundary().stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr, 0, nullptr);
+        barrier(commands, boundary().stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr,
+                0, nullptr);
         return status;
     }));
     return count;
@@ -73,7 +76,8 @@ struct Scenario {
         return hold(on, bytes);
     }
     VkDescriptorBufferInfo elements(Device& on, Element element, std::size_t count) {
-        return hold(on, random_elements(element, (count + 1) / 2 * 2, std::uint32_t(81 + buffers.size())));
+        return hold(
+            on, random_elements(element, (count + 1) / 2 * 2, std::uint32_t(81 + buffers.size())));
     }
 };
 
@@ -91,8 +95,8 @@ std::vector<Bytes> result(Device& on, Scenario& s, const Forced& limits, std::ui
     return after;
 }
 
-Tensor rows(VkDescriptorBufferInfo where, std::uint32_t heads, std::int64_t batch = 0, std::int64_t token = 0,
-            std::int64_t head = 0, VkDeviceSize offset = 0) {
+Tensor rows(VkDescriptorBufferInfo where, std::uint32_t heads, std::int64_t batch = 0,
+            std::int64_t token = 0, std::int64_t head = 0, VkDeviceSize offset = 0) {
     return {.where = {where.buffer, offset, where.range - offset},
             .heads = heads,
             .token_stride = token,
@@ -116,45 +120,56 @@ std::vector<Scenario> scenarios(Device& on) {
         s.table = must(AngleTable::make(on, r, s.info.angles, positions));
         if (s.info.angles == AngleSource::direct_buffer) REQUIRE(s.table.plan().bytes < 65536);
     };
-    const auto count_outside = [&](Scenario& s) { s.call.out_of_range = s.hold(on, std::vector<std::int32_t>{100}); };
+    const auto count_outside = [&](Scenario& s) {
+        s.call.out_of_range = s.hold(on, std::vector<std::int32_t>{100});
+    };
     const auto ids = [&](Scenario& s, std::uint32_t most) {
         std::vector<std::int32_t> positions(B * S);
-        for (std::uint32_t i = 0; i < positions.size(); ++i) positions[i] = std::int32_t(i * 7 % most) - 20;
+        for (std::uint32_t i = 0; i < positions.size(); ++i)
+            positions[i] = std::int32_t(i * 7 % most) - 20;
         s.info.positions = PositionSource::ids;
         s.call.positions = {.ids = s.hold(on, positions), .batch_stride = S};
     };
     {
-        Scenario& s =
-            add("[batch, tokens, heads, D] f32, out of place; some positions are outside the table", Element::f32, Element::f32);
-        for (Tensor* t : {&s.call.q_in, &s.call.q_out}) *t = rows(s.elements(on, Element::f32, B * S * 4 * D), 4);
-        for (Tensor* t : {&s.call.k_in, &s.call.k_out}) *t = rows(s.elements(on, Element::f32, B * S * 2 * D), 2);
+        Scenario& s = add(
+            "[batch, tokens, heads, D] f32, out of place; some positions are outside the table",
+            Element::f32, Element::f32);
+        for (Tensor* t : {&s.call.q_in, &s.call.q_out})
+            *t = rows(s.elements(on, Element::f32, B * S * 4 * D), 4);
+        for (Tensor* t : {&s.call.k_in, &s.call.k_out})
+            *t = rows(s.elements(on, Element::f32, B * S * 2 * D), 2);
         count_outside(s);
         finish(s, 200);
     }
     {
-        Scenario& s = add("[batch, heads, tokens, D] f16, in place; ids; angles from a buffer", Element::f16, Element::f16,
-                          AngleSource::direct_buffer);
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 6 * S * D), 6, 6 * S * D, D, S * D);
-        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, B * 3 * S * D), 3, 3 * S * D, D, S * D);
+        Scenario& s = add("[batch, heads, tokens, D] f16, in place; ids; angles from a buffer",
+                          Element::f16, Element::f16, AngleSource::direct_buffer);
+        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 6 * S * D), 6, 6 * S * D,
+                                          D, S * D);
+        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, B * 3 * S * D), 3, 3 * S * D,
+                                          D, S * D);
         ids(s, 250);
         count_outside(s);
         finish(s, 200);
     }
     {
-        Scenario& s = add("[batch, heads, tokens, D] f16 to [batch, tokens, heads, D] f32", Element::f16, Element::f32);
+        Scenario& s = add("[batch, heads, tokens, D] f16 to [batch, tokens, heads, D] f32",
+                          Element::f16, Element::f32);
         s.call.q_in = rows(s.elements(on, Element::f16, B * 4 * S * D), 4, 4 * S * D, D, S * D);
         s.call.q_out = rows(s.elements(on, Element::f32, B * 4 * S * D), 4);
         finish(s, S);
     }
     {
-        Scenario& s = add("packed QKV [batch, tokens, 8, D] bf16, in place", Element::bf16, Element::bf16);
+        Scenario& s = add("packed QKV [batch, tokens, 8, D] bf16, in place", Element::bf16,
+                          Element::bf16);
         const auto packed = s.elements(on, Element::bf16, B * S * 8 * D);
         s.call.q_in = s.call.q_out = rows(packed, 4, S * 8 * D, 8 * D, D);
         s.call.k_in = s.call.k_out = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
         finish(s, S);
     }
     {
-        Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f16, in place", Element::f16, Element::f16);
+        Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f16, in place",
+                          Element::f16, Element::f16);
         const auto packed = s.elements(on, Element::f16, B * S * 12 * D);
         s.call.q_in = rows(packed, 6, S * 12 * D, 12 * D, D);
         s.call.k_in = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 2);
@@ -166,33 +181,39 @@ std::vector<Scenario> scenarios(Device& on) {
         finish(s, S);
     }
     {
-        Scenario& s = add("K into pages of 8 rows f16; some slots are -1, some outside the cache", Element::f16, Element::f16);
+        Scenario& s = add("K into pages of 8 rows f16; some slots are -1, some outside the cache",
+                          Element::f16, Element::f16);
         s.info.scatter_k = true;
         constexpr std::uint32_t slots = 1024;
         s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
         s.call.k_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
         s.call.k_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
         std::vector<std::int32_t> where(B * S);
-        for (std::uint32_t i = 0; i < where.size(); ++i) where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
-        std::sort(where.begin(), where.begin() + S);  // one sequence in order, one all over the place
+        for (std::uint32_t i = 0; i < where.size(); ++i)
+            where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
+        std::sort(where.begin(),
+                  where.begin() + S);  // one sequence in order, one all over the place
         s.call.k_rows = {.slots = s.hold(on, where), .page_size = 8};
         count_outside(s);
         finish(s, 200);
     }
     {
-        Scenario& s = add("f16 rows of 20 channels that begin at any half word, in place", Element::f16, Element::f16);
+        Scenario& s = add("f16 rows of 20 channels that begin at any half word, in place",
+                          Element::f16, Element::f16);
         constexpr std::uint32_t odd = 20, token = 5 * odd + 7;
         s.info.rotary_dim = 12;
         s.info.q = {Element::f16, Element::f16, odd, 3};
         s.info.k = {};
         s.call.tokens = 600;
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 600 * token), 5, 600 * token, token, odd + 1, 2);
+        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 600 * token), 5,
+                                          600 * token, token, odd + 1, 2);
         s.call.q_in.where.range = s.call.q_out.where.range = (B * 600 * token - 3) * 2;
         s.call.q_in.buffer_size = s.call.q_out.buffer_size = B * 600 * token * 2;
         finish(s, 600);
     }
     {
-        Scenario& s = add("interleaved, two windows, [tokens, batch 9, heads, D] f16; z is cut", Element::f16, Element::f16);
+        Scenario& s = add("interleaved, two windows, [tokens, batch 9, heads, D] f16; z is cut",
+                          Element::f16, Element::f16);
         s.info.pairing = Pairing::interleaved;
         s.info.rotary_dim = 32;
         s.info.windows[0] = {8, 16};
@@ -201,7 +222,8 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.tokens = 60;
         for (Tensor* t : {&s.call.q_in, &s.call.q_out})
             *t = rows(s.elements(on, Element::f16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
-        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, 9 * 60 * 2 * D), 2, 2 * D, 9 * 2 * D, D);
+        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, 9 * 60 * 2 * D), 2, 2 * D,
+                                          9 * 2 * D, D);
         finish(s, 60);
     }
     {
@@ -215,17 +237,21 @@ std::vector<Scenario> scenarios(Device& on) {
 
 }  // namespace
 
-TEST_CASE("a range of 64 KiB, 7 workgroups, and both: the bits of the unsplit call, over many layouts") {
-    for (const bool push : {true, false}) {  // with an arena: fewer of them, since compiling is slow
+TEST_CASE(
+    "a range of 64 KiB, 7 workgroups, and both: the bits of the unsplit call, over many layouts") {
+    for (const bool push :
+         {true, false}) {  // with an arena: fewer of them, since compiling is slow
         Device& on = device(push);
         for (Scenario& s : scenarios(on)) {
-            if (!push && s.info.angles == AngleSource::factored_texture && !s.info.scatter_k) continue;
+            if (!push && s.info.angles == AngleSource::factored_texture && !s.info.scatter_k)
+                continue;
             CAPTURE(s.name);
             std::uint64_t one = 0;
             const std::vector<Bytes> unsplit = result(on, s, {}, one);
             CHECK(one == s.dispatches);
             std::size_t changed = 0;
-            for (std::size_t i = 0; i < unsplit.size(); ++i) changed += unsplit[i] != s.buffers[i].second;
+            for (std::size_t i = 0; i < unsplit.size(); ++i)
+                changed += unsplit[i] != s.buffers[i].second;
             CHECK(changed >= 1);
             const Forced small[] = {{.range = 1u << 16, .mapping = Mapping::cpu},
                                     {.workgroups = 7, .mapping = Mapping::gpu},
@@ -270,7 +296,8 @@ std::uint64_t available_memory() {
     return UINT64_MAX;
 }
 
-// A tensor whose memory is `runs` times [tokens, heads, 128], each run contiguous: sequences, or planes of one head.
+// A tensor whose memory is `runs` times [tokens, heads, 128], each run contiguous: sequences, or
+// planes of one head.
 struct Large {
     std::string name;
     Element in, out;
@@ -292,7 +319,8 @@ struct Large {
     }
 };
 
-// Memory that the host writes and reads where it is, as much as the driver really gives: Buffer asks for no more than it promises.
+// Memory that the host writes and reads where it is, as much as the driver really gives: Buffer
+// asks for no more than it promises.
 class MappedBuffer {
    public:
     MappedBuffer() = default;
@@ -340,27 +368,36 @@ class MappedBuffer {
         info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
         info.size = bytes_;
         info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-        if (function<PFN_vkCreateBuffer>(*on_, "vkCreateBuffer")(device, &info, nullptr, &handle_)) return "vkCreateBuffer failed";
+        if (function<PFN_vkCreateBuffer>(*on_, "vkCreateBuffer")(device, &info, nullptr, &handle_))
+            return "vkCreateBuffer failed";
         VkMemoryRequirements needs = {};
-        function<PFN_vkGetBufferMemoryRequirements>(*on_, "vkGetBufferMemoryRequirements")(device, handle_, &needs);
+        function<PFN_vkGetBufferMemoryRequirements>(*on_, "vkGetBufferMemoryRequirements")(
+            device, handle_, &needs);
         VkPhysicalDeviceMemoryProperties memory = {};
-        function<PFN_vkGetPhysicalDeviceMemoryProperties>(*on_, "vkGetPhysicalDeviceMemoryProperties")(on_->ref().physical,
-                                                                                                       &memory);
-        constexpr VkMemoryPropertyFlags mappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+        function<PFN_vkGetPhysicalDeviceMemoryProperties>(
+            *on_, "vkGetPhysicalDeviceMemoryProperties")(on_->ref().physical, &memory);
+        constexpr VkMemoryPropertyFlags mappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                                   VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
         VkMemoryAllocateInfo allocation = {};
         allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
         allocation.allocationSize = needs.size;
-        while (allocation.memoryTypeIndex < memory.memoryTypeCount &&
-               (!(needs.memoryTypeBits >> allocation.memoryTypeIndex & 1) ||
-                (memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags & mappable) != mappable))
+        while (
+            allocation.memoryTypeIndex < memory.memoryTypeCount &&
+            (!(needs.memoryTypeBits >> allocation.memoryTypeIndex & 1) ||
+             (memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags & mappable) != mappable))
             ++allocation.memoryTypeIndex;
-        if (allocation.memoryTypeIndex == memory.memoryTypeCount) return "no memory that the host can map";
-        if (function<PFN_vkAllocateMemory>(*on_, "vkAllocateMemory")(device, &allocation, nullptr, &memory_))
+        if (allocation.memoryTypeIndex == memory.memoryTypeCount)
+            return "no memory that the host can map";
+        if (function<PFN_vkAllocateMemory>(*on_, "vkAllocateMemory")(device, &allocation, nullptr,
+                                                                     &memory_))
             return "vkAllocateMemory failed";
-        if (function<PFN_vkBindBufferMemory>(*on_, "vkBindBufferMemory")(device, handle_, memory_, 0))
+        if (function<PFN_vkBindBufferMemory>(*on_, "vkBindBufferMemory")(device, handle_, memory_,
+                                                                         0))
             return "vkBindBufferMemory failed";
         void* at = nullptr;
-        if (function<PFN_vkMapMemory>(*on_, "vkMapMemory")(device, memory_, 0, VK_WHOLE_SIZE, 0, &at)) return "vkMapMemory failed";
+        if (function<PFN_vkMapMemory>(*on_, "vkMapMemory")(device, memory_, 0, VK_WHOLE_SIZE, 0,
+                                                           &at))
+            return "vkMapMemory failed";
         mapped_ = static_cast<std::byte*>(at);
         return nullptr;
     }
@@ -372,7 +409,8 @@ class MappedBuffer {
     VkDeviceSize bytes_ = 0;
 };
 
-// Rotates all of it with one call, and then, in a buffer of its own, a few tokens at a time; every bit has to be the same.
+// Rotates all of it with one call, and then, in a buffer of its own, a few tokens at a time; every
+// bit has to be the same.
 template <class Any>
 void rotate_large(Device& on, const Large& large) {
     CAPTURE(large.name);
@@ -381,21 +419,26 @@ void rotate_large(Device& on, const Large& large) {
         MESSAGE(large.name << ": skipped: the device binds all of it at once");
         return;
     }
-    const std::uint64_t needed = large.bytes(large.in) + (large.in_place ? 0 : large.bytes(large.out));
+    const std::uint64_t needed = large.bytes(large.in) +
+                                 (large.in_place ? 0 : large.bytes(large.out));
     if (available_memory() < needed + (std::uint64_t{1} << 30)) {
-        MESSAGE(large.name << ": skipped: it takes " << (needed >> 20) << " MiB, the machine has " << (available_memory() >> 20));
+        MESSAGE(large.name << ": skipped: it takes " << (needed >> 20) << " MiB, the machine has "
+                           << (available_memory() >> 20));
         return;
     }
     Result<Any> in = Any::make(on, large.bytes(large.in));
     Result<Any> out = in && !large.in_place ? Any::make(on, large.bytes(large.out)) : Result<Any>{};
     if (!in || !out) {
-        MESSAGE(large.name << ": skipped: the device has no such buffer: " << (in ? out : in).status.what);
+        MESSAGE(large.name << ": skipped: the device has no such buffer: "
+                           << (in ? out : in).status.what);
         return;
     }
     const AngleTable table = must(
-        AngleTable::make(on, rotation(Pairing::half_split, Large::D, Large::D), AngleSource::factored_texture, Large::positions));
+        AngleTable::make(on, rotation(Pairing::half_split, Large::D, Large::D),
+                         AngleSource::factored_texture, Large::positions));
     std::vector<std::int32_t> positions(large.tokens);
-    for (std::uint32_t t = 0; t < large.tokens; ++t) positions[t] = std::int32_t(t % Large::positions);
+    for (std::uint32_t t = 0; t < large.tokens; ++t)
+        positions[t] = std::int32_t(t % Large::positions);
     Buffer ids = must(Buffer::make(on, positions.size() * 4));
     must(ids.upload(positions.data(), positions.size() * 4));
 
@@ -418,23 +461,31 @@ void rotate_large(Device& on, const Large& large) {
         must(in->upload(content.data(), content.size(), at * in_row));
     });
 
-    const Owned<Kernel> kernel =
-        make_kernel(on, {.rotary_dim = Large::D, .q = {large.in, large.out, Large::D, 0}, .positions = PositionSource::ids}, {});
-    Call whole{.batch = large.batch, .tokens = large.tokens, .positions = {.ids = ids.whole()}, .angles = table.angles()};
+    const Owned<Kernel> kernel = make_kernel(on,
+                                             {.rotary_dim = Large::D,
+                                              .q = {large.in, large.out, Large::D, 0},
+                                              .positions = PositionSource::ids},
+                                             {});
+    Call whole{.batch = large.batch,
+               .tokens = large.tokens,
+               .positions = {.ids = ids.whole()},
+               .angles = table.angles()};
     whole.q_in = large.tensor(in->whole());
     whole.q_out = large.in_place ? whole.q_in : large.tensor(out->whole());
     const std::uint64_t many = run(on, *kernel, whole);
     CHECK(many > 1);
-    MESSAGE(large.name << ": " << many << " dispatches, where the device binds " << on.info().limits.maxStorageBufferRange
-                       << " bytes");
+    MESSAGE(large.name << ": " << many << " dispatches, where the device binds "
+                       << on.info().limits.maxStorageBufferRange << " bytes");
 
     Buffer piece = must(Buffer::make(on, Large::piece_tokens * in_row)),
            turned = must(Buffer::make(on, Large::piece_tokens * out_row));
     std::uint64_t compared = 0, different = 0, unrotated = 0;
-    each_piece([&](std::uint32_t first, std::uint32_t count, std::uint64_t at, const Bytes& content) {
+    each_piece([&](std::uint32_t first, std::uint32_t count, std::uint64_t at,
+                   const Bytes& content) {
         must(piece.upload(content.data(), content.size()));
         Call few{.tokens = count,
-                 .positions = {.ids = {ids.handle(), std::uint64_t{first} * 4, std::uint64_t{count} * 4}},
+                 .positions = {.ids = {ids.handle(), std::uint64_t{first} * 4,
+                                       std::uint64_t{count} * 4}},
                  .angles = table.angles()};
         few.q_in = {.where = {piece.handle(), 0, count * in_row}, .heads = large.run_heads()};
         few.q_out = {.where = {turned.handle(), 0, count * out_row}, .heads = large.run_heads()};
@@ -453,33 +504,42 @@ void rotate_large(Device& on, const Large& large) {
 
 }  // namespace
 
-TEST_CASE("300 MiB: more than lavapipe binds at once, in place and out of place, by token and by head") {
+TEST_CASE(
+    "300 MiB: more than lavapipe binds at once, in place and out of place, by token and by head") {
     if (gpu_assisted()) return;  // the same shaders and bindings as above
     const Large all[] = {
-        {"[1, 150001, 8, 128] f16 in place", Element::f16, Element::f16, true, false, 1, 150'001, 8},
-        {"[2, 8, 75001, 128] f16 in place, heads before tokens", Element::f16, Element::f16, true, true, 2, 75'001, 8},
-        {"[3, 25001, 8, 128] f32 out of place", Element::f32, Element::f32, false, false, 3, 25'001, 8},
-        {"[1, 3, 200001, 128] f16 to f32, heads before tokens", Element::f16, Element::f32, false, true, 1, 200'001, 3},
+        {"[1, 150001, 8, 128] f16 in place", Element::f16, Element::f16, true, false, 1, 150'001,
+         8},
+        {"[2, 8, 75001, 128] f16 in place, heads before tokens", Element::f16, Element::f16, true,
+         true, 2, 75'001, 8},
+        {"[3, 25001, 8, 128] f32 out of place", Element::f32, Element::f32, false, false, 3, 25'001,
+         8},
+        {"[1, 3, 200001, 128] f16 to f32, heads before tokens", Element::f16, Element::f32, false,
+         true, 1, 200'001, 3},
     };
     for (const Large& large : all) rotate_large<Buffer>(device(), large);
 }
 
 TEST_CASE("3 GiB in place: offsets past 2^31 bytes") {
     if (gpu_assisted()) return;
-    // Without the layer: lavapipe gives such memory, but says that its heap has 2 GiB, and the layer would take it at its word.
+    // Without the layer: lavapipe gives such memory, but says that its heap has 2 GiB, and the
+    // layer would take it at its word.
     Device on = must(Device::open({.select = device().info().uuid}));
-    rotate_large<MappedBuffer>(on, {"[2, 786432, 8, 128] f16, 3 GiB", Element::f16, Element::f16, true, false, 2, 786'432, 8});
+    rotate_large<MappedBuffer>(on, {"[2, 786432, 8, 128] f16, 3 GiB", Element::f16, Element::f16,
+                                    true, false, 2, 786'432, 8});
 }
 
 TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     if (gpu_assisted()) return;
     constexpr std::uint32_t D = 2, positions = 1000, piece = 100'000;
     Device& on = device();
-    const AngleTable table =
-        must(AngleTable::make(on, rotation(Pairing::half_split, D, D), AngleSource::factored_texture, positions));
-    const Owned<Kernel> kernel =
-        make_kernel(on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}, .positions = PositionSource::ids},
-                    {.mapping = Mapping::gpu});
+    const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, D, D),
+                                                   AngleSource::factored_texture, positions));
+    const Owned<Kernel> kernel = make_kernel(on,
+                                             {.rotary_dim = D,
+                                              .q = {Element::f32, Element::f32, D, 0},
+                                              .positions = PositionSource::ids},
+                                             {.mapping = Mapping::gpu});
     // A workgroup has 8 tokens: one lane for the step of a row, 8 for heads of which there is one.
     for (const auto& shape : {std::pair{1u, 65536u * 64 + 100}, {65537u, 3u}}) {
         const std::uint32_t batch = shape.first, tokens = shape.second;
@@ -489,18 +549,22 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         fill(Element::f32, 5, content);
         std::vector<std::int32_t> numbers(rows_in_all);
         for (std::uint32_t i = 0; i < rows_in_all; ++i) numbers[i] = std::int32_t(i % positions);
-        Buffer ids = must(Buffer::make(on, numbers.size() * 4)), x = must(Buffer::make(on, content.size()));
+        Buffer ids = must(Buffer::make(on, numbers.size() * 4)),
+               x = must(Buffer::make(on, content.size()));
         must(ids.upload(numbers.data(), numbers.size() * 4));
-        const auto rotated = [&](std::uint32_t sequences, std::uint32_t of_tokens, std::uint32_t at_once) {
+        const auto rotated = [&](std::uint32_t sequences, std::uint32_t of_tokens,
+                                 std::uint32_t at_once) {
             must(x.upload(content.data(), content.size()));
             std::uint64_t count = 0;
             for (std::uint32_t first = 0; first < of_tokens; first += at_once) {
                 const std::uint32_t few = std::min(at_once, of_tokens - first);
                 Call call{.batch = sequences, .tokens = few, .angles = table.angles()};
-                call.positions = {.ids = {ids.handle(), std::uint64_t{first} * 4, std::uint64_t{sequences} * few * 4},
+                call.positions = {.ids = {ids.handle(), std::uint64_t{first} * 4,
+                                          std::uint64_t{sequences} * few * 4},
                                   .batch_stride = few};
-                call.q_in = call.q_out = {
-                    .where = {x.handle(), std::uint64_t{first} * D * 4, std::uint64_t{sequences} * few * D * 4}, .heads = 1};
+                call.q_in = call.q_out = {.where = {x.handle(), std::uint64_t{first} * D * 4,
+                                                    std::uint64_t{sequences} * few * D * 4},
+                                          .heads = 1};
                 count += run(on, *kernel, call);
             }
             Bytes after(content.size());

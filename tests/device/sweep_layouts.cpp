@@ -31,7 +31,9 @@ std::uint64_t span_of(const reference::Tensor& rows) {
         return (cache.pages - 1) * cache.page_stride + (cache.page_size - 1) * cache.row_stride +
                (rows.heads - 1) * rows.head_stride + rows.head_dim;
     }
-    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) { end = std::max(end, first + rows.head_dim); });
+    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
+        end = std::max(end, first + rows.head_dim);
+    });
     return end;
 }
 
@@ -53,9 +55,11 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
 namespace {
 
 // [batch, tokens, heads, head_dim] with so many elements after each row, token and sequence.
-reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim, std::uint64_t after_row = 0,
-                         std::uint64_t after_token = 0, std::uint64_t after_sequence = 0) {
-    reference::Tensor rows{.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
+reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                         std::uint64_t after_row = 0, std::uint64_t after_token = 0,
+                         std::uint64_t after_sequence = 0) {
+    reference::Tensor rows{
+        .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
     rows.head_stride = head_dim + after_row;
     rows.token_stride = heads * rows.head_stride + after_token;
     rows.batch_stride = shape.tokens * rows.token_stride + after_sequence;
@@ -69,7 +73,8 @@ reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t hea
     return rows;
 }
 
-reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token, std::uint64_t head) {
+reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token,
+                          std::uint64_t head) {
     rows.batch_stride = batch;
     rows.token_stride = token;
     rows.head_stride = head;
@@ -77,7 +82,8 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
 }
 
 // One tensor, where K looks like Q.
-reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads, std::uint64_t D) {
+reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
+                        std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
     const reference::Tensor plain = packed(shape, heads, D);
     switch (arrangement) {
@@ -86,16 +92,21 @@ reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64
         case Arrangement::heads_first: return strided(plain, D, B * D, S * B * D);
         case Arrangement::gaps: return packed(shape, heads, D, 16, 32, 48);
         case Arrangement::odd: return odd(shape, heads, D);
-        case Arrangement::head_slice: return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
+        case Arrangement::head_slice:
+            return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
         default: return plain;
     }
 }
 
 }  // namespace
 
-Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size, bool by_head, bool odd_strides) {
-    const std::uint64_t heads = shape.groups, more = odd_strides && page_size > 1 ? 1 : 0;  // single rows are packed
-    Placed placed{.rows = {.batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
+Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size,
+                     bool by_head, bool odd_strides) {
+    const std::uint64_t heads = shape.groups,
+                        more = odd_strides && page_size > 1 ? 1 : 0;  // single rows are packed
+    Placed placed{
+        .rows = {
+            .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.first = 3 * more;
     placed.strides_by_rule = !by_head && more == 0;
     reference::Cache cache{.page_size = page_size};
@@ -113,8 +124,10 @@ Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t p
     return placed;
 }
 
-Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim) {
-    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim, K = k_head_dim;
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
+              std::uint64_t k_head_dim) {
+    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim,
+                        K = k_head_dim;
     Piece piece;
     reference::Tensor &q = piece.q.rows, &k = piece.k.rows;
     q = alike(arrangement, shape, shape.q_heads(), Q);
@@ -157,10 +170,13 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     }
     if (one_after_the_other) {
         const std::uint64_t start = (piece.q.first + span_of(q) + 64) / 16 * 16;
-        piece.k.first = start + (arrangement == Arrangement::odd ? 1 : arrangement == Arrangement::head_slice ? K : 0);
+        piece.k.first = start + (arrangement == Arrangement::odd          ? 1
+                                 : arrangement == Arrangement::head_slice ? K
+                                                                          : 0);
     }
     // What belongs to nobody at the end: the planes of V, the heads behind a slice.
-    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) + 3 * std::max(Q, K) + G * K;
+    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
+                     3 * std::max(Q, K) + G * K;
     return piece;
 }
 

@@ -6,7 +6,8 @@
 
 namespace vkrope::test {
 
-/// How Q and K stand in one piece of memory. The axes are named slowest first; G is groups, P the Q heads of a group.
+/// How Q and K stand in one piece of memory. The axes are named slowest first; G is groups, P the Q
+/// heads of a group.
 enum class Arrangement : std::uint32_t {
     bshd,  ///< strides left to the library
     rows,  ///< [batch, tokens, heads * head_dim], strides given
@@ -24,7 +25,8 @@ enum class Arrangement : std::uint32_t {
     broadcast_k,   ///< inputs: all heads of K are one row
     cache,         ///< outputs: K alone, in rows that slots name
 };
-inline constexpr std::uint32_t packable_arrangements = 13;  // all before broadcast_k: for inputs, outputs and in place
+inline constexpr std::uint32_t packable_arrangements =
+    13;  // all before broadcast_k: for inputs, outputs and in place
 const char* name(Arrangement arrangement);
 
 /// Of one call: Q has groups * q_per_group heads, K one a group.
@@ -51,7 +53,8 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
 /// Rows for K in pages, more than there are tokens; the slots are left to the caller.
 ///
 /// by_head  [pages, heads, page_size, head_dim] in place of [pages, page_size, heads, head_dim]
-Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size, bool by_head, bool odd_strides);
+Placed arrange_cache(const Shape& shape, std::uint64_t head_dim, std::uint32_t page_size,
+                     bool by_head, bool odd_strides);
 
 struct Piece {
     Placed q, k;
@@ -59,6 +62,7 @@ struct Piece {
 };
 
 /// Q and K as elements of one size. The types of their rows are left to the caller.
-Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim, std::uint64_t k_head_dim);
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
+              std::uint64_t k_head_dim);
 
 }  // namespace vkrope::test

@@ -9,9 +9,11 @@ namespace vkrope::test {
 /// Takes what the call needs from `memory` and fills its inputs.
 PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory, Random& random);
 
-Call call_of(const Numbers& numbers, const PreparedCall& prepared, const VkDescriptorBufferInfo& buffer, const AngleTable& table);
+Call call_of(const Numbers& numbers, const PreparedCall& prepared,
+             const VkDescriptorBufferInfo& buffer, const AngleTable& table);
 
-reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared, const AnglePlan& plan, bool key);
+reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
+                                  const AnglePlan& plan, bool key);
 
 /// The attention factor of tuples that have one.
 inline constexpr double some_factor = 1.2079441541679836;  // 0.1 ln 8 + 1: YaRN's for a factor of 8

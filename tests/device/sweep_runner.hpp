@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Runs calls of one kernel in one submission, and holds every byte of what comes back against the oracle.
+// Runs calls of one kernel in one submission, and holds every byte of what comes back against the
+// oracle.
 #pragma once
 
 #include "sweep_tuples.hpp"
 
 namespace vkrope::test {
 
-/// One buffer as it is before and after the calls: pieces of random bytes, apart by guard zones of the same.
+/// One buffer as it is before and after the calls: pieces of random bytes, apart by guard zones of
+/// the same.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
@@ -29,8 +31,9 @@ struct PreparedTensor {
 
 struct PreparedCall {
     Tuple tuple;
-    std::uint64_t first_byte = 0, end_byte = 0;  // all of its pieces, for saying whose guard zone was hit
-    bool flat = false;                           // one sequence of all tokens
+    std::uint64_t first_byte = 0,
+                  end_byte = 0;  // all of its pieces, for saying whose guard zone was hit
+    bool flat = false;           // one sequence of all tokens
     Shape shape;
     PreparedTensor q = {}, k = {}, v = {};
     std::vector<std::int64_t> positions = {};
@@ -43,7 +46,8 @@ class Sweep {
     explicit Sweep(std::uint64_t seed) : seed_(seed) {}
 
     /// All tuples as calls of one kernel, in one command buffer.
-    void run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const std::vector<Tuple>& tuples);
+    void run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
+             const std::vector<Tuple>& tuples);
 
     std::vector<std::string> failures;  // one sentence each, with the tuple
     std::uint64_t elements = 0;         // held against the oracle
@@ -55,14 +59,16 @@ class Sweep {
     using Canonical = std::vector<Bytes>;  // row by row; empty: not seen yet
 
     const AngleTable& table(const Numbers& numbers, const KernelChoice& choice, bool factor);
-    void fail(const Numbers& numbers, const KernelChoice& choice, const Tuple& tuple, const std::string& what);
-    void check(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
-               const PreparedCall& prepared);
-    reference::Verdict check_tensor(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
+    void fail(const Numbers& numbers, const KernelChoice& choice, const Tuple& tuple,
+              const std::string& what);
+    void check(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
+               const Memory& memory, const PreparedCall& prepared);
+    reference::Verdict check_tensor(std::uint32_t index, const Numbers& numbers,
+                                    const KernelChoice& choice, const Memory& memory,
                                     const PreparedCall& prepared, bool key);
 
-    reference::Verdict check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
-                               const PreparedCall& prepared);
+    reference::Verdict check_v(const Numbers& numbers, const KernelChoice& choice,
+                               const Memory& memory, const PreparedCall& prepared);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

@@ -34,7 +34,7 @@ const std::vector<Widths>& all_widths() {
     static const std::vector<Widths> widths = {
         {64, 0, 64, 0, 64},       {80, 0, 80, 0, 32},
         {32, 0, 32, 0, 32},       {7, 1, 7, 2, 4},
-        {192, 128, 64, 0, 64},                                              // MLA: a part of Q's row, all of K's
+        {192, 128, 64, 0, 64},  // MLA: a part of Q's row, all of K's
         {10, 2, 10, 2, 6},        {48, 0, 48, 0, 48, {{0, 24}, {24, 24}}},  // 2-D vision
         {96, 16, 64, 0, 64},      {40, 2, 44, 4, 24, {{0, 8}, {12, 4}, {20, 12}}},
         {576, 512, 576, 512, 64}, {24, 1, 21, 0, 14, {{0, 2}, {3, 4}, {8, 6}, {16, 2}}},
@@ -48,7 +48,9 @@ const std::vector<Widths>& all_widths() {
 bool is_rotated(const Widths& widths, std::uint32_t offset, std::uint32_t channel) {
     if (widths.windows.empty()) return channel >= offset && channel < offset + widths.rotary_dim;
     for (const Window& window : widths.windows) {
-        if (channel >= offset + window.offset && channel < offset + window.offset + window.rotary_dim) return true;
+        if (channel >= offset + window.offset &&
+            channel < offset + window.offset + window.rotary_dim)
+            return true;
     }
     return false;
 }
@@ -64,9 +66,10 @@ std::uint32_t any_f32(Random& random) {
     }
 }
 
-// Numbers of every size where they are rotated, any bits elsewhere. The rows repeat after a prime number of them.
-Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset, std::uint32_t rows,
-              Random& random) {
+// Numbers of every size where they are rotated, any bits elsewhere. The rows repeat after a prime
+// number of them.
+Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset,
+              std::uint32_t rows, Random& random) {
     constexpr std::uint32_t period = 9973;
     const std::size_t row_bytes = std::size_t{head_dim} * element_bytes(element);
     Bytes bytes(rows * row_bytes);
@@ -87,8 +90,9 @@ Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std
 }  // namespace
 
 std::string Widths::text() const {
-    std::string text = std::to_string(q_head_dim) + "/" + std::to_string(k_head_dim) + " at " + std::to_string(q_offset) + "/" +
-                       std::to_string(k_offset) + ", R " + std::to_string(rotary_dim);
+    std::string text = std::to_string(q_head_dim) + "/" + std::to_string(k_head_dim) + " at " +
+                       std::to_string(q_offset) + "/" + std::to_string(k_offset) + ", R " +
+                       std::to_string(rotary_dim);
     if (!windows.empty()) text += " in " + std::to_string(windows.size()) + " windows";
     return text;
 }
@@ -103,7 +107,8 @@ Shape small_shape(const Widths& widths, Random& random) {
     return {.batch = some(), .tokens = some(), .groups = some(), .q_per_group = some()};
 }
 
-Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape, std::uint32_t table_rows, Random& random) {
+Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
+                   std::uint32_t table_rows, Random& random) {
     Numbers numbers;
     numbers.pairing = Pairing(index % 2);
     numbers.pairing_out = Pairing(index / 2 % 2);
@@ -124,37 +129,44 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
     numbers.first_position = firsts[index / 3 % 3];
     for (std::uint32_t i = 0; i < shape.rows(); ++i) {
         const std::uint32_t same = i < shape.tokens || !numbers.shared_ids ? i : i - shape.tokens;
-        numbers.id.push_back(same < i    ? numbers.id[same]
-                             : same == 0 ? (index % 2 == 0 ? rows : INT32_MIN)  // outside
-                                         : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
+        numbers.id.push_back(same < i ? numbers.id[same]
+                             : same == 0
+                                 ? (index % 2 == 0 ? rows : INT32_MIN)  // outside
+                                 : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
     }
     numbers.scatter = index % 4 == index / 4 % 4;
     const Widths& w = numbers.widths;
-    numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(), random);
-    numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
+    numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(),
+                        random);
+    numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups,
+                        random);
     numbers.v = index % 4 == index / 8 % 4;  // nine, of every pairing
     if (numbers.v) {                         // from and to every type
         const std::uint32_t nth = index / 4;
         numbers.v_in = Element(nth % 3);
         numbers.v_out = Element((nth / 3 + nth) % 3);
-        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups, random);
+        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset,
+                                 shape.rows() * shape.groups, random);
     }
     return numbers;
 }
 
 std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers) {
     const bool push = index % 2 == 0;
-    constexpr AngleSource sources[][2] = {{AngleSource::factored_texture, AngleSource::direct_buffer},
-                                          {AngleSource::direct_texture, AngleSource::computed},
-                                          {AngleSource::factored_texture, AngleSource::computed},
-                                          {AngleSource::direct_texture, AngleSource::direct_buffer}};
+    constexpr AngleSource sources[][2] = {
+        {AngleSource::factored_texture, AngleSource::direct_buffer},
+        {AngleSource::direct_texture, AngleSource::computed},
+        {AngleSource::factored_texture, AngleSource::computed},
+        {AngleSource::direct_texture, AngleSource::direct_buffer}};
     const auto& [one, other] = sources[index / 2 % 4];
-    std::vector<KernelChoice> kernels = {{one, Mapping::cpu, push, Limits::own, Conversion::integer},
-                                         {other, Mapping::gpu, !push, Limits::own, Conversion::native},
-                                         {one, Mapping::gpu, !push, Limits::own, Conversion::native},
-                                         {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
+    std::vector<KernelChoice> kernels = {
+        {one, Mapping::cpu, push, Limits::own, Conversion::integer},
+        {other, Mapping::gpu, !push, Limits::own, Conversion::native},
+        {one, Mapping::gpu, !push, Limits::own, Conversion::native},
+        {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
     if (index % 3 == 0 && !numbers.scatter)
-        kernels[0].limits = kernels[1].limits = Limits::four_buffers;  // which have no room for slots
+        kernels[0].limits = kernels[1].limits =
+            Limits::four_buffers;  // which have no room for slots
     if (index % 3 == 1) kernels[2].limits = Limits::short_ranges;
     return kernels;
 }
@@ -173,9 +185,12 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
     tuple.direction = Direction(below(random, 2));
     tuple.gain = Gain(below(random, 3));
     tuple.factor = below(random, 2) == 1;
-    tuple.counts = !(kernel.limits == Limits::four_buffers && kernel.source == AngleSource::direct_buffer) && below(random, 2) == 1;
+    tuple.counts = !(kernel.limits == Limits::four_buffers &&
+                     kernel.source == AngleSource::direct_buffer) &&
+                   below(random, 2) == 1;
     if (numbers.v) {
-        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter && tuple.in != Arrangement::broadcast_k;
+        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter &&
+                           tuple.in != Arrangement::broadcast_k;
         tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
     }
     if (has_slots(numbers, tuple)) {
@@ -203,32 +218,42 @@ Key key_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tupl
             std::uint32_t(kernel.source)};
 }
 
-std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tuple) {
+std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers,
+                                                           const KernelChoice& kernel,
+                                                           const Tuple& tuple) {
     constexpr const char* gains[] = {"apply", "omit", "divide_out"};
     constexpr const char* limits[] = {"as they are", "4 storage buffers", "short storage ranges"};
     std::string slots = "none";
     if (has_slots(numbers, tuple)) {
-        slots = std::string(tuple.wide_slots ? "int64" : "int32") + ", pages of " + std::to_string(tuple.page_size) +
-                (tuple.pages_by_head ? ", by head" : "") + (tuple.odd_pages ? ", odd" : "");
+        slots = std::string(tuple.wide_slots ? "int64" : "int32") + ", pages of " +
+                std::to_string(tuple.page_size) + (tuple.pages_by_head ? ", by head" : "") +
+                (tuple.odd_pages ? ", odd" : "");
     }
-    const std::string same = numbers.q_in == numbers.k_in && numbers.q_out == numbers.k_out ? "Q and K alike" : "K's own";
+    const std::string same = numbers.q_in == numbers.k_in && numbers.q_out == numbers.k_out
+                                 ? "Q and K alike"
+                                 : "K's own";
     return {{"layout in", name(tuple.in)},
             {"layout out", name(tuple.out)},
             {"place", tuple.in_place ? "in place" : "out of place"},
             {"pairing", arrow(name(numbers.pairing), name(numbers.pairing_out))},
-            {"types", tuple.q ? arrow(name(numbers.q_in), name(numbers.q_out)) : arrow(name(numbers.k_in), name(numbers.k_out))},
+            {"types", tuple.q ? arrow(name(numbers.q_in), name(numbers.q_out))
+                              : arrow(name(numbers.k_in), name(numbers.k_out))},
             {"types of K", same},
             {"direction", tuple.direction == Direction::forward ? "forward" : "inverse"},
-            {"gain", std::string(gains[std::size_t(tuple.gain)]) + (tuple.factor ? ", factor not 1" : ", factor 1")},
+            {"gain", std::string(gains[std::size_t(tuple.gain)]) +
+                         (tuple.factor ? ", factor not 1" : ", factor 1")},
             {"source", name(kernel.source)},
-            {"conversion", kernel.conversion == Conversion::native ? "native, where the device can" : "integer"},
+            {"conversion",
+             kernel.conversion == Conversion::native ? "native, where the device can" : "integer"},
             {"tensors", tuple.q && tuple.k ? "Q and K"
                         : tuple.q          ? "Q"
                                            : "K"},
-            {"V", tuple.v == PlaceOfV::absent  ? "absent"
-                  : tuple.v == PlaceOfV::as_k  ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
-                  : tuple.v == PlaceOfV::apart ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
-                                               : "in place"},
+            {"V", tuple.v == PlaceOfV::absent ? "absent"
+                  : tuple.v == PlaceOfV::as_k
+                      ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
+                  : tuple.v == PlaceOfV::apart
+                      ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
+                      : "in place"},
             {"head_dim Q/K", numbers.widths.text()},
             {"positions", !numbers.ids         ? "implicit"
                           : numbers.shared_ids ? "ids, one row for all"
@@ -236,7 +261,8 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
             {"slots", slots},
             {"counter", tuple.counts ? "yes" : "no"},
             {"mapping", kernel.mapping == Mapping::cpu ? "cpu" : "gpu"},
-            {"descriptors", device(kernel.push_descriptors).ref().enabled & push_descriptor ? "push" : "sets"},
+            {"descriptors",
+             device(kernel.push_descriptors).ref().enabled & push_descriptor ? "push" : "sets"},
             {"limits", limits[std::size_t(kernel.limits)]}};
 }
 

@@ -24,7 +24,8 @@ struct Widths {
     std::string text() const;
 };
 
-/// What the bits of every rotated row follow from, beside direction and gain: kernels that share it must agree bit for bit.
+/// What the bits of every rotated row follow from, beside direction and gain: kernels that share it
+/// must agree bit for bit.
 struct Numbers {
     Pairing pairing = Pairing::half_split, pairing_out = Pairing::half_split;
     Element q_in = Element::f32, q_out = Element::f32, k_in = Element::f32, k_out = Element::f32;
@@ -39,13 +40,17 @@ struct Numbers {
     Element v_in = Element::f32, v_out = Element::f32;
     Bytes q, k, values;  // inputs [batch, tokens, heads, head_dim]
 
-    bool in_place_possible() const { return q_in == q_out && k_in == k_out && pairing == pairing_out; }
+    bool in_place_possible() const {
+        return q_in == q_out && k_in == k_out && pairing == pairing_out;
+    }
 };
 
-/// The set of numbers `index`, of which there are `numbers_count`: every pairing in and out with every type in and out, for
-/// positions on both sides of 0 and a few behind the `table_rows` that are covered.
+/// The set of numbers `index`, of which there are `numbers_count`: every pairing in and out with
+/// every type in and out, for positions on both sides of 0 and a few behind the `table_rows` that
+/// are covered.
 inline constexpr std::uint32_t numbers_count = 36;
-Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape, std::uint32_t table_rows, Random& random);
+Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
+                   std::uint32_t table_rows, Random& random);
 
 /// Widths to go with `index`: full and partial, several windows, odd ones.
 const Widths& widths_of(std::uint32_t index);
@@ -92,11 +97,14 @@ inline bool has_slots(const Numbers& numbers, const Tuple& tuple) {
 /// A call that `numbers` allows, with a counter where the kernel can have one.
 Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& random);
 
-/// Equal keys are one tuple: layouts, pairings, types, direction, gain, source, in place or not. Nothing else tells tuples apart.
+/// Equal keys are one tuple: layouts, pairings, types, direction, gain, source, in place or not.
+/// Nothing else tells tuples apart.
 using Key = std::vector<std::uint32_t>;
 Key key_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tuple);
 
 /// dimension -> value, of a tuple with all that it is made of.
-std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tuple);
+std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers,
+                                                           const KernelChoice& kernel,
+                                                           const Tuple& tuple);
 
 }  // namespace vkrope::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device that the tests run on, with the validation layer on: any message that is not on the short list fails the run.
+// The device that the tests run on, with the validation layer on: any message that is not on the
+// short list fails the run.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,15 +13,17 @@
 
 namespace vkrope::test {
 
-/// Opened once; VKROPE_DEVICE says which. With push descriptors where the device offers them, or without; always without them
-/// where gpu_assisted().
+/// Opened once; VKROPE_DEVICE says which. With push descriptors where the device offers them, or
+/// without; always without them where gpu_assisted().
 Device& device(bool push_descriptors = true);
 
-/// Whether this run is with GPU-assisted validation: the layer rewrites the shaders so that they check what they access.
+/// Whether this run is with GPU-assisted validation: the layer rewrites the shaders so that they
+/// check what they access.
 bool gpu_assisted();
 
-/// What a test that goes through many combinations takes of them: every n-th, by VKROPE_SWEEP_SHARE; without it all. Every kernel is
-/// made of one source, so that a share tells another device from the first.
+/// What a test that goes through many combinations takes of them: every n-th, by
+/// VKROPE_SWEEP_SHARE; without it all. Every kernel is made of one source, so that a share tells
+/// another device from the first.
 std::size_t sweep_share();
 
 /// Messages so far that are not on the list of expected ones.
@@ -60,19 +63,21 @@ inline float value(Element element, const Bytes& bytes, std::size_t index) {
 }
 
 /// base^(-2j/R), with the window of Q and of K.
-Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t q_offset = 0,
-                  std::uint32_t k_offset = 0, double attention_factor = 1.0);
+Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                  std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
+                  double attention_factor = 1.0);
 
 struct Rotated {
     Bytes q, k;
 };
 
 /// The whole way: upload, rotate once, download.
-Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q, const Bytes& k,
-               Direction direction = Direction::forward);
+Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
+               const Bytes& k, Direction direction = Direction::forward);
 
-/// Holds one output against the contract: the error bound of direct tables, and every bit outside the window.
-void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in, const Bytes& out,
-                    Direction direction = Direction::forward);
+/// Holds one output against the contract: the error bound of direct tables, and every bit outside
+/// the window.
+void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
+                    const Bytes& out, Direction direction = Direction::forward);
 
 }  // namespace vkrope::test

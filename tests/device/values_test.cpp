@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// V beside Q and K: its rows arrive bit for bit, or converted, where the caller says, and Q and K become what they become without it.
+// V beside Q and K: its rows arrive bit for bit, or converted, where the caller says, and Q and K
+// become what they become without it.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -48,8 +49,9 @@ struct Field {
     std::size_t row_bytes = 0, first = 0, token_step = 0, head_step = 0;  // bytes
 };
 
-Field field(const Buffer& buffer, Element element, std::uint32_t head_dim, std::uint32_t heads, std::size_t first_element,
-            std::size_t token_step, std::size_t head_step, std::size_t end_element) {
+Field field(const Buffer& buffer, Element element, std::uint32_t head_dim, std::uint32_t heads,
+            std::size_t first_element, std::size_t token_step, std::size_t head_step,
+            std::size_t end_element) {
     const std::size_t size = element_bytes(element);
     Field of;
     of.tensor = {.where = part(buffer, first_element * size, (end_element - first_element) * size),
@@ -66,20 +68,24 @@ Field field(const Buffer& buffer, Element element, std::uint32_t head_dim, std::
 
 constexpr std::size_t nowhere = SIZE_MAX;
 
-/// [tokens, heads, head_dim] from and to such rows, which start at these bytes; of those that are nowhere, zeros.
-Bytes gathered(const Field& of, std::uint32_t heads, const Bytes& memory, const std::vector<std::size_t>& rows_at) {
+/// [tokens, heads, head_dim] from and to such rows, which start at these bytes; of those that are
+/// nowhere, zeros.
+Bytes gathered(const Field& of, std::uint32_t heads, const Bytes& memory,
+               const std::vector<std::size_t>& rows_at) {
     Bytes out(rows_at.size() * heads * of.row_bytes);
     for (std::size_t t = 0; t < rows_at.size(); ++t) {
         if (rows_at[t] == nowhere) continue;
         for (std::uint32_t h = 0; h < heads; ++h)
-            move(out, (t * heads + h) * of.row_bytes, memory, rows_at[t] + h * of.head_step, of.row_bytes);
+            move(out, (t * heads + h) * of.row_bytes, memory, rows_at[t] + h * of.head_step,
+                 of.row_bytes);
     }
     return out;
 }
 void scattered(const Field& of, std::uint32_t heads, Bytes& memory, const Bytes& rows) {
     for (std::size_t t = 0; t < tokens; ++t) {
         for (std::uint32_t h = 0; h < heads; ++h)
-            move(memory, of.first + t * of.token_step + h * of.head_step, rows, (t * heads + h) * of.row_bytes, of.row_bytes);
+            move(memory, of.first + t * of.token_step + h * of.head_step, rows,
+                 (t * heads + h) * of.row_bytes, of.row_bytes);
     }
 }
 
@@ -112,25 +118,29 @@ std::int32_t slot_of(std::uint32_t token) {
     return std::int32_t(token * 7 % (pages * page_size));
 }
 
-/// The kernel of a trial, and of every other one with the same shape, elements, mapping and limits, to a cache or not.
+/// The kernel of a trial, and of every other one with the same shape, elements, mapping and limits,
+/// to a cache or not.
 Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
     const Shape& shape = trial.shape;
-    const KernelInfo info{.rotary_dim = shape.rotary_dim,
-                          .q = {trial.in, trial.out, shape.head_dim, 0},
-                          .k = {trial.in, trial.out, shape.head_dim, 0},
-                          .v = trial.with_v ? Width{trial.v_in, trial.v_out, shape.v_dim, 0} : Width{},
-                          .mapping = trial.mapping,
-                          .scatter_k = trial.place == Place::paged,
-                          .q_heads = shape.heads_known ? shape.q_heads : 0,
-                          .k_heads = shape.heads_known ? shape.k_heads : 0,
-                          .v_heads = shape.heads_known && trial.with_v ? shape.v_heads : 0};
+    const KernelInfo info{
+        .rotary_dim = shape.rotary_dim,
+        .q = {trial.in, trial.out, shape.head_dim, 0},
+        .k = {trial.in, trial.out, shape.head_dim, 0},
+        .v = trial.with_v ? Width{trial.v_in, trial.v_out, shape.v_dim, 0} : Width{},
+        .mapping = trial.mapping,
+        .scatter_k = trial.place == Place::paged,
+        .q_heads = shape.heads_known ? shape.q_heads : 0,
+        .k_heads = shape.heads_known ? shape.k_heads : 0,
+        .v_heads = shape.heads_known && trial.with_v ? shape.v_heads : 0};
     return Owned<Kernel>(must(create(reporting(on, trial.limits), info)));
 }
 
-Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const AngleTable& table, const Rows& given) {
+Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const AngleTable& table,
+              const Rows& given) {
     const Shape& shape = trial.shape;
     const bool paged = trial.place == Place::paged;
-    const std::uint32_t D = shape.head_dim, V = shape.v_dim, Q = shape.q_heads, K = shape.k_heads, H = shape.v_heads;
+    const std::uint32_t D = shape.head_dim, V = shape.v_dim, Q = shape.q_heads, K = shape.k_heads,
+                        H = shape.v_heads;
     const bool packed = trial.place == Place::packed || trial.place == Place::packed_in_place;
 
     // Inputs: one buffer of [tokens, Q + K + V heads, head_dim], or three.
@@ -141,7 +151,8 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
         buffers.push_back(upload(on, content));
         return buffers.back();
     };
-    const auto separate = [&](Element element, std::uint32_t head_dim, std::uint32_t heads, const Bytes& rows, std::size_t& index) {
+    const auto separate = [&](Element element, std::uint32_t head_dim, std::uint32_t heads,
+                              const Bytes& rows, std::size_t& index) {
         const std::size_t row = std::size_t{heads} * head_dim;
         index = buffers.size();
         Bytes words = rows;
@@ -151,7 +162,8 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     };
     std::size_t q_at = 0, k_at = 0, v_at = 0;
     if (packed) {
-        const std::size_t row = std::size_t{Q + K} * D + std::size_t{H} * V, size = element_bytes(trial.in);
+        const std::size_t row = std::size_t{Q + K} * D + std::size_t{H} * V,
+                          size = element_bytes(trial.in);
         Bytes all((tokens * row * size + 3) / 4 * 4);
         Buffer& buffer = make(all);
         q_in = field(buffer, trial.in, D, Q, 0, row, D, tokens * row);
@@ -174,14 +186,16 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     };
     if (trial.place != Place::packed_in_place) {
         q_at = buffers.size();
-        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0, std::size_t{Q} * D, D,
-                      std::size_t{tokens} * Q * D);
+        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0,
+                      std::size_t{Q} * D, D, std::size_t{tokens} * Q * D);
         k_at = buffers.size();
-        const auto cache = [&](Element element, std::uint32_t head_dim, std::uint32_t heads, std::uint32_t cache_pages) {
+        const auto cache = [&](Element element, std::uint32_t head_dim, std::uint32_t heads,
+                               std::uint32_t cache_pages) {
             const bool by_head = trial.place == Place::heads_first;
             const std::size_t held = paged ? cache_pages * page_size : tokens;
             const std::size_t end = held * heads * head_dim;
-            return field(empty(element, end), element, head_dim, heads, 0, by_head ? head_dim : std::size_t{heads} * head_dim,
+            return field(empty(element, end), element, head_dim, heads, 0,
+                         by_head ? head_dim : std::size_t{heads} * head_dim,
                          by_head ? held * head_dim : head_dim, end);
         };
         k_out = cache(trial.out, D, K, trial.k_pages);
@@ -219,7 +233,9 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     Outcome outcome;
     outcome.dispatches = must(dispatches(kernel.get(), call));
     test::run(on, kernel, call);
-    const auto content = [&](std::size_t at) { return download(buffers[at], buffers[at].whole().range); };
+    const auto content = [&](std::size_t at) {
+        return download(buffers[at], buffers[at].whole().range);
+    };
     outcome.rows.q = gathered(q_out, Q, content(q_at), packed_rows(q_out));
     outcome.k_memory = content(k_at);
     outcome.v_memory = content(v_at);
@@ -232,15 +248,18 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
 /// One of each dimension: push, shape, elements, place, mapping, buffers.
 using Choice = std::array<std::uint32_t, 6>;
 
-/// Some of these, so that each value of a dimension is there with each value of every other one with which it is anywhere.
+/// Some of these, so that each value of a dimension is there with each value of every other one
+/// with which it is anywhere.
 std::vector<Choice> of_every_pair(const std::vector<Choice>& all) {
     const auto each_pair = [](const Choice& choice, const auto& visit) {
         for (std::uint32_t a = 0; a < choice.size(); ++a) {
-            for (std::uint32_t b = a + 1; b < choice.size(); ++b) visit(std::array{a, choice[a], b, choice[b]});
+            for (std::uint32_t b = a + 1; b < choice.size(); ++b)
+                visit(std::array{a, choice[a], b, choice[b]});
         }
     };
     std::set<std::array<std::uint32_t, 4>> missing;
-    for (const Choice& choice : all) each_pair(choice, [&](const auto& pair) { missing.insert(pair); });
+    for (const Choice& choice : all)
+        each_pair(choice, [&](const auto& pair) { missing.insert(pair); });
     std::vector<Choice> some;
     while (!missing.empty()) {
         const Choice* best = nullptr;
@@ -264,8 +283,9 @@ Rows random_rows(const Shape& shape, Element in, Element v_in) {
 }
 
 AngleTable table_for(Device& on, const Shape& shape) {
-    return must(AngleTable::make(on, rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim), AngleSource::factored_texture,
-                                 tokens - 1));
+    return must(AngleTable::make(on,
+                                 rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim),
+                                 AngleSource::factored_texture, tokens - 1));
 }
 
 }  // namespace
@@ -277,7 +297,13 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
         {.head_dim = 96, .rotary_dim = 48, .v_dim = 32},
         {.head_dim = 32, .rotary_dim = 32, .v_dim = 72, .v_heads = 6, .heads_known = true},
         {.k_heads = 4, .v_heads = 1},
-        {.head_dim = 20, .rotary_dim = 10, .v_dim = 20, .q_heads = 12, .k_heads = 12, .v_heads = 12, .heads_known = true},
+        {.head_dim = 20,
+         .rotary_dim = 10,
+         .v_dim = 20,
+         .q_heads = 12,
+         .k_heads = 12,
+         .v_heads = 12,
+         .heads_known = true},
         {.head_dim = 9, .rotary_dim = 8, .v_dim = 9, .q_heads = 3, .k_heads = 1, .v_heads = 1}};
     const struct {
         Element in, v_in, out, v_out;
@@ -286,7 +312,8 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                     {Element::f32, Element::f32, Element::f16, Element::bf16},
                     {Element::bf16, Element::f32, Element::bf16, Element::f16},
                     {Element::f16, Element::bf16, Element::f32, Element::bf16}};
-    constexpr Place places[] = {Place::apart, Place::packed, Place::packed_in_place, Place::heads_first, Place::paged};
+    constexpr Place places[] = {Place::apart, Place::packed, Place::packed_in_place,
+                                Place::heads_first, Place::paged};
     constexpr Mapping mappings[] = {Mapping::gpu, Mapping::cpu};
     constexpr std::uint32_t limits[] = {0, 8, 5};
     std::vector<Choice> all;
@@ -296,7 +323,8 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                 for (std::uint32_t place = 0; place < std::size(places); ++place) {
                     const auto& [in, v_in, out, v_out] = elements[element];
                     const bool one_type = in == out && v_in == v_out && in == v_in;
-                    if ((places[place] == Place::packed && in != v_in) || (places[place] == Place::packed_in_place && !one_type))
+                    if ((places[place] == Place::packed && in != v_in) ||
+                        (places[place] == Place::packed_in_place && !one_type))
                         continue;
                     for (std::uint32_t mapping = 0; mapping < std::size(mappings); ++mapping) {
                         for (std::uint32_t limit = 0; limit < std::size(limits); ++limit) {
@@ -342,7 +370,8 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
         CHECK(with.rows.q == without.rows.q);
         CHECK(with.rows.k == without.rows.k);
         CHECK(without.outside == 1);  // the last token's position, once
-        const bool new_shape = shapes_seen.insert(shape_index).second, new_elements = elements_seen.insert(element).second;
+        const bool new_shape = shapes_seen.insert(shape_index).second,
+                   new_elements = elements_seen.insert(element).second;
         if (new_shape || new_elements) {
             trial.with_v = false;
             const Outcome plain = tried(on, kernel_for(on, trial), trial, table, given);
@@ -360,13 +389,16 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
         ++(joins ? joined : alone);
     }
     const std::uint64_t tried_of_all = joined + alone;
-    MESSAGE(tried_of_all << " of " << all.size() << " combinations: " << joined << " calls with V beside K, " << alone
+    MESSAGE(tried_of_all << " of " << all.size() << " combinations: " << joined
+                         << " calls with V beside K, " << alone
                          << " with V in a dispatch of its own");
     CHECK(joined > 0);
     CHECK(alone > 0);
 }
 
-TEST_CASE("caches of K and V of two lengths, and V without K: what one cache lacks is outside for both, and stored nowhere") {
+TEST_CASE(
+    "caches of K and V of two lengths, and V without K: what one cache lacks is outside for both, "
+    "and stored nowhere") {
     Device& on = device();
     const struct {
         Shape shape;
@@ -376,7 +408,12 @@ TEST_CASE("caches of K and V of two lengths, and V without K: what one cache lac
     for (const auto& [shape, element] : kinds) {
         const AngleTable table = table_for(on, shape);
         const Rows given = random_rows(shape, element, element);
-        Trial trial{.shape = shape, .in = element, .v_in = element, .out = element, .v_out = element, .with_v = false};
+        Trial trial{.shape = shape,
+                    .in = element,
+                    .v_in = element,
+                    .out = element,
+                    .v_out = element,
+                    .with_v = false};
         trial.mapping = Mapping::cpu;
         const Rows rotated = tried(on, kernel_for(on, trial), trial, table, given).rows;
         trial.with_v = true;
@@ -384,8 +421,9 @@ TEST_CASE("caches of K and V of two lengths, and V without K: what one cache lac
         const struct {
             std::uint32_t k_pages, v_pages;
             bool q, k;
-        } calls[] = {{5, 3, true, true},  {2, 5, true, true},  {5, 3, false, true}, {2, 5, false, true},
-                     {5, 3, true, false}, {1, 5, true, false}, {1, 4, false, false}};
+        } calls[] = {{5, 3, true, true},  {2, 5, true, true},  {5, 3, false, true},
+                     {2, 5, false, true}, {5, 3, true, false}, {1, 5, true, false},
+                     {1, 4, false, false}};
         for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
             trial.mapping = mapping;
             const Owned<Kernel> kernel = kernel_for(on, trial);
@@ -402,12 +440,15 @@ TEST_CASE("caches of K and V of two lengths, and V without K: what one cache lac
                 trial.v_pages = v_pages;
                 const Outcome got = tried(on, kernel, trial, table, given);
                 const std::uint32_t held = (k ? std::min(k_pages, v_pages) : v_pages) * page_size;
-                Bytes k_memory(got.k_memory.size(), std::byte{0x5a}), v_memory(got.v_memory.size(), std::byte{0x5a});
-                const std::size_t k_row = rotated.k.size() / tokens, v_row = given.v.size() / tokens;
+                Bytes k_memory(got.k_memory.size(), std::byte{0x5a}),
+                    v_memory(got.v_memory.size(), std::byte{0x5a});
+                const std::size_t k_row = rotated.k.size() / tokens,
+                                  v_row = given.v.size() / tokens;
                 std::uint32_t outside = 0;
                 for (std::uint32_t t = 0; t < tokens; ++t) {
                     const auto slot = std::uint32_t(slot_of(t));
-                    outside += slot >= held || t == tokens - 1;  // of which the table does not have the position
+                    outside += slot >= held ||
+                               t == tokens - 1;  // of which the table does not have the position
                     if (slot >= held) continue;
                     if (k) move(k_memory, slot * k_row, rotated.k, t * k_row, k_row);
                     move(v_memory, slot * v_row, given.v, t * v_row, v_row);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What callers in C may put into structs that only a kernel or a device reads. Numbers that are no enumerators: each is
-// refused and named; under the undefined-behaviour sanitizer this also shows that none is taken for an enumerator on
-// the way. And V, which structs of older callers do not have. What needs neither is in tests/unit/c_abi_test.cpp.
+// What callers in C may put into structs that only a kernel or a device reads. Numbers that are no
+// enumerators: each is refused and named; under the undefined-behaviour sanitizer this also shows
+// that none is taken for an enumerator on the way. And V, which structs of older callers do not
+// have. What needs neither is in tests/unit/c_abi_test.cpp.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -35,7 +36,8 @@ struct Destroy {
     }
 };
 
-/// `call` with each of these numbers in `field`: refused by an error that says "NAME is NUMBER". The field is then what it was.
+/// `call` with each of these numbers in `field`: refused by an error that says "NAME is NUMBER".
+/// The field is then what it was.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
     const std::uint32_t before = number_in(field);
@@ -44,7 +46,8 @@ void refuses_numbers(const char* name, Enum& field, const Function& call) {
         vkrope_error error;
         CHECK(call(&error) == VKROPE_ERROR_INVALID_ARGUMENT);
         const std::string words = std::string(name) + " is " + std::to_string(number) + ":";
-        CHECK_MESSAGE(std::string(error.what).find(words) != std::string::npos, error.what, " lacks ", words);
+        CHECK_MESSAGE(std::string(error.what).find(words) != std::string::npos, error.what,
+                      " lacks ", words);
     }
     put(field, before);
 }
@@ -81,10 +84,12 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         const vkrope_device_ref ref = ref_of(host);
         const auto rotation = make_rotation();
         auto plan = sized<vkrope_angle_plan>();
-        REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan,
+                                   nullptr) == VKROPE_SUCCESS);
         auto width = sized<vkrope_width>();
         auto info = sized<vkrope_kernel_info>();
-        REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, &info, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, &info,
+                                                nullptr) == VKROPE_SUCCESS);
         vkrope_kernel* made = nullptr;
         REQUIRE(vkrope_kernel_create(&ref, &info, &made, nullptr) == VKROPE_SUCCESS);
         const OwnedKernel kernel(made);
@@ -100,7 +105,9 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         call.q_in = call.q_out = &tensor;
         call.angles = &angles;
         vkrope_error error;
-        const auto record = [&](vkrope_error* to) { return vkrope_record(host.commands, kernel.get(), &call, nullptr, to); };
+        const auto record = [&](vkrope_error* to) {
+            return vkrope_record(host.commands, kernel.get(), &call, nullptr, to);
+        };
         const auto count = [&](vkrope_error* to) {
             std::uint64_t dispatches = 0;
             return vkrope_get_dispatches(kernel.get(), &call, &dispatches, to);
@@ -128,7 +135,8 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         auto plan = sized<vkrope_angle_plan>();
         vkrope_error error;
         const auto source = VKROPE_ANGLES_DIRECT_BUFFER;
-        REQUIRE(vkrope_plan_angles(rotation.get(), source, 64, 4096, &plan, &error) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_plan_angles(rotation.get(), source, 64, 4096, &plan, &error) ==
+                VKROPE_SUCCESS);
         auto k_width = sized<vkrope_width>(), v_width = sized<vkrope_width>();
         auto info = sized<vkrope_kernel_info>();
         const auto fill = vkrope_rotation_get_kernel_info;
@@ -171,28 +179,36 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         const auto bound = [&](const OwnedKernel& kernel) {
             const std::size_t before = dispatches(host).size();
             std::set<VkBuffer> buffers;
-            const vkrope_result result = vkrope_record(host.commands, kernel.get(), &call, nullptr, &error);
+            const vkrope_result result = vkrope_record(host.commands, kernel.get(), &call, nullptr,
+                                                       &error);
             CHECK_MESSAGE(result == VKROPE_SUCCESS, error.what);
             const std::vector<Command> all = dispatches(host);
             for (std::size_t i = before; i < all.size(); ++i) {
-                for (const auto& [binding, descriptor] : all[i].descriptors) buffers.insert(descriptor.buffer.buffer);
+                for (const auto& [binding, descriptor] : all[i].descriptors)
+                    buffers.insert(descriptor.buffer.buffer);
             }
-            return std::pair(buffers.count(host.k_out) + buffers.count(host.q_out), all.size() - before);
+            return std::pair(buffers.count(host.k_out) + buffers.count(host.q_out),
+                             all.size() - before);
         };
         const std::pair<std::size_t, std::size_t> beside_k(2, 1), apart(2, 2), without(1, 1);
         CHECK(bound(newer) == beside_k);
         v_out.head_stride = 24, v_out.token_stride = 8;  // [heads, tokens, head_dim]
         CHECK(bound(newer) == apart);
-        CHECK(vkrope_record(host.commands, older.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 2") != std::string::npos, error.what);
+        CHECK(vkrope_record(host.commands, older.get(), &call, nullptr, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 2") != std::string::npos,
+                      error.what);
 
         v.heads = v_out.heads = 1;
-        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 1") != std::string::npos, error.what);
+        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK_MESSAGE(std::string(error.what).find("v_in.heads is 1") != std::string::npos,
+                      error.what);
 
         vkrope_tensor no_tensor = {};
         call.v_in = call.v_out = &no_tensor;
-        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(vkrope_record(host.commands, newer.get(), &call, nullptr, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
         call.struct_size = offsetof(vkrope_call, v_in);
         CHECK(bound(newer) == without);
         CHECK(bound(older) == without);
@@ -216,7 +232,8 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         Owned work;
         const auto create = [&](vkrope_error* error) {
             vkrope_host_rotation* made = nullptr;
-            const vkrope_result result = vkrope_host_rotation_create(device.get(), rotation.get(), &shape, &made, error);
+            const vkrope_result result = vkrope_host_rotation_create(device.get(), rotation.get(),
+                                                                     &shape, &made, error);
             work.reset(made);
             return result;
         };
@@ -229,7 +246,9 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         REQUIRE_MESSAGE(create(&error) == VKROPE_SUCCESS, error.what);
 
         auto run = sized<vkrope_host_run>();
-        const auto run_at = [&](vkrope_error* to) { return vkrope_host_rotation_run_at(work.get(), &run, nullptr, to); };
+        const auto run_at = [&](vkrope_error* to) {
+            return vkrope_host_rotation_run_at(work.get(), &run, nullptr, to);
+        };
         refuses_numbers("run.direction", run.direction, run_at);
         vkrope_direction direction = VKROPE_DIRECTION_FORWARD;
         refuses_numbers("run.direction", direction, [&](vkrope_error* to) {
@@ -240,16 +259,21 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         vkrope_angle_source source = VKROPE_ANGLES_DIRECT_BUFFER;
         vkrope_angle_table* table = nullptr;
         refuses_numbers("source", source, [&](vkrope_error* to) {
-            return as_in_c(vkrope_angle_table_create)(device.get(), rotation.get(), number_in(source), 16, &table, to);
+            return as_in_c(vkrope_angle_table_create)(device.get(), rotation.get(),
+                                                      number_in(source), 16, &table, to);
         });
         CHECK(table == nullptr);
 
-        // What selects a device is quoted as it is, also where it looks like a sentence that C has in other words.
-        for (const char* select : {"source is 9: must be an AngleSource", "rotation.rotates is false"}) {
+        // What selects a device is quoted as it is, also where it looks like a sentence that C has
+        // in other words.
+        for (const char* select :
+             {"source is 9: must be an AngleSource", "rotation.rotates is false"}) {
             options.select = select;
             vkrope_device* none = nullptr;
             CHECK(vkrope_device_open(&options, &none, &error) == VKROPE_ERROR_NO_DEVICE);
-            CHECK_MESSAGE(std::string(error.what).find(std::string("\"") + select + "\"") != std::string::npos, error.what);
+            CHECK_MESSAGE(std::string(error.what).find(std::string("\"") + select + "\"") !=
+                              std::string::npos,
+                          error.what);
         }
     }
     check_clean();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface, with every call and every allocation failing in turn. Linked with the shared library. Without the model tier,
-// for the reason that plan_failure_test.cpp gives.
+// The C interface, with every call and every allocation failing in turn. Linked with the shared
+// library. Without the model tier, for the reason that plan_failure_test.cpp gives.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -28,7 +28,8 @@ using OwnedList = std::unique_ptr<vkrope_device_list, Destroy<vkrope_device_list
 using OwnedDevice = std::unique_ptr<vkrope_device, Destroy<vkrope_device_destroy>>;
 using OwnedBuffer = std::unique_ptr<vkrope_buffer, Destroy<vkrope_buffer_destroy>>;
 using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_table_destroy>>;
-using OwnedHostRotation = std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
+using OwnedHostRotation =
+    std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
 
 template <class Struct>
 Struct sized() {
@@ -45,7 +46,8 @@ Status answer(const Function& call) {
     const vkrope_result result = call(&error);
     CHECK(error.code == result);
     Status status;
-    status.code = Code(-int(result));  // the codes of one are those of the other, negative; anything else is nobody's
+    status.code = Code(-int(
+        result));  // the codes of one are those of the other, negative; anything else is nobody's
     status.vk_result = error.vk_result;
     std::memcpy(status.what, error.what, sizeof status.what);
     return status;
@@ -66,7 +68,8 @@ Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
 const std::array<double, 4> frequencies = {1.0, 0.1, 0.01, 0.001};
 
 Status make_rotation(OwnedRotation& rotation) {
-    const char* const warnings[] = {"a warning that is too long to be kept without memory", "another one, which is just as long"};
+    const char* const warnings[] = {"a warning that is too long to be kept without memory",
+                                    "another one, which is just as long"};
     auto info = sized<vkrope_rotation_info>();
     info.head_dim = info.rotary_dim = 8;
     info.inv_freq = frequencies.data();
@@ -74,19 +77,25 @@ Status make_rotation(OwnedRotation& rotation) {
     info.rope_type = "a name that is too long to be kept without memory";
     info.warnings = warnings;
     info.warning_count = 2;
-    return make(rotation, [&](auto** made, auto* error) { return vkrope_rotation_create(&info, made, error); });
+    return make(rotation, [&](auto** made, auto* error) {
+        return vkrope_rotation_create(&info, made, error);
+    });
 }
 
 Status scale(void*) {
     std::array<double, 4> scaled = {};
-    if (Status s = answer([&](auto* error) { return vkrope_default_inv_freq(10000.0, 8, scaled.data(), error); }); !s) return s;
+    if (Status s = answer(
+            [&](auto* error) { return vkrope_default_inv_freq(10000.0, 8, scaled.data(), error); });
+        !s)
+        return s;
     auto llama3 = sized<vkrope_llama3_scaling>();
     llama3.factor = 8;
     llama3.low_freq_factor = 1;
     llama3.high_freq_factor = 4;
     llama3.original_max_position_embeddings = 8192;
     const std::array<double, 4> before = scaled;
-    const Status status = answer([&](auto* error) { return vkrope_scale_llama3(scaled.data(), 4, &llama3, error); });
+    const Status status = answer(
+        [&](auto* error) { return vkrope_scale_llama3(scaled.data(), 4, &llama3, error); });
     if (!status) CHECK(scaled == before);
     if (!status) return status;
     return answer([&](auto* error) { return vkrope_scale_linear(scaled.data(), 4, 2, error); });
@@ -113,15 +122,22 @@ Status plan_and_fill(void* prepared) {
     auto& planned = *static_cast<Planned*>(prepared);
     const vkrope_rotation* rotation = planned.rotation.get();
     auto plan = sized<vkrope_angle_plan>();
-    if (Status s = answer([&](auto* error) { return vkrope_plan_angles(rotation, source, 16, 4096, &plan, error); }); !s) return s;
-    return answer(
-        [&](auto* error) { return vkrope_fill_angles(rotation, &plan, planned.memory.data(), sizeof planned.memory, error); });
+    if (Status s = answer([&](auto* error) {
+            return vkrope_plan_angles(rotation, source, 16, 4096, &plan, error);
+        });
+        !s)
+        return s;
+    return answer([&](auto* error) {
+        return vkrope_fill_angles(rotation, &plan, planned.memory.data(), sizeof planned.memory,
+                                  error);
+    });
 }
 
 // ---- kernel ----
 
 struct Prepared {
-    explicit Prepared(const FakeConfig& config, vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT)
+    explicit Prepared(const FakeConfig& config,
+                      vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT)
         : host(config, true), angles(source) {
         ref.instance = host.ref.instance;
         ref.physical = host.ref.physical;
@@ -139,7 +155,8 @@ struct Prepared {
 };
 
 // As kernel_info().
-Status make_kernel(const Prepared& prepared, OwnedKernel& kernel, vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE) {
+Status make_kernel(const Prepared& prepared, OwnedKernel& kernel,
+                   vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE) {
     auto width = sized<vkrope_width>();
     width.in = width.out = VKROPE_ELEMENT_F16;
     width.head_dim = 128;
@@ -148,24 +165,31 @@ Status make_kernel(const Prepared& prepared, OwnedKernel& kernel, vkrope_convers
     info.q = info.k = &width;
     info.angles = prepared.angles;
     info.conversion = conversion;
-    return make(kernel, [&](auto** made, auto* error) { return vkrope_kernel_create(&prepared.ref, &info, made, error); });
+    return make(kernel, [&](auto** made, auto* error) {
+        return vkrope_kernel_create(&prepared.ref, &info, made, error);
+    });
 }
 
 Status make_arena(const Prepared& prepared, OwnedArena& arena) {
-    return make(arena, [&](auto** made, auto* error) { return vkrope_arena_create(prepared.kernel.get(), 2, made, error); });
+    return make(arena, [&](auto** made, auto* error) {
+        return vkrope_arena_create(prepared.kernel.get(), 2, made, error);
+    });
 }
 
 // As kernel_call().
 Status record_call(Prepared& prepared) {
     const bool by_default = prepared.angles == VKROPE_ANGLES_BY_DEFAULT;
-    const Call same = kernel_call(prepared.host, 7, by_default ? AngleSource::factored_texture : AngleSource(prepared.angles));
+    const Call same = kernel_call(
+        prepared.host, 7,
+        by_default ? AngleSource::factored_texture : AngleSource(prepared.angles));
     const auto tensor = [](const Tensor& of) {
         auto c = sized<vkrope_tensor>();
         c.where = of.where;
         c.heads = of.heads;
         return c;
     };
-    const vkrope_tensor q_in = tensor(same.q_in), q_out = tensor(same.q_out), k_in = tensor(same.k_in), k_out = tensor(same.k_out);
+    const vkrope_tensor q_in = tensor(same.q_in), q_out = tensor(same.q_out),
+                        k_in = tensor(same.k_in), k_out = tensor(same.k_out);
     auto plan = sized<vkrope_angle_plan>();
     plan.source = vkrope_angle_source(same.angles.plan->source);
     plan.format = same.angles.plan->format;
@@ -188,11 +212,13 @@ Status record_call(Prepared& prepared) {
     call.angles = &angles;
     vkrope_arena_reset(prepared.arena.get());
     return answer([&](auto* error) {
-        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &call, prepared.arena.get(), error);
+        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &call,
+                             prepared.arena.get(), error);
     });
 }
 
-std::shared_ptr<Prepared> prepare_record(const FakeConfig& config, vkrope_angle_source angles = VKROPE_ANGLES_BY_DEFAULT) {
+std::shared_ptr<Prepared> prepare_record(const FakeConfig& config,
+                                         vkrope_angle_source angles = VKROPE_ANGLES_BY_DEFAULT) {
     auto made = std::make_shared<Prepared>(config, angles);
     REQUIRE(make_kernel(*made, made->kernel));
     if (!config.push_descriptors) REQUIRE(make_arena(*made, made->arena));
@@ -203,7 +229,8 @@ Status ask_requirements(void* prepared) {
     const vkrope_device_ref& ref = static_cast<Prepared*>(prepared)->ref;
     auto needs = sized<vkrope_requirements>();
     return answer([&](auto* error) {
-        return vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr, &needs, error);
+        return vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr,
+                                       &needs, error);
     });
 }
 
@@ -236,7 +263,8 @@ const vkrope_device_options& options() {
 Status open(OwnedDevice& device) {
     vkrope_device_options with = options();
     with.validation = fake().config.validation;
-    return make(device, [&](auto** made, auto* error) { return vkrope_device_open(&with, made, error); });
+    return make(device,
+                [&](auto** made, auto* error) { return vkrope_device_open(&with, made, error); });
 }
 
 struct Opened {
@@ -253,7 +281,11 @@ std::shared_ptr<void> prepare_device() {
 
 Status list_devices(void*) {
     OwnedList list;
-    if (Status s = make(list, [](auto** made, auto* error) { return vkrope_device_list_create(&options(), made, error); }); !s) {
+    if (Status s = make(list,
+                        [](auto** made, auto* error) {
+                            return vkrope_device_list_create(&options(), made, error);
+                        });
+        !s) {
         return s;
     }
     CHECK(vkrope_device_list_count(list.get()) <= 1);
@@ -269,13 +301,24 @@ Status open_and_close(void*) {
 Status use_buffer(void* prepared) {
     vkrope_device* device = static_cast<Opened*>(prepared)->device.get();
     OwnedBuffer buffer;
-    if (Status s = make(buffer, [&](auto** made, auto* error) { return vkrope_buffer_create(device, 4096, made, error); }); !s) {
+    if (Status s = make(buffer,
+                        [&](auto** made, auto* error) {
+                            return vkrope_buffer_create(device, 4096, made, error);
+                        });
+        !s) {
         return s;
     }
     std::array<std::uint8_t, 4096> in, out;
     std::iota(in.begin(), in.end(), std::uint8_t{1});
-    if (Status s = answer([&](auto* error) { return vkrope_buffer_upload(buffer.get(), in.data(), 4096, 0, error); }); !s) return s;
-    if (Status s = answer([&](auto* error) { return vkrope_buffer_download(buffer.get(), out.data(), 4096, 0, error); }); !s) {
+    if (Status s = answer([&](auto* error) {
+            return vkrope_buffer_upload(buffer.get(), in.data(), 4096, 0, error);
+        });
+        !s)
+        return s;
+    if (Status s = answer([&](auto* error) {
+            return vkrope_buffer_download(buffer.get(), out.data(), 4096, 0, error);
+        });
+        !s) {
         return s;
     }
     CHECK(in == out);
@@ -287,7 +330,8 @@ Status make_table(void* prepared) {
     const auto& opened = *static_cast<Opened*>(prepared);
     OwnedTable table;
     return make(table, [&](auto** made, auto* error) {
-        return vkrope_angle_table_create(opened.device.get(), opened.rotation.get(), source, 100, made, error);
+        return vkrope_angle_table_create(opened.device.get(), opened.rotation.get(), source, 100,
+                                         made, error);
     });
 }
 
@@ -296,7 +340,8 @@ Status submit_nothing(void* prepared) {
     double nanoseconds = 0;
     return answer([&](auto* error) {
         return vkrope_device_submit(
-            device, [](void*, VkCommandBuffer, vkrope_error*) { return VKROPE_SUCCESS; }, nullptr, &nanoseconds, error);
+            device, [](void*, VkCommandBuffer, vkrope_error*) { return VKROPE_SUCCESS; }, nullptr,
+            &nanoseconds, error);
     });
 }
 
@@ -313,7 +358,8 @@ Status rotate(void* prepared) {
     shape.position_count = 3;
     OwnedHostRotation work;
     const auto create = [&](auto** made, auto* error) {
-        return vkrope_host_rotation_create(opened.device.get(), opened.rotation.get(), &shape, made, error);
+        return vkrope_host_rotation_create(opened.device.get(), opened.rotation.get(), &shape, made,
+                                           error);
     };
     if (Status s = make(work, create); !s) return s;
     std::array<std::byte, 3 * 2 * 8 * 4> q = {};
@@ -334,7 +380,9 @@ Status rotate(void* prepared) {
     };
     if (Status s = answer(upload); !s) return s;
     if (Status s = answer(run); !s) return s;
-    CHECK((nanoseconds == 2000 || nanoseconds == -1));  // the fake's; -1 where there are no timestamps, or where they cannot be had
+    CHECK((nanoseconds == 2000 ||
+           nanoseconds ==
+               -1));  // the fake's; -1 where there are no timestamps, or where they cannot be had
     return answer(download);
 }
 
@@ -347,7 +395,9 @@ std::vector<Scenario> kernel_scenarios() {
     const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
     return {
         {.name = "requirements, from C", .prepare = prepare, .act = ask_requirements},
-        {.name = "create and destroy a kernel, push descriptors, from C", .prepare = prepare, .act = create_kernel},
+        {.name = "create and destroy a kernel, push descriptors, from C",
+         .prepare = prepare,
+         .act = create_kernel},
         {.name = "create and destroy a kernel, apart, no labels, from C",
          .config = apart,
          .prepare = [apart] { return std::make_shared<Prepared>(apart); },
@@ -417,13 +467,20 @@ std::vector<Scenario> plan_scenarios() {
 }
 
 std::vector<Scenario> runtime_scenarios() {
-    const FakeConfig validation{.validation = true}, no_push{.push_descriptors = false, .timestamps = false};
+    const FakeConfig validation{.validation = true},
+        no_push{.push_descriptors = false, .timestamps = false};
     return {
         // std::stable_sort asks for a buffer, and does without one.
         {.name = "devices, from C", .act = list_devices, .harmless_allocations = 1},
         {.name = "open a device, from C", .act = open_and_close, .harmless_allocations = 1},
-        {.name = "open a device, validation, from C", .config = validation, .act = open_and_close, .harmless_allocations = 1},
-        {.name = "buffer, from C", .prepare = prepare_device, .act = use_buffer, .keeps_nothing = false},
+        {.name = "open a device, validation, from C",
+         .config = validation,
+         .act = open_and_close,
+         .harmless_allocations = 1},
+        {.name = "buffer, from C",
+         .prepare = prepare_device,
+         .act = use_buffer,
+         .keeps_nothing = false},
         {.name = "angle texture, from C",
          .prepare = prepare_device,
          .act = make_table<VKROPE_ANGLES_DIRECT_TEXTURE>,
@@ -440,8 +497,14 @@ std::vector<Scenario> runtime_scenarios() {
          .prepare = prepare_device,
          .act = make_table<VKROPE_ANGLES_COMPUTED>,
          .keeps_nothing = false},
-        {.name = "submit, from C", .prepare = prepare_device, .act = submit_nothing, .keeps_nothing = false},
-        {.name = "rotation, from C", .prepare = prepare_device, .act = rotate, .keeps_nothing = false},
+        {.name = "submit, from C",
+         .prepare = prepare_device,
+         .act = submit_nothing,
+         .keeps_nothing = false},
+        {.name = "rotation, from C",
+         .prepare = prepare_device,
+         .act = rotate,
+         .keeps_nothing = false},
         {.name = "rotation, arena, no timestamps, from C",
          .config = no_push,
          .prepare = prepare_device,
@@ -466,11 +529,12 @@ TEST_CASE("C: every host allocation fails") {
 
 TEST_CASE("C: requirements and conversion are those of C++") {
     for (const bool feature : {true, false}) {
-        const auto prepared =
-            std::make_shared<Prepared>(FakeConfig{.float16_feature = feature, .float_controls = all_float_controls()});
+        const auto prepared = std::make_shared<Prepared>(
+            FakeConfig{.float16_feature = feature, .float_controls = all_float_controls()});
         const vkrope_device_ref& ref = prepared->ref;
         auto needs = sized<vkrope_requirements>();
-        REQUIRE(vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr, &needs, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr,
+                                        &needs, nullptr) == VKROPE_SUCCESS);
         const auto same = requirements(ref.instance, ref.physical, ref.get_instance_proc_addr);
         CHECK(needs.optional_extension_count == 3);
         CHECK(needs.optional_extension_count == same->optional_extension_count);
@@ -509,9 +573,10 @@ TEST_CASE("C: a record makes the calls that it makes from C++, and allocates not
                                   "vkCmdPushConstants",
                                   "vkCmdDispatch",
                                   "vkCmdEndDebugUtilsLabelEXT"};
-            const Names sets = {
-                "vkCmdBeginDebugUtilsLabelEXT", "vkUpdateDescriptorSets", "vkCmdBindDescriptorSets",   "vkCmdBindPipeline",
-                "vkCmdPushConstants",           "vkCmdDispatch",          "vkCmdEndDebugUtilsLabelEXT"};
+            const Names sets = {"vkCmdBeginDebugUtilsLabelEXT", "vkUpdateDescriptorSets",
+                                "vkCmdBindDescriptorSets",      "vkCmdBindPipeline",
+                                "vkCmdPushConstants",           "vkCmdDispatch",
+                                "vkCmdEndDebugUtilsLabelEXT"};
             CHECK(fake().calls() == (push_descriptors ? pushes : sets));
         }
         check_clean();

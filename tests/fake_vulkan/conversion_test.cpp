@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which float modes the modules of a kernel declare, and who converts f16: what create() makes of the device's properties, of what is
-// enabled and of what was asked for. And the limit of uniform buffers.
+// Which float modes the modules of a kernel declare, and who converts f16: what create() makes of
+// the device's properties, of what is enabled and of what was asked for. And the limit of uniform
+// buffers.
 #include <set>
 
 #include "kernel_host.hpp"
@@ -9,9 +10,9 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr VkShaderFloatControlsIndependence independences[] = {VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY,
-                                                               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
-                                                               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE};
+constexpr VkShaderFloatControlsIndependence independences[] = {
+    VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
+    VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE};
 
 // SPV_KHR_float_controls, in the order of the properties below.
 constexpr std::uint32_t rounding_mode_rte = 4462, denorm_preserve = 4459, keep_zero_inf_nan = 4461;
@@ -28,7 +29,8 @@ struct Declared {
 };
 
 Declared declared_by(const std::vector<std::uint32_t>& words) {
-    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17, op_function = 54, op_f_convert = 115;
+    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17, op_function = 54,
+                            op_f_convert = 115;
     Declared found;
     bool in_function = false;
     for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
@@ -45,9 +47,13 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
     return found;
 }
 
-// A kernel of one pipeline: rows of 3 elements are narrow, and an invocation of a CPU owns all heads.
+// A kernel of one pipeline: rows of 3 elements are narrow, and an invocation of a CPU owns all
+// heads.
 KernelInfo small(Element element, Conversion conversion = Conversion::by_device) {
-    return {.rotary_dim = 2, .q = {element, element, 3, 0}, .mapping = Mapping::cpu, .conversion = conversion};
+    return {.rotary_dim = 2,
+            .q = {element, element, 3, 0},
+            .mapping = Mapping::cpu,
+            .conversion = conversion};
 }
 
 // What the one module of such a kernel declares.
@@ -68,8 +74,9 @@ void check_refused(const KernelHost& host, const KernelInfo& info) {
     CHECK(kernel.status.code == Code::not_supported);
     CHECK(kernel.value == nullptr);
     const std::string what = kernel.status.what;
-    for (const char* reason : {"conversion is native", "float_controls", "shader_float16", "shaderRoundingModeRTEFloat16",
-                               "shaderSignedZeroInfNanPreserveFloat16"}) {
+    for (const char* reason :
+         {"conversion is native", "float_controls", "shader_float16",
+          "shaderRoundingModeRTEFloat16", "shaderSignedZeroInfNanPreserveFloat16"}) {
         CHECK_MESSAGE(what.find(reason) != std::string::npos, what);
     }
     check_no_faults();
@@ -77,11 +84,14 @@ void check_refused(const KernelHost& host, const KernelInfo& info) {
 
 }  // namespace
 
-TEST_CASE("a module declares what is reported and enabled, and f16 is the device's where it rounds as SPIR-V says") {
-    std::set<std::size_t> all_native, normals, integer;  // sizes of such modules: they tell the three kinds apart
+TEST_CASE(
+    "a module declares what is reported and enabled, and f16 is the device's where it rounds as "
+    "SPIR-V says") {
+    std::set<std::size_t> all_native, normals,
+        integer;  // sizes of such modules: they tell the three kinds apart
     for (std::uint32_t reported = 0; reported < 64; ++reported) {
-        const bool rte16 = reported & 1, rte32 = reported & 2, denorm16 = reported & 4, denorm32 = reported & 8,
-                   keep16 = reported & 16, keep32 = reported & 32;
+        const bool rte16 = reported & 1, rte32 = reported & 2, denorm16 = reported & 4,
+                   denorm32 = reported & 8, keep16 = reported & 16, keep32 = reported & 32;
         for (const auto rounding : independences) {
             for (const auto denorms : independences) {
                 VkPhysicalDeviceFloatControlsProperties controls = {};
@@ -95,7 +105,8 @@ TEST_CASE("a module declares what is reported and enabled, and f16 is the device
                 controls.shaderSignedZeroInfNanPreserveFloat32 = keep32;
                 KernelHost host({.float_controls = controls});
                 const std::uint32_t enabled_all = host.ref.enabled;
-                for (const std::uint32_t off : {0u, std::uint32_t{float_controls}, std::uint32_t{shader_float16}}) {
+                for (const std::uint32_t off :
+                     {0u, std::uint32_t{float_controls}, std::uint32_t{shader_float16}}) {
                     host.ref.enabled = enabled_all & ~off;
                     CAPTURE(reported);
                     CAPTURE(int(rounding));
@@ -108,10 +119,14 @@ TEST_CASE("a module declares what is reported and enabled, and f16 is the device
                         if (denorm32) single.insert({denorm_preserve, 32});
                         if (keep32) single.insert({keep_zero_inf_nan, 32});
                     }
-                    // With both widths: where these are not independent, both have a mode, or neither has it.
-                    const bool rounds = rte16 && (rte32 || rounding != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
+                    // With both widths: where these are not independent, both have a mode, or
+                    // neither has it.
+                    const bool rounds =
+                        rte16 && (rte32 || rounding != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
                     const bool native = off == 0 && rounds && keep16;
-                    const bool split_denorms = denorm16 != denorm32 && denorms == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+                    const bool split_denorms = denorm16 != denorm32 &&
+                                               denorms ==
+                                                   VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
                     std::set<Mode> both = {{rounding_mode_rte, 16}, {keep_zero_inf_nan, 16}};
                     if (rte32) both.insert({rounding_mode_rte, 32});
                     if (denorm16 && !split_denorms) both.insert({denorm_preserve, 16});
@@ -122,11 +137,16 @@ TEST_CASE("a module declares what is reported and enabled, and f16 is the device
                     CHECK(of_f16.float16 == native);
                     CHECK((of_f16.conversions != 0) == native);
                     CHECK(of_f16.modes == (native ? both : single));
-                    (!native ? integer : denorm16 && !split_denorms ? all_native : normals).insert(of_f16.instructions);
+                    (!native                      ? integer
+                     : denorm16 && !split_denorms ? all_native
+                                                  : normals)
+                        .insert(of_f16.instructions);
                     if (native) {
-                        CHECK(declared_by(host, small(Element::f16, Conversion::native)).modes == both);
+                        CHECK(declared_by(host, small(Element::f16, Conversion::native)).modes ==
+                              both);
                         // Who converts nothing needs no 16-bit floats.
-                        CHECK(declared_by(host, small(Element::f32, Conversion::native)).modes == single);
+                        CHECK(declared_by(host, small(Element::f32, Conversion::native)).modes ==
+                              single);
                     } else {
                         check_refused(host, small(Element::f16, Conversion::native));
                     }
@@ -136,7 +156,8 @@ TEST_CASE("a module declares what is reported and enabled, and f16 is the device
                         CHECK_FALSE(other.float16);
                         CHECK(other.modes == single);
                     }
-                    const Declared by_integers = declared_by(host, small(Element::f16, Conversion::integer));
+                    const Declared by_integers = declared_by(
+                        host, small(Element::f16, Conversion::integer));
                     CHECK_FALSE(by_integers.float16);
                     CHECK(by_integers.conversions == 0);
                     CHECK(by_integers.modes == single);
@@ -152,7 +173,8 @@ TEST_CASE("a module declares what is reported and enabled, and f16 is the device
 
 TEST_CASE("a module names each capability of its modes, and none without modes") {
     KernelHost host({.float_controls = all_float_controls()});
-    CHECK(declared_by(host, small(Element::f16)).capabilities == std::set<std::uint32_t>{4464, 4466, 4467});
+    CHECK(declared_by(host, small(Element::f16)).capabilities ==
+          std::set<std::uint32_t>{4464, 4466, 4467});
     KernelHost without;
     CHECK(declared_by(without, small(Element::f16)).capabilities.empty());
     CHECK(declared_by(without, small(Element::f16)).modes.empty());
@@ -166,7 +188,8 @@ TEST_CASE("by itself a CPU device converts by integers; asked to, it converts na
     CHECK(declared_by(host, small(Element::f16, Conversion::native)).conversions != 0);
 }
 
-TEST_CASE("native conversion is refused where float controls are not offered, or shaderFloat16 is not") {
+TEST_CASE(
+    "native conversion is refused where float controls are not offered, or shaderFloat16 is not") {
     KernelHost no_controls;
     check_refused(no_controls, small(Element::f16, Conversion::native));
     KernelHost no_feature({.float16_feature = false, .float_controls = all_float_controls()});
@@ -174,7 +197,9 @@ TEST_CASE("native conversion is refused where float controls are not offered, or
     CHECK_FALSE(declared_by(no_feature, small(Element::f16)).float16);
 }
 
-TEST_CASE("native or not, K or Q alone or both: a kernel of f16 declares the same modes in every module") {
+TEST_CASE(
+    "native or not, K or Q alone or both: a kernel of f16 declares the same modes in every "
+    "module") {
     KernelHost host({.float_controls = all_float_controls()});
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         fake().config.storage_buffers = storage_buffers;
@@ -192,9 +217,13 @@ TEST_CASE("native or not, K or Q alone or both: a kernel of f16 declares the sam
     }
 }
 
-TEST_CASE("computed angles that no uniform buffer holds are limit_exceeded at create, with both numbers") {
+TEST_CASE(
+    "computed angles that no uniform buffer holds are limit_exceeded at create, with both "
+    "numbers") {
     const auto wide = [](std::uint32_t rotary_dim) {
-        return KernelInfo{.rotary_dim = rotary_dim, .q = {.head_dim = rotary_dim}, .angles = AngleSource::computed};
+        return KernelInfo{.rotary_dim = rotary_dim,
+                          .q = {.head_dim = rotary_dim},
+                          .angles = AngleSource::computed};
     };
     const auto made = [&](std::uint32_t uniform_range, std::uint32_t rotary_dim) {
         KernelHost host({.uniform_range = uniform_range});
@@ -206,7 +235,8 @@ TEST_CASE("computed angles that no uniform buffer holds are limit_exceeded at cr
     CHECK(made(16384, 4088));
     const Status refused = made(16384, 4092);
     CHECK(refused.code == Code::limit_exceeded);
-    for (const char* text : {"angles: ", "rotary_dim 4092", "16400", "16384", "maxUniformBufferRange"}) {
+    for (const char* text :
+         {"angles: ", "rotary_dim 4092", "16400", "16384", "maxUniformBufferRange"}) {
         CHECK_MESSAGE(std::string(refused.what).find(text) != std::string::npos, refused.what);
     }
     CHECK(made(65536, 4092));

@@ -21,10 +21,11 @@ std::size_t specialisation_constants(const std::vector<std::uint32_t>& words) {
 }
 
 std::size_t storage_buffers_of_layout() {
-    const Object* layout =
-        fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT), "test");
+    const Object* layout = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
+                                       fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT), "test");
     std::size_t count = 0;
-    for (const auto& binding : layout->bindings) count += binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    for (const auto& binding : layout->bindings)
+        count += binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     return count;
 }
 
@@ -35,7 +36,8 @@ TEST_CASE("requirements: what the device offers") {
         FakeConfig config{.push_descriptors = (offered & 1) != 0, .float16 = (offered & 4) != 0};
         if (offered & 2) config.float_controls.emplace();
         KernelHost host(config);
-        const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+        const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                        fake_get_instance_proc_addr);
         REQUIRE(needs);
         CHECK(needs->api_version == VK_API_VERSION_1_1);
         std::vector<std::string> expected;
@@ -45,29 +47,40 @@ TEST_CASE("requirements: what the device offers") {
         const char* const* first = needs->optional_extensions;
         CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
         // shaderFloat16 is not an extension but a feature: who enables it, says so.
-        CHECK(needs->enabled == ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
+        CHECK(needs->enabled ==
+              ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
         CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
         check_no_faults();
     }
     // The extension may be there without the feature.
     KernelHost int8_alone({.float16_feature = false});
-    const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical, fake_get_instance_proc_addr);
+    const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical,
+                                    fake_get_instance_proc_addr);
     REQUIRE(needs);
     CHECK(needs->optional_extension_count == 2);
     CHECK_FALSE(needs->offers_shader_float16);
     KernelHost old({.api_version = VK_API_VERSION_1_0});
-    CHECK(requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code == Code::not_supported);
+    CHECK(
+        requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code ==
+        Code::not_supported);
 }
 
 TEST_CASE(
-    "create: at most six pipelines, nine with V, from the caller's cache, with the caller's allocator, and modules without "
+    "create: at most six pipelines, nine with V, from the caller's cache, with the caller's "
+    "allocator, and modules without "
     "constants to set") {
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
-        for (const auto type : {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
-            for (const AngleSource angles : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
-                                             AngleSource::direct_texture, AngleSource::direct_buffer}) {
-                for (const auto& [k_dim, v_dim] :
-                     {std::pair{0u, 0u}, {128u, 0u}, {130u, 0u}, {128u, 128u}, {130u, 65u}, {0u, 128u}}) {
+        for (const auto type :
+             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+            for (const AngleSource angles :
+                 {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+                  AngleSource::direct_texture, AngleSource::direct_buffer}) {
+                for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
+                                                   {128u, 0u},
+                                                   {130u, 0u},
+                                                   {128u, 128u},
+                                                   {130u, 65u},
+                                                   {0u, 128u}}) {
                     CAPTURE(storage_buffers);
                     CAPTURE(k_dim);
                     CAPTURE(v_dim);
@@ -83,11 +96,13 @@ TEST_CASE(
                     const std::size_t pipelines = fake().count("vkCreateComputePipelines");
                     CHECK(pipelines >= 1);
                     CHECK(pipelines <= (v_dim == 0 ? 6 : 9));
-                    CHECK(fake().count("vkCreateShaderModule") == fake().count("vkDestroyShaderModule"));
+                    CHECK(fake().count("vkCreateShaderModule") ==
+                          fake().count("vkDestroyShaderModule"));
                     CHECK(fake().alive().size() == alive + pipelines + 2);
                     CHECK(host.allocator.allocated == 2 * pipelines + 2);
                     CHECK(host.allocator.freed == pipelines);
-                    const Object* pipeline = fake().find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test");
+                    const Object* pipeline = fake().find(
+                        VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test");
                     CHECK(pipeline->cache == number_of(host.ref.pipeline_cache));
                     CHECK(pipeline->allocator == host.ref.allocator);
                     CHECK(pipeline->name.find("vkrope") == 0);
@@ -96,8 +111,9 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    // One tensor, its table and its ids; K beside it; V beside both where its heads are K's; the counter.
-                    // Where they are too many, V leaves first, then K, then the counter. V by itself binds what K would.
+                    // One tensor, its table and its ids; K beside it; V beside both where its heads
+                    // are K's; the counter. Where they are too many, V leaves first, then K, then
+                    // the counter. V by itself binds what K would.
                     const std::size_t alone = angles == AngleSource::direct_buffer ? 4 : 3;
                     const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
@@ -120,15 +136,20 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "create: a lane has two heads of a tensor on Intel, one on Arm, Broadcom and Imagination, four on other GPUs, and all on a "
+    "create: a lane has two heads of a tensor on Intel, one on Arm, Broadcom and Imagination, four "
+    "on other GPUs, and all on a "
     "processor") {
-    constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010, amd = 0x1002, nvidia = 0x10de,
-                            qualcomm = 0x5143, apple = 0x106b, nobody = 0;
+    constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010,
+                            amd = 0x1002, nvidia = 0x10de, qualcomm = 0x5143, apple = 0x106b,
+                            nobody = 0;
     const std::set<std::uint32_t> of_one = {arm, broadcom, imagination};
-    std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>> words_of;  // by heads that a lane has
-    for (const std::uint32_t vendor : {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
+    std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>>
+        words_of;  // by heads that a lane has
+    for (const std::uint32_t vendor :
+         {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
         for (const auto type :
-             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+              VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             CAPTURE(vendor);
             CAPTURE(int(type));
             const KernelHost host({.type = type, .vendor = vendor});
@@ -137,7 +158,10 @@ TEST_CASE(
             const Owned<Kernel> kernel(create(host.ref, info).value);
             REQUIRE(kernel);
             const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-            const std::uint32_t heads = processor ? 0 : of_one.contains(vendor) ? 1 : vendor == intel ? 2 : 4;
+            const std::uint32_t heads = processor                 ? 0
+                                        : of_one.contains(vendor) ? 1
+                                        : vendor == intel         ? 2
+                                                                  : 4;
             std::uint32_t many = 0;
             for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
                 const Geometry& geometry = kernel->pipelines[i].geometry;
@@ -163,7 +187,9 @@ TEST_CASE(
     CHECK(all.size() == 4);
 }
 
-TEST_CASE("create: names are given where debug utils are enabled, and nothing of them is called elsewhere") {
+TEST_CASE(
+    "create: names are given where debug utils are enabled, and nothing of them is called "
+    "elsewhere") {
     KernelHost host({.debug_utils = false});
     const auto kernel = create(host.ref, kernel_info());
     REQUIRE(kernel);
@@ -177,7 +203,9 @@ TEST_CASE("create: functions of debug utils may be known to the instance alone")
     const auto kernel = create(host.ref, kernel_info());
     INFO(kernel.status.what);
     REQUIRE(kernel);
-    CHECK(fake().find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test")->name.find("vkrope") == 0);
+    CHECK(fake()
+              .find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test")
+              ->name.find("vkrope") == 0);
     REQUIRE(record(host.commands, kernel.value, kernel_call(host)));
     CHECK(recorded(host).front() == "vkCmdBeginDebugUtilsLabelEXT");
     CHECK(recorded(host).back() == "vkCmdEndDebugUtilsLabelEXT");
@@ -209,25 +237,31 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
     fake().forget_calls();
     const auto arena = create_arena(kernel.value, 5);
     REQUIRE(arena);
-    CHECK(fake().calls() ==
-          std::vector<std::string>{"vkCreateDescriptorSetLayout", "vkCreateDescriptorPool", "vkAllocateDescriptorSets"});
+    CHECK(fake().calls() == std::vector<std::string>{"vkCreateDescriptorSetLayout",
+                                                     "vkCreateDescriptorPool",
+                                                     "vkAllocateDescriptorSets"});
     fake().forget_calls();
     reset(arena.value);
     CHECK(fake().calls().empty());
     destroy(kernel.value);  // the arena outlives it
     fake().forget_calls();
     destroy(arena.value);
-    CHECK(fake().calls() == std::vector<std::string>{"vkDestroyDescriptorPool", "vkDestroyDescriptorSetLayout"});
+    CHECK(fake().calls() ==
+          std::vector<std::string>{"vkDestroyDescriptorPool", "vkDestroyDescriptorSetLayout"});
     CHECK(host.allocator.allocated == host.allocator.freed);
     CHECK(fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET) == 0);
     check_no_faults();
 }
 
-TEST_CASE("an arena serves every kernel of its device; with few storage buffers, those of one angle source") {
+TEST_CASE(
+    "an arena serves every kernel of its device; with few storage buffers, those of one angle "
+    "source") {
     for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 16u}) {
         KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
-        const Owned<Kernel> factored(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
-        const Owned<Kernel> direct(create(host.ref, kernel_info(AngleSource::direct_texture)).value);
+        const Owned<Kernel> factored(
+            create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        const Owned<Kernel> direct(
+            create(host.ref, kernel_info(AngleSource::direct_texture)).value);
         const Owned<Kernel> computed(create(host.ref, kernel_info(AngleSource::computed)).value);
         const Owned<PositionKernel> positions(create_positions(host.ref).value);
         REQUIRE((factored && direct && computed && positions));
@@ -252,15 +286,16 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
         by_ids.positions.ids = {host.words, 0, 28};
         CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
         if (storage_buffers >= 9) {  // and with V
-            const Owned<Kernel> values(create(host.ref, with_v(kernel_info(AngleSource::factored_texture))).value);
+            const Owned<Kernel> values(
+                create(host.ref, with_v(kernel_info(AngleSource::factored_texture))).value);
             const Call call = with_v(host, kernel_call(host, 7, AngleSource::factored_texture));
             CHECK(record(host.commands, values.get(), call, arena.get()));
         }
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
         const std::string what = other.what;
-        CHECK(all == (what.find("where the device binds 11 storage buffers, this one binds " + std::to_string(storage_buffers)) ==
-                      std::string::npos));
+        CHECK(all == (what.find("where the device binds 11 storage buffers, this one binds " +
+                                std::to_string(storage_buffers)) == std::string::npos));
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
@@ -270,9 +305,10 @@ TEST_CASE("an arena serves every kernel of its device; with few storage buffers,
 }
 
 TEST_CASE(
-    "an arena of one source of angles serves every kernel without V, and with V where the device binds V's two buffers besides") {
-    // Of Q and K with ids, slots and the counter there are 7 storage buffers, to which a source adds none, its table, or the caller's
-    // two.
+    "an arena of one source of angles serves every kernel without V, and with V where the device "
+    "binds V's two buffers besides") {
+    // Of Q and K with ids, slots and the counter there are 7 storage buffers, to which a source
+    // adds none, its table, or the caller's two.
     const struct {
         AngleSource angles;
         std::uint32_t without_v;
@@ -282,7 +318,8 @@ TEST_CASE(
                    {AngleSource::direct_buffer, 8},
                    {AngleSource::caller_buffer, 9}};
     for (const auto& [angles, without_v] : sources) {
-        for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12; ++storage_buffers) {
+        for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
+             ++storage_buffers) {
             CAPTURE(int(angles));
             CAPTURE(storage_buffers);
             const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
@@ -292,30 +329,40 @@ TEST_CASE(
             alone.k = {};
             AnglePlan plan = angle_plan(angles);
             if (angles == AngleSource::caller_buffer)
-                plan = {.source = angles, .bytes = 512 * 64 * 4, .pairs = 64, .rows = 512, .row_stride = 64};
+                plan = {.source = angles,
+                        .bytes = 512 * 64 * 4,
+                        .pairs = 64,
+                        .rows = 512,
+                        .row_stride = 64};
             const auto call_of = [&](const KernelInfo& info) {
                 Call call = kernel_call(host, 7, angles);
                 call.angles.plan = &plan;
-                if (angles == AngleSource::caller_buffer) call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
+                if (angles == AngleSource::caller_buffer)
+                    call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
                 if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
                 if (info.k.head_dim == 0) call.k_in = call.k_out = {};
                 return info.v.head_dim != 0 ? with_v(host, call) : call;
             };
             const auto serves = [&](const KernelInfo& made_for, const KernelInfo& info) {
-                const Owned<Kernel> owner(create(host.ref, made_for).value), kernel(create(host.ref, info).value);
+                const Owned<Kernel> owner(create(host.ref, made_for).value),
+                    kernel(create(host.ref, info).value);
                 REQUIRE((owner && kernel));
                 const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
-                const Status status = record(host.commands, kernel.get(), call_of(info), arena.get());
+                const Status status = record(host.commands, kernel.get(), call_of(info),
+                                             arena.get());
                 INFO(status.what);
-                CHECK((status || std::string(status.what).find("a kernel of another kind") != std::string::npos));
+                CHECK((status || std::string(status.what).find("a kernel of another kind") !=
+                                     std::string::npos));
                 return bool(status);
             };
             CHECK(serves(q_and_k, by_ids));
             CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
             CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
-            if (storage_buffers >= without_v) {  // with fewer, V goes alone, as a K, and these kernels bind no more than without it
+            if (storage_buffers >= without_v) {  // with fewer, V goes alone, as a K, and these
+                                                 // kernels bind no more than without it
                 CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
-                CHECK(serves(with_v(by_ids), with_v(q_and_k)) == (storage_buffers >= without_v + 1));
+                CHECK(serves(with_v(by_ids), with_v(q_and_k)) ==
+                      (storage_buffers >= without_v + 1));
                 CHECK(serves(with_v(q_and_k), alone) == (storage_buffers >= without_v + 2));
             }
             check_no_faults();
@@ -324,17 +371,21 @@ TEST_CASE(
 }
 
 TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without an extension") {
-    for (const std::uint32_t version : {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
+    for (const std::uint32_t version :
+         {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
         for (const bool feature : {false, true}) {
             KernelHost host;
             fake().config.api_version = version;
-            fake().config.float16 = false;  // the extension, which a later driver need not list any more
+            fake().config.float16 =
+                false;  // the extension, which a later driver need not list any more
             fake().config.float16_feature = feature;
             fake().config.float_controls = {};
-            const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+            const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                            fake_get_instance_proc_addr);
             REQUIRE(needs);
             const bool core = version >= VK_API_VERSION_1_2;
-            CHECK(needs->enabled_in_core == (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
+            CHECK(needs->enabled_in_core ==
+                  (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
             CHECK(!needs->offers_shader_float16);
             CHECK((needs->enabled & (float_controls | shader_float16)) == 0);
         }
@@ -342,10 +393,11 @@ TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without
 }
 
 TEST_CASE("an entry point that is missing is named, and nothing is created") {
-    for (const char* missing :
-         {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2", "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
-          "vkEnumerateDeviceExtensionProperties", "vkCreateShaderModule", "vkCmdDispatch", "vkDestroyPipeline",
-          "vkCmdPushDescriptorSetKHR", "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
+    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
+                                "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
+                                "vkEnumerateDeviceExtensionProperties", "vkCreateShaderModule",
+                                "vkCmdDispatch", "vkDestroyPipeline", "vkCmdPushDescriptorSetKHR",
+                                "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
         KernelHost host;
         fake().config.missing = {missing};
         const std::size_t alive = fake().alive().size();
@@ -359,11 +411,13 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
 }
 
 TEST_CASE("requirements: an entry point that is missing is named") {
-    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2", "vkGetPhysicalDeviceFeatures2",
-                                "vkEnumerateDeviceExtensionProperties"}) {
+    for (const char* missing :
+         {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
+          "vkGetPhysicalDeviceFeatures2", "vkEnumerateDeviceExtensionProperties"}) {
         KernelHost host;
         fake().config.missing = {missing};
-        const auto needs = requirements(host.ref.instance, host.ref.physical, fake_get_instance_proc_addr);
+        const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                        fake_get_instance_proc_addr);
         CHECK(needs.status.code == Code::invalid_argument);
         CHECK(std::string(needs.status.what).find(missing) != std::string::npos);
         check_no_faults();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the entry points of the fake are written, and the tables that vkGetInstanceProcAddr looks them up in.
+// How the entry points of the fake are written, and the tables that vkGetInstanceProcAddr looks
+// them up in.
 #pragma once
 
 #include <map>
@@ -27,7 +28,8 @@ PFN_vkVoidFunction entry_point(Function function) {
 /// What a write says, without its set.
 Descriptor descriptor_of(const VkWriteDescriptorSet& write);  // fake_pipelines.cpp
 
-inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{0xfa0});
+inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(
+    std::uintptr_t{0xfa0});
 inline const VkQueue the_queue = reinterpret_cast<VkQueue>(std::uintptr_t{0xfb0});
 
 /// A call that returns nothing.
@@ -45,7 +47,8 @@ inline void check_device(VkDevice device, const char* entry) {
 
 /// vkCreate* of a child of `device`; `describe` makes the Object.
 template <class Handle, class Describe>
-VkResult create_child(const char* entry, VkObjectType type, VkDevice device, const VkAllocationCallbacks* allocator, Handle* out,
+VkResult create_child(const char* entry, VkObjectType type, VkDevice device,
+                      const VkAllocationCallbacks* allocator, Handle* out,
                       const Describe& describe) {
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible(entry);
@@ -59,7 +62,8 @@ VkResult create_child(const char* entry, VkObjectType type, VkDevice device, con
 }
 
 template <class Handle>
-void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle handle, const VkAllocationCallbacks* allocator) {
+void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle handle,
+                   const VkAllocationCallbacks* allocator) {
     const Entered entered(entry);
     check_device(device, entry);
     fake().destroy(type, number_of(handle), allocator, entry);
@@ -67,7 +71,8 @@ void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle
 
 /// The two calls of an enumeration. `result` is what was injected.
 template <class Item>
-VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count, Item* items) {
+VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count,
+                   Item* items) {
     if (result < 0) return result;
     const auto wanted = std::uint32_t(all.size());
     if (!items) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Command buffers and the queue. Copies of buffers are carried out at submission; dispatches are checked and kept.
+// Command buffers and the queue. Copies of buffers are carried out at submission; dispatches are
+// checked and kept.
 #include <algorithm>
 #include <cstring>
 
@@ -13,15 +14,18 @@ Object* command_buffer(VkCommandBuffer commands, const char* entry) {
     return fake().find(VK_OBJECT_TYPE_COMMAND_BUFFER, commands, entry);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkCommandBufferAllocateInfo* info, VkCommandBuffer* buffers) {
+VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkCommandBufferAllocateInfo* info,
+                                        VkCommandBuffer* buffers) {
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible("vkAllocateCommandBuffers");
-    for (std::uint32_t i = 0; i < info->commandBufferCount; ++i) buffers[i] = VK_NULL_HANDLE;  // this one is specified
+    for (std::uint32_t i = 0; i < info->commandBufferCount; ++i)
+        buffers[i] = VK_NULL_HANDLE;  // this one is specified
     if (result != VK_SUCCESS) return result;
     check_device(device, "vkAllocateCommandBuffers");
     fake().find(VK_OBJECT_TYPE_COMMAND_POOL, info->commandPool, "vkAllocateCommandBuffers");
     for (std::uint32_t i = 0; i < info->commandBufferCount; ++i) {
-        const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_COMMAND_BUFFER, number_of(info->commandPool), nullptr);
+        const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_COMMAND_BUFFER,
+                                                   number_of(info->commandPool), nullptr);
         buffers[i] = reinterpret_cast<VkCommandBuffer>(std::uintptr_t(handle));
     }
     return VK_SUCCESS;
@@ -33,81 +37,106 @@ void forget(Object& buffer) {
     buffer.uses.clear();
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags) {
+VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice device, VkCommandPool pool,
+                                          VkCommandPoolResetFlags) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkResetCommandPool"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkResetCommandPool"); result != VK_SUCCESS)
+        return result;
     check_device(device, "vkResetCommandPool");
     fake().find(VK_OBJECT_TYPE_COMMAND_POOL, pool, "vkResetCommandPool");
     // Every fake device has one command buffer.
-    Object* buffer = fake().find(VK_OBJECT_TYPE_COMMAND_BUFFER, fake().only(VK_OBJECT_TYPE_COMMAND_BUFFER), "vkResetCommandPool");
-    if (buffer && buffer->pending) fake().fault("vkResetCommandPool: the queue is using a command buffer of it");
+    Object* buffer = fake().find(VK_OBJECT_TYPE_COMMAND_BUFFER,
+                                 fake().only(VK_OBJECT_TYPE_COMMAND_BUFFER), "vkResetCommandPool");
+    if (buffer && buffer->pending)
+        fake().fault("vkResetCommandPool: the queue is using a command buffer of it");
     if (buffer) forget(*buffer);
     return VK_SUCCESS;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer commands, const VkCommandBufferBeginInfo*) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkBeginCommandBuffer"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkBeginCommandBuffer"); result != VK_SUCCESS)
+        return result;
     Object* buffer = command_buffer(commands, "vkBeginCommandBuffer");
-    if (buffer && buffer->state != CommandState::initial) fake().fault("vkBeginCommandBuffer: it was not reset");
+    if (buffer && buffer->state != CommandState::initial)
+        fake().fault("vkBeginCommandBuffer: it was not reset");
     if (buffer) buffer->state = CommandState::recording;
     return VK_SUCCESS;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer commands) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkEndCommandBuffer"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkEndCommandBuffer"); result != VK_SUCCESS)
+        return result;
     Object* buffer = command_buffer(commands, "vkEndCommandBuffer");
-    if (buffer && buffer->state != CommandState::recording) fake().fault("vkEndCommandBuffer: it is not recording");
+    if (buffer && buffer->state != CommandState::recording)
+        fake().fault("vkEndCommandBuffer: it is not recording");
     if (buffer) buffer->state = CommandState::executable;
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* infos,
+                                      VkFence fence) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkQueueSubmit"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkQueueSubmit"); result != VK_SUCCESS)
+        return result;
     if (queue != the_queue) fake().fault("vkQueueSubmit: unknown queue");
     const Object* object = fake().find(VK_OBJECT_TYPE_FENCE, fence, "vkQueueSubmit");
-    if (object && (object->signaled || object->pending)) fake().fault("vkQueueSubmit: the fence is signaled, or in use");
-    for (std::uint32_t i = 0; i < count; ++i) fake().submit(infos[i].pCommandBuffers[0], number_of(fence));
+    if (object && (object->signaled || object->pending))
+        fake().fault("vkQueueSubmit: the fence is signaled, or in use");
+    for (std::uint32_t i = 0; i < count; ++i)
+        fake().submit(infos[i].pCommandBuffers[0], number_of(fence));
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint, VkPipeline pipeline) {
+VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint,
+                                         VkPipeline pipeline) {
     const Entered entered("vkCmdBindPipeline");
     fake().find(VK_OBJECT_TYPE_PIPELINE, pipeline, "vkCmdBindPipeline");
-    fake().record(commands, {.entry = "vkCmdBindPipeline", .pipeline = pipeline}, {number_of(pipeline)});
+    fake().record(commands, {.entry = "vkCmdBindPipeline", .pipeline = pipeline},
+                  {number_of(pipeline)});
 }
 
-VKAPI_ATTR void VKAPI_CALL bind_sets(VkCommandBuffer commands, VkPipelineBindPoint, VkPipelineLayout layout, std::uint32_t first,
-                                     std::uint32_t count, const VkDescriptorSet* sets, std::uint32_t, const std::uint32_t*) {
+VKAPI_ATTR void VKAPI_CALL bind_sets(VkCommandBuffer commands, VkPipelineBindPoint,
+                                     VkPipelineLayout layout, std::uint32_t first,
+                                     std::uint32_t count, const VkDescriptorSet* sets,
+                                     std::uint32_t, const std::uint32_t*) {
     const Entered entered("vkCmdBindDescriptorSets");
-    const Object* set = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, sets[0], "vkCmdBindDescriptorSets");
+    const Object* set = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, sets[0],
+                                    "vkCmdBindDescriptorSets");
     if (first != 0 || count != 1) fake().fault("vkCmdBindDescriptorSets: not set 0 alone");
     Command command{.entry = "vkCmdBindDescriptorSets", .layout = layout, .set = sets[0]};
     if (set) command.descriptors = set->descriptors;
     fake().record(commands, command, {number_of(sets[0])});
 }
 
-VKAPI_ATTR void VKAPI_CALL push_set(VkCommandBuffer commands, VkPipelineBindPoint, VkPipelineLayout layout, std::uint32_t,
-                                    std::uint32_t count, const VkWriteDescriptorSet* writes) {
+VKAPI_ATTR void VKAPI_CALL push_set(VkCommandBuffer commands, VkPipelineBindPoint,
+                                    VkPipelineLayout layout, std::uint32_t, std::uint32_t count,
+                                    const VkWriteDescriptorSet* writes) {
     const Entered entered("vkCmdPushDescriptorSetKHR");
     Command command{.entry = "vkCmdPushDescriptorSetKHR", .layout = layout};
-    for (std::uint32_t i = 0; i < count; ++i) command.descriptors[writes[i].dstBinding] = descriptor_of(writes[i]);
+    for (std::uint32_t i = 0; i < count; ++i)
+        command.descriptors[writes[i].dstBinding] = descriptor_of(writes[i]);
     fake().record(commands, command);
 }
 
-VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags,
-                                          std::uint32_t offset, std::uint32_t size, const void* values) {
+VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLayout layout,
+                                          VkShaderStageFlags, std::uint32_t offset,
+                                          std::uint32_t size, const void* values) {
     const Entered entered("vkCmdPushConstants");
     const auto* bytes = static_cast<const std::byte*>(values);
-    const Object* object = fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout, "vkCmdPushConstants");
-    if (object && offset + size > object->push_bytes) fake().fault("vkCmdPushConstants: outside the range of the layout");
-    fake().record(commands, {.entry = "vkCmdPushConstants", .layout = layout, .pushed = {bytes, bytes + size}});
+    const Object* object = fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout,
+                                       "vkCmdPushConstants");
+    if (object && offset + size > object->push_bytes)
+        fake().fault("vkCmdPushConstants: outside the range of the layout");
+    fake().record(
+        commands,
+        {.entry = "vkCmdPushConstants", .layout = layout, .pushed = {bytes, bytes + size}});
 }
 
 // The last command of that name, which a dispatch depends on.
-const Command* last(const std::vector<Command>& commands, const char* entry, const char* or_entry = "") {
+const Command* last(const std::vector<Command>& commands, const char* entry,
+                    const char* or_entry = "") {
     for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
         if (command->entry == entry || command->entry == or_entry) return &*command;
     }
@@ -121,13 +150,15 @@ void check_descriptor(const Descriptor& descriptor, std::set<std::uint64_t>& use
         uses.insert(number_of(descriptor.image.imageView));
         return;
     }
-    const Object* buffer = fake().find(VK_OBJECT_TYPE_BUFFER, descriptor.buffer.buffer, "vkCmdDispatch");
+    const Object* buffer = fake().find(VK_OBJECT_TYPE_BUFFER, descriptor.buffer.buffer,
+                                       "vkCmdDispatch");
     if (!buffer) return;
     uses.insert(number_of(descriptor.buffer.buffer));
     const std::string binding = "vkCmdDispatch: binding " + std::to_string(descriptor.binding);
     const auto& [handle, offset, range] = descriptor.buffer;
     const bool uniform = descriptor.type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
-    const VkBufferUsageFlags usage = uniform ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT : VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    const VkBufferUsageFlags usage = uniform ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
+                                             : VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     const VkDeviceSize alignment = uniform ? config.uniform_alignment : config.offset_alignment;
     const std::uint32_t most = uniform ? config.uniform_range : config.storage_range;
     if (offset % alignment != 0) fake().fault(binding + ": its offset is not aligned");
@@ -136,26 +167,36 @@ void check_descriptor(const Descriptor& descriptor, std::set<std::uint64_t>& use
     if (!(buffer->usage & usage)) fake().fault(binding + ": the buffer was not made for it");
 }
 
-bool same(const std::vector<VkDescriptorSetLayoutBinding>& a, const std::vector<VkDescriptorSetLayoutBinding>& b) {
+bool same(const std::vector<VkDescriptorSetLayoutBinding>& a,
+          const std::vector<VkDescriptorSetLayoutBinding>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-        return x.binding == y.binding && x.descriptorType == y.descriptorType && x.descriptorCount == y.descriptorCount &&
-               x.stageFlags == y.stageFlags;
+        return x.binding == y.binding && x.descriptorType == y.descriptorType &&
+               x.descriptorCount == y.descriptorCount && x.stageFlags == y.stageFlags;
     });
 }
 
-// What a pipeline reads is in its layout and bound; a set is of a layout that is defined identically.
-void check_bindings(const Object& pipeline, const Object& layout, const Command& bound, std::set<std::uint64_t>& uses) {
-    const Object* set = bound.set ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, bound.set, "vkCmdDispatch") : nullptr;
-    const Object* of_set = set ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set->layout, "vkCmdDispatch") : nullptr;
-    if (of_set && !same(of_set->bindings, layout.bindings)) fake().fault("vkCmdDispatch: a set of another layout than the pipeline's");
+// What a pipeline reads is in its layout and bound; a set is of a layout that is defined
+// identically.
+void check_bindings(const Object& pipeline, const Object& layout, const Command& bound,
+                    std::set<std::uint64_t>& uses) {
+    const Object* set = bound.set
+                            ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, bound.set, "vkCmdDispatch")
+                            : nullptr;
+    const Object* of_set = set ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set->layout,
+                                             "vkCmdDispatch")
+                               : nullptr;
+    if (of_set && !same(of_set->bindings, layout.bindings))
+        fake().fault("vkCmdDispatch: a set of another layout than the pipeline's");
     for (const std::uint32_t binding : pipeline.reads) {
-        const auto declared = std::find_if(layout.bindings.begin(), layout.bindings.end(),
-                                           [&](const VkDescriptorSetLayoutBinding& has) { return has.binding == binding; });
+        const auto declared = std::find_if(
+            layout.bindings.begin(), layout.bindings.end(),
+            [&](const VkDescriptorSetLayoutBinding& has) { return has.binding == binding; });
         const auto found = bound.descriptors.find(binding);
         const std::string name = "vkCmdDispatch: binding " + std::to_string(binding);
         if (declared == layout.bindings.end()) {
             fake().fault(name + " is not in the layout");
-        } else if (found == bound.descriptors.end() || found->second.type != declared->descriptorType) {
+        } else if (found == bound.descriptors.end() ||
+                   found->second.type != declared->descriptorType) {
             fake().fault(name + " is not bound");
         } else {
             check_descriptor(found->second, uses);
@@ -163,12 +204,14 @@ void check_bindings(const Object& pipeline, const Object& layout, const Command&
     }
 }
 
-VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, std::uint32_t y,
+                                    std::uint32_t z) {
     const Entered entered("vkCmdDispatch");
     Command command{.entry = "vkCmdDispatch", .groups = {x, y, z}};
     std::set<std::uint64_t> uses;
     for (std::size_t i = 0; i < 3; ++i) {
-        if (command.groups[i] > fake().config.workgroup_count[i]) fake().fault("vkCmdDispatch: more workgroups than offered");
+        if (command.groups[i] > fake().config.workgroup_count[i])
+            fake().fault("vkCmdDispatch: more workgroups than offered");
     }
     const std::vector<Command>& before = fake().commands(commands);
     const Command* pipeline = last(before, "vkCmdBindPipeline");
@@ -176,10 +219,15 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, s
     const Command* pushed = last(before, "vkCmdPushConstants");
     if (!pipeline || !bound || !pushed) {
         fake().fault("vkCmdDispatch: no pipeline, no descriptors or no push constants");
-    } else if (const Object* object = fake().find(VK_OBJECT_TYPE_PIPELINE, pipeline->pipeline, "vkCmdDispatch")) {
-        const Object* layout = fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, object->layout, "vkCmdDispatch");
-        const Object* set = layout ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, layout->layout, "vkCmdDispatch") : nullptr;
-        if (layout && pushed->pushed.size() != layout->push_bytes) fake().fault("vkCmdDispatch: push constants are left unset");
+    } else if (const Object* object = fake().find(VK_OBJECT_TYPE_PIPELINE, pipeline->pipeline,
+                                                  "vkCmdDispatch")) {
+        const Object* layout = fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, object->layout,
+                                           "vkCmdDispatch");
+        const Object* set = layout ? fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
+                                                 layout->layout, "vkCmdDispatch")
+                                   : nullptr;
+        if (layout && pushed->pushed.size() != layout->push_bytes)
+            fake().fault("vkCmdDispatch: push constants are left unset");
         if (set) check_bindings(*object, *set, *bound, uses);
         command.pipeline = pipeline->pipeline;
         command.descriptors = bound->descriptors;
@@ -188,9 +236,11 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, s
     fake().record(commands, command, uses);
 }
 
-VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to, VkDependencyFlags,
-                                   std::uint32_t memory_count, const VkMemoryBarrier* memory, std::uint32_t buffer_count,
-                                   const VkBufferMemoryBarrier* buffers, std::uint32_t, const VkImageMemoryBarrier*) {
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                   VkPipelineStageFlags to, VkDependencyFlags,
+                                   std::uint32_t memory_count, const VkMemoryBarrier* memory,
+                                   std::uint32_t buffer_count, const VkBufferMemoryBarrier* buffers,
+                                   std::uint32_t, const VkImageMemoryBarrier*) {
     const Entered entered("vkCmdPipelineBarrier");
     Command command{.entry = "vkCmdPipelineBarrier", .stages = {from, to}};
     command.memory_barriers.assign(memory, memory + memory_count);
@@ -200,40 +250,47 @@ VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlag
 
 std::byte* content_of(VkBuffer handle, VkDeviceSize offset, VkDeviceSize bytes) {
     const Object* buffer = fake().find(VK_OBJECT_TYPE_BUFFER, handle, "vkCmdCopyBuffer");
-    Object* memory = buffer ? fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, buffer->memory, "vkCmdCopyBuffer") : nullptr;
+    Object* memory = buffer ? fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, buffer->memory,
+                                          "vkCmdCopyBuffer")
+                            : nullptr;
     if (!memory) return nullptr;
-    if (offset + bytes > buffer->bytes) fake().fault("vkCmdCopyBuffer: the region ends behind its buffer");
+    if (offset + bytes > buffer->bytes)
+        fake().fault("vkCmdCopyBuffer: the region ends behind its buffer");
     return memory->content.data() + buffer->memory_offset + offset;
 }
 
-VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to, std::uint32_t,
-                                       const VkBufferCopy* regions) {
+VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                       std::uint32_t, const VkBufferCopy* regions) {
     const Entered entered("vkCmdCopyBuffer");
     const auto copy = [from, to, region = *regions] {
         const std::byte* source = content_of(from, region.srcOffset, region.size);
         std::byte* target = content_of(to, region.dstOffset, region.size);
         if (source && target) std::memcpy(target, source, region.size);
     };
-    fake().record(commands, {.entry = "vkCmdCopyBuffer", .execute = copy}, {number_of(from), number_of(to)});
+    fake().record(commands, {.entry = "vkCmdCopyBuffer", .execute = copy},
+                  {number_of(from), number_of(to)});
 }
 
-VKAPI_ATTR void VKAPI_CALL copy_to_image(VkCommandBuffer commands, VkBuffer from, VkImage to, VkImageLayout, std::uint32_t,
-                                         const VkBufferImageCopy*) {
+VKAPI_ATTR void VKAPI_CALL copy_to_image(VkCommandBuffer commands, VkBuffer from, VkImage to,
+                                         VkImageLayout, std::uint32_t, const VkBufferImageCopy*) {
     const Entered entered("vkCmdCopyBufferToImage");
     fake().record(commands, {.entry = "vkCmdCopyBufferToImage"}, {number_of(from), number_of(to)});
 }
 
-VKAPI_ATTR void VKAPI_CALL reset_queries(VkCommandBuffer commands, VkQueryPool pool, std::uint32_t, std::uint32_t) {
+VKAPI_ATTR void VKAPI_CALL reset_queries(VkCommandBuffer commands, VkQueryPool pool, std::uint32_t,
+                                         std::uint32_t) {
     const Entered entered("vkCmdResetQueryPool");
     fake().record(commands, {.entry = "vkCmdResetQueryPool"}, {number_of(pool)});
 }
 
-VKAPI_ATTR void VKAPI_CALL write_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits, VkQueryPool pool, std::uint32_t) {
+VKAPI_ATTR void VKAPI_CALL write_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits,
+                                           VkQueryPool pool, std::uint32_t) {
     const Entered entered("vkCmdWriteTimestamp");
     fake().record(commands, {.entry = "vkCmdWriteTimestamp"}, {number_of(pool)});
 }
 
-VKAPI_ATTR void VKAPI_CALL begin_label(VkCommandBuffer commands, const VkDebugUtilsLabelEXT* label) {
+VKAPI_ATTR void VKAPI_CALL begin_label(VkCommandBuffer commands,
+                                       const VkDebugUtilsLabelEXT* label) {
     const Entered entered("vkCmdBeginDebugUtilsLabelEXT");
     fake().record(commands, {.entry = "vkCmdBeginDebugUtilsLabelEXT", .label = label->pLabelName});
 }

@@ -9,23 +9,27 @@ namespace {
 constexpr VkDeviceSize alignment = 64;
 
 VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info,
-                                               const VkAllocationCallbacks* allocator, VkDeviceMemory* memory) {
-    return create_child("vkAllocateMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, allocator, memory, [&] {
-        Object object;
-        object.content.resize(info->allocationSize);
-        object.usage = info->memoryTypeIndex;
-        return object;
-    });
+                                               const VkAllocationCallbacks* allocator,
+                                               VkDeviceMemory* memory) {
+    return create_child("vkAllocateMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, allocator, memory,
+                        [&] {
+                            Object object;
+                            object.content.resize(info->allocationSize);
+                            object.usage = info->memoryTypeIndex;
+                            return object;
+                        });
 }
 
-VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory,
+                                       const VkAllocationCallbacks* allocator) {
     destroy_child("vkFreeMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, memory, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL map_memory(VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags,
-                                          void** data) {
+VKAPI_ATTR VkResult VKAPI_CALL map_memory(VkDevice, VkDeviceMemory memory, VkDeviceSize offset,
+                                          VkDeviceSize, VkMemoryMapFlags, void** data) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkMapMemory"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkMapMemory"); result != VK_SUCCESS)
+        return result;
     Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, "vkMapMemory");
     if (!object) return VK_ERROR_MEMORY_MAP_FAILED;
     if (object->mapped) fake().fault("vkMapMemory: the memory is mapped already");
@@ -47,21 +51,25 @@ VkResult mapped_ranges(const char* entry, std::uint32_t count, const VkMappedMem
     if (const VkResult result = fake().enter_fallible(entry); result != VK_SUCCESS) return result;
     for (std::uint32_t i = 0; i < count; ++i) {
         const Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, ranges[i].memory, entry);
-        if (object && !object->mapped) fake().fault(std::string(entry) + ": the memory is not mapped");
+        if (object && !object->mapped)
+            fake().fault(std::string(entry) + ": the memory is not mapped");
     }
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL flush(VkDevice, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+VKAPI_ATTR VkResult VKAPI_CALL flush(VkDevice, std::uint32_t count,
+                                     const VkMappedMemoryRange* ranges) {
     return mapped_ranges("vkFlushMappedMemoryRanges", count, ranges);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice, std::uint32_t count,
+                                          const VkMappedMemoryRange* ranges) {
     return mapped_ranges("vkInvalidateMappedMemoryRanges", count, ranges);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo* info,
-                                             const VkAllocationCallbacks* allocator, VkBuffer* buffer) {
+                                             const VkAllocationCallbacks* allocator,
+                                             VkBuffer* buffer) {
     return create_child("vkCreateBuffer", VK_OBJECT_TYPE_BUFFER, device, allocator, buffer, [&] {
         Object object;
         object.bytes = info->size;
@@ -70,11 +78,13 @@ VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCrea
     });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_buffer(VkDevice device, VkBuffer buffer,
+                                          const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyBuffer", VK_OBJECT_TYPE_BUFFER, device, buffer, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_image(VkDevice device, const VkImageCreateInfo* info, const VkAllocationCallbacks* allocator,
+VKAPI_ATTR VkResult VKAPI_CALL create_image(VkDevice device, const VkImageCreateInfo* info,
+                                            const VkAllocationCallbacks* allocator,
                                             VkImage* image) {
     return create_child("vkCreateImage", VK_OBJECT_TYPE_IMAGE, device, allocator, image, [&] {
         Object object;
@@ -84,20 +94,26 @@ VKAPI_ATTR VkResult VKAPI_CALL create_image(VkDevice device, const VkImageCreate
     });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_image(VkDevice device, VkImage image, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_image(VkDevice device, VkImage image,
+                                         const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyImage", VK_OBJECT_TYPE_IMAGE, device, image, allocator);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_image_view(VkDevice device, const VkImageViewCreateInfo* info,
-                                                 const VkAllocationCallbacks* allocator, VkImageView* view) {
-    return create_child("vkCreateImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, allocator, view, [&] {
-        const Object* image = fake().find(VK_OBJECT_TYPE_IMAGE, info->image, "vkCreateImageView");
-        if (image && image->memory == 0) fake().fault("vkCreateImageView: the image has no memory");
-        return Object{};
-    });
+                                                 const VkAllocationCallbacks* allocator,
+                                                 VkImageView* view) {
+    return create_child("vkCreateImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, allocator, view,
+                        [&] {
+                            const Object* image = fake().find(VK_OBJECT_TYPE_IMAGE, info->image,
+                                                              "vkCreateImageView");
+                            if (image && image->memory == 0)
+                                fake().fault("vkCreateImageView: the image has no memory");
+                            return Object{};
+                        });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_image_view(VkDevice device, VkImageView view, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_image_view(VkDevice device, VkImageView view,
+                                              const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, view, allocator);
 }
 
@@ -109,24 +125,33 @@ VkMemoryRequirements requirements_of(const char* entry, VkObjectType type, std::
     return {bytes, alignment, type == VK_OBJECT_TYPE_BUFFER ? 3u : 1u};
 }
 
-VKAPI_ATTR void VKAPI_CALL buffer_requirements(VkDevice, VkBuffer buffer, VkMemoryRequirements* needs) {
-    *needs = requirements_of("vkGetBufferMemoryRequirements", VK_OBJECT_TYPE_BUFFER, number_of(buffer));
+VKAPI_ATTR void VKAPI_CALL buffer_requirements(VkDevice, VkBuffer buffer,
+                                               VkMemoryRequirements* needs) {
+    *needs = requirements_of("vkGetBufferMemoryRequirements", VK_OBJECT_TYPE_BUFFER,
+                             number_of(buffer));
 }
 
-VKAPI_ATTR void VKAPI_CALL image_requirements(VkDevice, VkImage image, VkMemoryRequirements* needs) {
-    *needs = requirements_of("vkGetImageMemoryRequirements", VK_OBJECT_TYPE_IMAGE, number_of(image));
+VKAPI_ATTR void VKAPI_CALL image_requirements(VkDevice, VkImage image,
+                                              VkMemoryRequirements* needs) {
+    *needs = requirements_of("vkGetImageMemoryRequirements", VK_OBJECT_TYPE_IMAGE,
+                             number_of(image));
 }
 
-VKAPI_ATTR void VKAPI_CALL buffer_requirements2(VkDevice, const VkBufferMemoryRequirementsInfo2* info,
+VKAPI_ATTR void VKAPI_CALL buffer_requirements2(VkDevice,
+                                                const VkBufferMemoryRequirementsInfo2* info,
                                                 VkMemoryRequirements2* needs) {
-    needs->memoryRequirements = requirements_of("vkGetBufferMemoryRequirements2", VK_OBJECT_TYPE_BUFFER, number_of(info->buffer));
+    needs->memoryRequirements = requirements_of("vkGetBufferMemoryRequirements2",
+                                                VK_OBJECT_TYPE_BUFFER, number_of(info->buffer));
 }
 
-VKAPI_ATTR void VKAPI_CALL image_requirements2(VkDevice, const VkImageMemoryRequirementsInfo2* info, VkMemoryRequirements2* needs) {
-    needs->memoryRequirements = requirements_of("vkGetImageMemoryRequirements2", VK_OBJECT_TYPE_IMAGE, number_of(info->image));
+VKAPI_ATTR void VKAPI_CALL image_requirements2(VkDevice, const VkImageMemoryRequirementsInfo2* info,
+                                               VkMemoryRequirements2* needs) {
+    needs->memoryRequirements = requirements_of("vkGetImageMemoryRequirements2",
+                                                VK_OBJECT_TYPE_IMAGE, number_of(info->image));
 }
 
-VkResult bind(const char* entry, VkObjectType type, std::uint64_t handle, VkDeviceMemory memory, VkDeviceSize offset) {
+VkResult bind(const char* entry, VkObjectType type, std::uint64_t handle, VkDeviceMemory memory,
+              VkDeviceSize offset) {
     const Unobserved unobserved;
     if (const VkResult result = fake().enter_fallible(entry); result != VK_SUCCESS) return result;
     Object* object = fake().find(type, handle, entry);
@@ -140,22 +165,28 @@ VkResult bind(const char* entry, VkObjectType type, std::uint64_t handle, VkDevi
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL bind_buffer(VkDevice, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset) {
+VKAPI_ATTR VkResult VKAPI_CALL bind_buffer(VkDevice, VkBuffer buffer, VkDeviceMemory memory,
+                                           VkDeviceSize offset) {
     return bind("vkBindBufferMemory", VK_OBJECT_TYPE_BUFFER, number_of(buffer), memory, offset);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL bind_image(VkDevice, VkImage image, VkDeviceMemory memory, VkDeviceSize offset) {
+VKAPI_ATTR VkResult VKAPI_CALL bind_image(VkDevice, VkImage image, VkDeviceMemory memory,
+                                          VkDeviceSize offset) {
     return bind("vkBindImageMemory", VK_OBJECT_TYPE_IMAGE, number_of(image), memory, offset);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL bind_buffer2(VkDevice, std::uint32_t count, const VkBindBufferMemoryInfo* infos) {
+VKAPI_ATTR VkResult VKAPI_CALL bind_buffer2(VkDevice, std::uint32_t count,
+                                            const VkBindBufferMemoryInfo* infos) {
     if (count != 1) fake().fault("vkBindBufferMemory2: the fake binds one at a time");
-    return bind("vkBindBufferMemory2", VK_OBJECT_TYPE_BUFFER, number_of(infos->buffer), infos->memory, infos->memoryOffset);
+    return bind("vkBindBufferMemory2", VK_OBJECT_TYPE_BUFFER, number_of(infos->buffer),
+                infos->memory, infos->memoryOffset);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL bind_image2(VkDevice, std::uint32_t count, const VkBindImageMemoryInfo* infos) {
+VKAPI_ATTR VkResult VKAPI_CALL bind_image2(VkDevice, std::uint32_t count,
+                                           const VkBindImageMemoryInfo* infos) {
     if (count != 1) fake().fault("vkBindImageMemory2: the fake binds one at a time");
-    return bind("vkBindImageMemory2", VK_OBJECT_TYPE_IMAGE, number_of(infos->image), infos->memory, infos->memoryOffset);
+    return bind("vkBindImageMemory2", VK_OBJECT_TYPE_IMAGE, number_of(infos->image), infos->memory,
+                infos->memoryOffset);
 }
 
 }  // namespace

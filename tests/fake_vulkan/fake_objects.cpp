@@ -11,22 +11,27 @@ VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCal
     fake().destroy(VK_OBJECT_TYPE_DEVICE, number_of(device), allocator, "vkDestroyDevice");
 }
 
-VKAPI_ATTR void VKAPI_CALL get_device_queue(VkDevice device, std::uint32_t, std::uint32_t, VkQueue* queue) {
+VKAPI_ATTR void VKAPI_CALL get_device_queue(VkDevice device, std::uint32_t, std::uint32_t,
+                                            VkQueue* queue) {
     const Entered entered("vkGetDeviceQueue");
     check_device(device, "vkGetDeviceQueue");
     *queue = the_queue;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_command_pool(VkDevice device, const VkCommandPoolCreateInfo*,
-                                                   const VkAllocationCallbacks* allocator, VkCommandPool* pool) {
-    return create_child("vkCreateCommandPool", VK_OBJECT_TYPE_COMMAND_POOL, device, allocator, pool, [] { return Object{}; });
+                                                   const VkAllocationCallbacks* allocator,
+                                                   VkCommandPool* pool) {
+    return create_child("vkCreateCommandPool", VK_OBJECT_TYPE_COMMAND_POOL, device, allocator, pool,
+                        [] { return Object{}; });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_command_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_command_pool(VkDevice device, VkCommandPool pool,
+                                                const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyCommandPool", VK_OBJECT_TYPE_COMMAND_POOL, device, pool, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_fence(VkDevice device, const VkFenceCreateInfo* info, const VkAllocationCallbacks* allocator,
+VKAPI_ATTR VkResult VKAPI_CALL create_fence(VkDevice device, const VkFenceCreateInfo* info,
+                                            const VkAllocationCallbacks* allocator,
                                             VkFence* fence) {
     return create_child("vkCreateFence", VK_OBJECT_TYPE_FENCE, device, allocator, fence, [&] {
         Object object;
@@ -35,27 +40,32 @@ VKAPI_ATTR VkResult VKAPI_CALL create_fence(VkDevice device, const VkFenceCreate
     });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_fence(VkDevice device, VkFence fence, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_fence(VkDevice device, VkFence fence,
+                                         const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyFence", VK_OBJECT_TYPE_FENCE, device, fence, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL reset_fences(VkDevice device, std::uint32_t count, const VkFence* fences) {
+VKAPI_ATTR VkResult VKAPI_CALL reset_fences(VkDevice device, std::uint32_t count,
+                                            const VkFence* fences) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkResetFences"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkResetFences"); result != VK_SUCCESS)
+        return result;
     check_device(device, "vkResetFences");
     for (std::uint32_t i = 0; i < count; ++i) {
         Object* fence = fake().find(VK_OBJECT_TYPE_FENCE, fences[i], "vkResetFences");
-        if (fence && fence->pending) fake().fault("vkResetFences: the queue has yet to signal the fence");
+        if (fence && fence->pending)
+            fake().fault("vkResetFences: the queue has yet to signal the fence");
         if (fence) fence->signaled = false;
     }
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, std::uint32_t count, const VkFence* fences, VkBool32,
-                                               std::uint64_t) {
+VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, std::uint32_t count,
+                                               const VkFence* fences, VkBool32, std::uint64_t) {
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible("vkWaitForFences");
-    // What a lost device was working on counts as finished. After any other failure the work goes on.
+    // What a lost device was working on counts as finished. After any other failure the work goes
+    // on.
     if (result == VK_ERROR_DEVICE_LOST) fake().finish();
     if (result != VK_SUCCESS) return result;
     check_device(device, "vkWaitForFences");
@@ -72,29 +82,40 @@ VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, std::uint32_t co
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_query_pool(VkDevice device, const VkQueryPoolCreateInfo*,
-                                                 const VkAllocationCallbacks* allocator, VkQueryPool* pool) {
-    return create_child("vkCreateQueryPool", VK_OBJECT_TYPE_QUERY_POOL, device, allocator, pool, [] { return Object{}; });
+                                                 const VkAllocationCallbacks* allocator,
+                                                 VkQueryPool* pool) {
+    return create_child("vkCreateQueryPool", VK_OBJECT_TYPE_QUERY_POOL, device, allocator, pool,
+                        [] { return Object{}; });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_query_pool(VkDevice device, VkQueryPool pool, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_query_pool(VkDevice device, VkQueryPool pool,
+                                              const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyQueryPool", VK_OBJECT_TYPE_QUERY_POOL, device, pool, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL get_query_pool_results(VkDevice device, VkQueryPool pool, std::uint32_t, std::uint32_t count,
-                                                      std::size_t, void* data, VkDeviceSize, VkQueryResultFlags) {
+VKAPI_ATTR VkResult VKAPI_CALL get_query_pool_results(VkDevice device, VkQueryPool pool,
+                                                      std::uint32_t, std::uint32_t count,
+                                                      std::size_t, void* data, VkDeviceSize,
+                                                      VkQueryResultFlags) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkGetQueryPoolResults"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkGetQueryPoolResults");
+        result != VK_SUCCESS)
+        return result;
     check_device(device, "vkGetQueryPoolResults");
     fake().find(VK_OBJECT_TYPE_QUERY_POOL, pool, "vkGetQueryPoolResults");
     for (std::uint32_t i = 0; i < count; ++i) static_cast<std::uint64_t*>(data)[i] = 1000 * (i + 1);
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice device, const VkDebugUtilsObjectNameInfoEXT* info) {
+VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice device,
+                                        const VkDebugUtilsObjectNameInfoEXT* info) {
     const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkSetDebugUtilsObjectNameEXT"); result != VK_SUCCESS) return result;
+    if (const VkResult result = fake().enter_fallible("vkSetDebugUtilsObjectNameEXT");
+        result != VK_SUCCESS)
+        return result;
     check_device(device, "vkSetDebugUtilsObjectNameEXT");
-    Object* object = fake().find(info->objectType, info->objectHandle, "vkSetDebugUtilsObjectNameEXT");
+    Object* object = fake().find(info->objectType, info->objectHandle,
+                                 "vkSetDebugUtilsObjectNameEXT");
     if (object) object->name = info->pObjectName ? info->pObjectName : "";
     return VK_SUCCESS;
 }

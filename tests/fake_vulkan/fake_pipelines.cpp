@@ -11,7 +11,8 @@ namespace {
 // What a module declares must have been enabled, and be something that the device reports.
 void check_capability(std::uint32_t capability) {
     constexpr std::uint32_t float16 = 9, denorm_preserve = 4464, rounding_mode_rtz = 4468;
-    if (capability == float16 && !fake().float16_enabled()) fake().fault("vkCreateShaderModule: shaderFloat16 is not enabled");
+    if (capability == float16 && !fake().float16_enabled())
+        fake().fault("vkCreateShaderModule: shaderFloat16 is not enabled");
     if (capability >= denorm_preserve && capability <= rounding_mode_rtz &&
         !fake().enabled(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
         fake().fault("vkCreateShaderModule: VK_KHR_shader_float_controls is not enabled");
@@ -19,16 +20,19 @@ void check_capability(std::uint32_t capability) {
 }
 
 void check_mode(std::uint32_t mode, std::uint32_t width) {
-    constexpr std::uint32_t denorm_preserve = 4459, keep_zero_inf_nan = 4461, rounding_mode_rte = 4462;
-    const VkPhysicalDeviceFloatControlsProperties reports =
-        fake().config.float_controls.value_or(VkPhysicalDeviceFloatControlsProperties{});
+    constexpr std::uint32_t denorm_preserve = 4459, keep_zero_inf_nan = 4461,
+                            rounding_mode_rte = 4462;
+    const VkPhysicalDeviceFloatControlsProperties reports = fake().config.float_controls.value_or(
+        VkPhysicalDeviceFloatControlsProperties{});
     const bool half = width == 16;
-    const VkBool32 has =
-        mode == denorm_preserve ? (half ? reports.shaderDenormPreserveFloat16 : reports.shaderDenormPreserveFloat32)
-        : mode == keep_zero_inf_nan
-            ? (half ? reports.shaderSignedZeroInfNanPreserveFloat16 : reports.shaderSignedZeroInfNanPreserveFloat32)
-        : mode == rounding_mode_rte ? (half ? reports.shaderRoundingModeRTEFloat16 : reports.shaderRoundingModeRTEFloat32)
-                                    : VK_TRUE;  // no float control
+    const VkBool32 has = mode == denorm_preserve ? (half ? reports.shaderDenormPreserveFloat16
+                                                         : reports.shaderDenormPreserveFloat32)
+                         : mode == keep_zero_inf_nan
+                             ? (half ? reports.shaderSignedZeroInfNanPreserveFloat16
+                                     : reports.shaderSignedZeroInfNanPreserveFloat32)
+                         : mode == rounding_mode_rte ? (half ? reports.shaderRoundingModeRTEFloat16
+                                                             : reports.shaderRoundingModeRTEFloat32)
+                                                     : VK_TRUE;  // no float control
     if (!has) fake().fault("vkCreateShaderModule: a float mode that is not offered");
 }
 
@@ -37,172 +41,223 @@ void check_words(const std::vector<std::uint32_t>& words) {
     for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
         const std::uint32_t op = words[at] & 0xffff;
         if (op == op_capability) check_capability(words[at + 1]);
-        if (op == op_execution_mode && words[at] >> 16 == 4) check_mode(words[at + 2], words[at + 3]);
+        if (op == op_execution_mode && words[at] >> 16 == 4)
+            check_mode(words[at + 2], words[at + 3]);
     }
 }
 
 // The bindings that some instruction of a function names: only these must be bound.
 std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
-    constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66, op_array_length = 68, op_decorate = 71,
-                            binding = 33;
+    constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66,
+                            op_array_length = 68, op_decorate = 71, binding = 33;
     std::map<std::uint32_t, std::uint32_t> binding_of;
     std::set<std::uint32_t> uses;
     for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
         const std::uint32_t op = words[at] & 0xffff;
-        if (op == op_decorate && words[at + 2] == binding) binding_of[words[at + 1]] = words[at + 3];
-        if (op != op_load && op != op_access_chain && op != op_in_bounds_access_chain && op != op_array_length) continue;
-        if (const auto found = binding_of.find(words[at + 3]); found != binding_of.end()) uses.insert(found->second);
+        if (op == op_decorate && words[at + 2] == binding)
+            binding_of[words[at + 1]] = words[at + 3];
+        if (op != op_load && op != op_access_chain && op != op_in_bounds_access_chain &&
+            op != op_array_length)
+            continue;
+        if (const auto found = binding_of.find(words[at + 3]); found != binding_of.end())
+            uses.insert(found->second);
     }
     return uses;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device, const VkShaderModuleCreateInfo* info,
-                                                    const VkAllocationCallbacks* allocator, VkShaderModule* module) {
-    return create_child("vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
-        Object object;
-        object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
-        if (info->codeSize % sizeof *info->pCode != 0) fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
-        check_words(object.words);
-        object.reads = static_uses(object.words);
-        fake().keep_shader(object.words);
-        return object;
-    });
+VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device,
+                                                    const VkShaderModuleCreateInfo* info,
+                                                    const VkAllocationCallbacks* allocator,
+                                                    VkShaderModule* module) {
+    return create_child(
+        "vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
+            Object object;
+            object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
+            if (info->codeSize % sizeof *info->pCode != 0)
+                fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
+            check_words(object.words);
+            object.reads = static_uses(object.words);
+            fake().keep_shader(object.words);
+            return object;
+        });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_shader_module(VkDevice device, VkShaderModule module, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_shader_module(VkDevice device, VkShaderModule module,
+                                                 const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, module, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo*,
-                                                     const VkAllocationCallbacks* allocator, VkPipelineCache* cache) {
-    return create_child("vkCreatePipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, allocator, cache, [] { return Object{}; });
+VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_cache(VkDevice device,
+                                                     const VkPipelineCacheCreateInfo*,
+                                                     const VkAllocationCallbacks* allocator,
+                                                     VkPipelineCache* cache) {
+    return create_child("vkCreatePipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, allocator,
+                        cache, [] { return Object{}; });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache, const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyPipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, cache, allocator);
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache,
+                                                  const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyPipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, cache,
+                  allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count,
+VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipelineCache cache,
+                                                        std::uint32_t count,
                                                         const VkComputePipelineCreateInfo* infos,
-                                                        const VkAllocationCallbacks* allocator, VkPipeline* pipelines) {
+                                                        const VkAllocationCallbacks* allocator,
+                                                        VkPipeline* pipelines) {
     constexpr const char* entry = "vkCreateComputePipelines";
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible(entry);
-    for (std::uint32_t i = 0; i < count; ++i) pipelines[i] = VK_NULL_HANDLE;  // this one is specified
+    for (std::uint32_t i = 0; i < count; ++i)
+        pipelines[i] = VK_NULL_HANDLE;  // this one is specified
     if (result != VK_SUCCESS) return result;
     check_device(device, entry);
     if (cache) fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
     for (std::uint32_t i = 0; i < count; ++i) {
-        const Object* module = fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module, entry);
+        const Object* module = fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module,
+                                           entry);
         fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, infos[i].layout, entry);
         Object object;
         if (module) object.reads = module->reads;
         object.layout = number_of(infos[i].layout);
         object.cache = number_of(cache);
-        const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_PIPELINE, number_of(device), allocator, object);
+        const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_PIPELINE, number_of(device),
+                                                   allocator, object);
         if (handle == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
         pipelines[i] = reinterpret_cast<VkPipeline>(std::uintptr_t(handle));
     }
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks* allocator) {
+VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline pipeline,
+                                            const VkAllocationCallbacks* allocator) {
     destroy_child("vkDestroyPipeline", VK_OBJECT_TYPE_PIPELINE, device, pipeline, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_set_layout(VkDevice device, const VkDescriptorSetLayoutCreateInfo* info,
-                                                 const VkAllocationCallbacks* allocator, VkDescriptorSetLayout* layout) {
-    return create_child("vkCreateDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, allocator, layout, [&] {
-        Object object;
-        object.bindings.assign(info->pBindings, info->pBindings + info->bindingCount);
-        object.push_layout = (info->flags & VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR) != 0;
-        const auto buffers = std::count_if(object.bindings.begin(), object.bindings.end(), [](const auto& binding) {
-            return binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+VKAPI_ATTR VkResult VKAPI_CALL create_set_layout(VkDevice device,
+                                                 const VkDescriptorSetLayoutCreateInfo* info,
+                                                 const VkAllocationCallbacks* allocator,
+                                                 VkDescriptorSetLayout* layout) {
+    return create_child(
+        "vkCreateDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, allocator,
+        layout, [&] {
+            Object object;
+            object.bindings.assign(info->pBindings, info->pBindings + info->bindingCount);
+            object.push_layout = (info->flags &
+                                  VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR) != 0;
+            const auto buffers = std::count_if(
+                object.bindings.begin(), object.bindings.end(), [](const auto& binding) {
+                    return binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+                });
+            if (buffers > fake().config.storage_buffers)
+                fake().fault("vkCreateDescriptorSetLayout: more storage buffers than offered");
+            return object;
         });
-        if (buffers > fake().config.storage_buffers) fake().fault("vkCreateDescriptorSetLayout: more storage buffers than offered");
-        return object;
-    });
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_set_layout(VkDevice device, VkDescriptorSetLayout layout,
                                               const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, layout, allocator);
+    destroy_child("vkDestroyDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device,
+                  layout, allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_layout(VkDevice device, const VkPipelineLayoutCreateInfo* info,
-                                                      const VkAllocationCallbacks* allocator, VkPipelineLayout* layout) {
-    return create_child("vkCreatePipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, allocator, layout, [&] {
-        fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[0], "vkCreatePipelineLayout");
-        Object object;
-        object.layout = number_of(info->pSetLayouts[0]);
-        for (std::uint32_t i = 0; i < info->pushConstantRangeCount; ++i) {
-            const VkPushConstantRange& range = info->pPushConstantRanges[i];
-            object.push_bytes = std::max(object.push_bytes, range.offset + range.size);
-        }
-        if (object.push_bytes > 128) fake().fault("vkCreatePipelineLayout: more push constants than offered");
-        return object;
-    });
+VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_layout(VkDevice device,
+                                                      const VkPipelineLayoutCreateInfo* info,
+                                                      const VkAllocationCallbacks* allocator,
+                                                      VkPipelineLayout* layout) {
+    return create_child(
+        "vkCreatePipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, allocator, layout, [&] {
+            fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[0],
+                        "vkCreatePipelineLayout");
+            Object object;
+            object.layout = number_of(info->pSetLayouts[0]);
+            for (std::uint32_t i = 0; i < info->pushConstantRangeCount; ++i) {
+                const VkPushConstantRange& range = info->pPushConstantRanges[i];
+                object.push_bytes = std::max(object.push_bytes, range.offset + range.size);
+            }
+            if (object.push_bytes > 128)
+                fake().fault("vkCreatePipelineLayout: more push constants than offered");
+            return object;
+        });
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_pipeline_layout(VkDevice device, VkPipelineLayout layout,
                                                    const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyPipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, layout, allocator);
+    destroy_child("vkDestroyPipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, layout,
+                  allocator);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
-                                                      const VkAllocationCallbacks* allocator, VkDescriptorPool* pool) {
-    return create_child("vkCreateDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, allocator, pool, [&] {
-        Object object;
-        object.sets_left = info->maxSets;
-        object.pool_sizes.assign(info->pPoolSizes, info->pPoolSizes + info->poolSizeCount);
-        return object;
-    });
+VKAPI_ATTR VkResult VKAPI_CALL create_descriptor_pool(VkDevice device,
+                                                      const VkDescriptorPoolCreateInfo* info,
+                                                      const VkAllocationCallbacks* allocator,
+                                                      VkDescriptorPool* pool) {
+    return create_child(
+        "vkCreateDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, allocator, pool, [&] {
+            Object object;
+            object.sets_left = info->maxSets;
+            object.pool_sizes.assign(info->pPoolSizes, info->pPoolSizes + info->poolSizeCount);
+            return object;
+        });
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_descriptor_pool(VkDevice device, VkDescriptorPool pool, const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, pool, allocator);
+VKAPI_ATTR void VKAPI_CALL destroy_descriptor_pool(VkDevice device, VkDescriptorPool pool,
+                                                   const VkAllocationCallbacks* allocator) {
+    destroy_child("vkDestroyDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, pool,
+                  allocator);
 }
 
 // Takes the descriptors of a layout out of the pool, from any of its entries of that type.
 bool take(Object& pool, const Object& layout) {
     if (pool.sets_left == 0) return false;
     --pool.sets_left;
-    return std::all_of(layout.bindings.begin(), layout.bindings.end(), [&](const VkDescriptorSetLayoutBinding& binding) {
-        const auto entry = std::find_if(pool.pool_sizes.begin(), pool.pool_sizes.end(), [&](const VkDescriptorPoolSize& size) {
-            return size.type == binding.descriptorType && size.descriptorCount != 0;
-        });
-        if (entry != pool.pool_sizes.end()) --entry->descriptorCount;
-        return entry != pool.pool_sizes.end();
-    });
+    return std::all_of(layout.bindings.begin(), layout.bindings.end(),
+                       [&](const VkDescriptorSetLayoutBinding& binding) {
+                           const auto entry = std::find_if(
+                               pool.pool_sizes.begin(), pool.pool_sizes.end(),
+                               [&](const VkDescriptorPoolSize& size) {
+                                   return size.type == binding.descriptorType &&
+                                          size.descriptorCount != 0;
+                               });
+                           if (entry != pool.pool_sizes.end()) --entry->descriptorCount;
+                           return entry != pool.pool_sizes.end();
+                       });
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL allocate_sets(VkDevice device, const VkDescriptorSetAllocateInfo* info, VkDescriptorSet* sets) {
+VKAPI_ATTR VkResult VKAPI_CALL allocate_sets(VkDevice device,
+                                             const VkDescriptorSetAllocateInfo* info,
+                                             VkDescriptorSet* sets) {
     constexpr const char* entry = "vkAllocateDescriptorSets";
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible(entry);
-    for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) sets[i] = VK_NULL_HANDLE;  // this one is specified
+    for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i)
+        sets[i] = VK_NULL_HANDLE;  // this one is specified
     if (result != VK_SUCCESS) return result;
     check_device(device, entry);
     for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) {
         Object* pool = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_POOL, info->descriptorPool, entry);
-        const Object* layout = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[i], entry);
+        const Object* layout = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
+                                           info->pSetLayouts[i], entry);
         if (!pool || !layout) return VK_SUCCESS;
-        if (layout->push_layout) fake().fault("vkAllocateDescriptorSets: a layout for push descriptors");
+        if (layout->push_layout)
+            fake().fault("vkAllocateDescriptorSets: a layout for push descriptors");
         if (!take(*pool, *layout)) return VK_ERROR_OUT_OF_POOL_MEMORY;
         Object set;
         set.layout = number_of(info->pSetLayouts[i]);
-        sets[i] = reinterpret_cast<VkDescriptorSet>(
-            std::uintptr_t(fake().create(VK_OBJECT_TYPE_DESCRIPTOR_SET, number_of(info->descriptorPool), nullptr, set)));
+        sets[i] = reinterpret_cast<VkDescriptorSet>(std::uintptr_t(fake().create(
+            VK_OBJECT_TYPE_DESCRIPTOR_SET, number_of(info->descriptorPool), nullptr, set)));
     }
     return VK_SUCCESS;
 }
 
-VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice device, std::uint32_t count, const VkWriteDescriptorSet* writes, std::uint32_t,
+VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice device, std::uint32_t count,
+                                       const VkWriteDescriptorSet* writes, std::uint32_t,
                                        const VkCopyDescriptorSet*) {
     const Entered entered("vkUpdateDescriptorSets");
     check_device(device, "vkUpdateDescriptorSets");
     for (std::uint32_t i = 0; i < count; ++i) {
-        Object* set = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, writes[i].dstSet, "vkUpdateDescriptorSets");
+        Object* set = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET, writes[i].dstSet,
+                                  "vkUpdateDescriptorSets");
         if (set && set->pending) fake().fault("vkUpdateDescriptorSets: the queue is using the set");
         if (set) set->descriptors[writes[i].dstBinding] = descriptor_of(writes[i]);
     }
@@ -212,10 +267,11 @@ VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice device, std::uint32_t count, con
 
 Descriptor descriptor_of(const VkWriteDescriptorSet& write) {
     Descriptor descriptor{.binding = write.dstBinding, .type = write.descriptorType};
-    const bool buffer =
-        write.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || write.descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+    const bool buffer = write.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER ||
+                        write.descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
     if (write.pBufferInfo && buffer) descriptor.buffer = *write.pBufferInfo;
-    if (write.pImageInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE) descriptor.image = *write.pImageInfo;
+    if (write.pImageInfo && write.descriptorType == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE)
+        descriptor.image = *write.pImageInfo;
     return descriptor;
 }
 

@@ -37,7 +37,8 @@ const char* type_name(VkObjectType type) {
 
 std::string words_for(VkObjectType type, std::uint64_t handle) {
     char text[64];
-    std::snprintf(text, sizeof text, "%s 0x%llx", type_name(type), static_cast<unsigned long long>(handle));
+    std::snprintf(text, sizeof text, "%s 0x%llx", type_name(type),
+                  static_cast<unsigned long long>(handle));
     return text;
 }
 
@@ -78,7 +79,8 @@ std::vector<std::string> Fake::alive() const {
 Object* Fake::find(VkObjectType type, std::uint64_t handle, const char* entry, bool quiet) {
     const auto found = objects_.find(handle);
     if (found != objects_.end() && found->second.type == type) return &found->second;
-    if (!quiet) fault(std::string(entry) + ": " + words_for(type, handle) + " is unknown or destroyed");
+    if (!quiet)
+        fault(std::string(entry) + ": " + words_for(type, handle) + " is unknown or destroyed");
     return nullptr;
 }
 
@@ -96,16 +98,19 @@ VkResult Fake::enter_fallible(const char* entry, bool fills_array) {
     enter(entry);
     points_.push_back({entry, fills_array});
     if (failure.at == 0 || points_.size() < failure.at) return VK_SUCCESS;
-    const bool fails = points_.size() == failure.at || (failure.stays && std::string(points_[failure.at - 1].entry) == entry);
+    const bool fails = points_.size() == failure.at ||
+                       (failure.stays && std::string(points_[failure.at - 1].entry) == entry);
     return fails ? failure.with : VK_SUCCESS;
 }
 
-std::uint64_t Fake::create(VkObjectType type, std::uint64_t parent, const VkAllocationCallbacks* allocator, Object object) {
+std::uint64_t Fake::create(VkObjectType type, std::uint64_t parent,
+                           const VkAllocationCallbacks* allocator, Object object) {
     object.type = type;
     object.parent = parent;
     object.allocator = allocator;
     if (allocator) {
-        object.allocation = allocator->pfnAllocation(allocator->pUserData, 64, 8, VK_SYSTEM_ALLOCATION_SCOPE_OBJECT);
+        object.allocation = allocator->pfnAllocation(allocator->pUserData, 64, 8,
+                                                     VK_SYSTEM_ALLOCATION_SCOPE_OBJECT);
         if (!object.allocation) return 0;
     }
     next_ += 0x10;
@@ -113,22 +118,26 @@ std::uint64_t Fake::create(VkObjectType type, std::uint64_t parent, const VkAllo
     return next_;
 }
 
-void Fake::destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator, const char* entry) {
+void Fake::destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator,
+                   const char* entry) {
     if (handle == 0) return;
     Object* object = find(type, handle, entry);
     if (!object) return;
     const std::string what = std::string(entry) + ": " + words_for(type, handle);
     if (object->pending) fault(what + " is in use by the queue");
     if (object->allocator != allocator) fault(what + " was created with another allocator");
-    if (object->allocation) object->allocator->pfnFree(object->allocator->pUserData, object->allocation);
+    if (object->allocation)
+        object->allocator->pfnFree(object->allocator->pUserData, object->allocation);
     objects_.erase(handle);
-    const bool is_pool = type == VK_OBJECT_TYPE_COMMAND_POOL || type == VK_OBJECT_TYPE_DESCRIPTOR_POOL;
+    const bool is_pool = type == VK_OBJECT_TYPE_COMMAND_POOL ||
+                         type == VK_OBJECT_TYPE_DESCRIPTOR_POOL;
     for (auto child = objects_.begin(); child != objects_.end();) {
         if (child->second.parent != handle) {
             ++child;
         } else if (is_pool) {
             if (child->second.pending)
-                fault(what + ": " + words_for(child->second.type, child->first) + " of it is in use by the queue");
+                fault(what + ": " + words_for(child->second.type, child->first) +
+                      " of it is in use by the queue");
             child = objects_.erase(child);
         } else {
             fault(what + ": " + words_for(child->second.type, child->first) + " of it is alive");
@@ -140,7 +149,8 @@ void Fake::destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCa
 void Fake::record(VkCommandBuffer buffer, Command command, std::set<std::uint64_t> uses) {
     Object* object = find(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer, command.entry.c_str());
     if (!object) return;
-    if (object->state != CommandState::recording) fault(command.entry + ": the command buffer is not recording");
+    if (object->state != CommandState::recording)
+        fault(command.entry + ": the command buffer is not recording");
     object->commands.push_back(std::move(command));
     object->uses.merge(uses);
 }
@@ -148,18 +158,21 @@ void Fake::record(VkCommandBuffer buffer, Command command, std::set<std::uint64_
 void Fake::submit(VkCommandBuffer buffer, std::uint64_t fence) {
     Object* object = find(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer, "vkQueueSubmit");
     if (!object) return;
-    if (object->state != CommandState::executable) fault("vkQueueSubmit: the command buffer is not executable");
+    if (object->state != CommandState::executable)
+        fault("vkQueueSubmit: the command buffer is not executable");
     object->state = CommandState::pending;
     submitted_.insert({number_of(buffer), fence});
     submitted_.insert(object->uses.begin(), object->uses.end());
     for (const std::uint64_t handle : submitted_) {
         const auto used = objects_.find(handle);
         if (used == objects_.end()) {
-            fault("vkQueueSubmit: a command refers to " + words_for(VK_OBJECT_TYPE_UNKNOWN, handle) + ", which is destroyed");
+            fault("vkQueueSubmit: a command refers to " +
+                  words_for(VK_OBJECT_TYPE_UNKNOWN, handle) + ", which is destroyed");
             continue;
         }
         used->second.pending = true;
-        if (const auto memory = objects_.find(used->second.memory); memory != objects_.end()) memory->second.pending = true;
+        if (const auto memory = objects_.find(used->second.memory); memory != objects_.end())
+            memory->second.pending = true;
     }
     for (const Command& command : object->commands) {
         if (command.execute) command.execute();
@@ -169,7 +182,8 @@ void Fake::submit(VkCommandBuffer buffer, std::uint64_t fence) {
 void Fake::finish() {
     for (auto& [handle, object] : objects_) {
         if (object.type == VK_OBJECT_TYPE_FENCE && object.pending) object.signaled = true;
-        if (object.type == VK_OBJECT_TYPE_COMMAND_BUFFER && object.pending) object.state = CommandState::executable;
+        if (object.type == VK_OBJECT_TYPE_COMMAND_BUFFER && object.pending)
+            object.state = CommandState::executable;
         object.pending = false;
     }
     submitted_.clear();
@@ -190,7 +204,8 @@ bool Fake::enabled(const char* extension) const {
 }
 
 bool Fake::float16_enabled() const {
-    return std::any_of(objects_.begin(), objects_.end(), [](const auto& entry) { return entry.second.float16; });
+    return std::any_of(objects_.begin(), objects_.end(),
+                       [](const auto& entry) { return entry.second.float16; });
 }
 
 }  // namespace vkrope::test

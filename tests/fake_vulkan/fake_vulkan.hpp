@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A Vulkan 1.1 that computes nothing and remembers everything, behind vkGetInstanceProcAddr: no loader, no driver, no GPU.
+// A Vulkan 1.1 that computes nothing and remembers everything, behind vkGetInstanceProcAddr: no
+// loader, no driver, no GPU.
 //
-// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names, and holds every call against the
-// rules whose violation would hide in a forgiving driver: handles that are unknown, dead or still in use, children that outlive
-// their parent, another allocator at destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled
-// with a wrong handle, since the specification leaves them undefined. One fake a process, one thread at a time.
+// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names,
+// and holds every call against the rules whose violation would hide in a forgiving driver: handles
+// that are unknown, dead or still in use, children that outlive their parent, another allocator at
+// destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled
+// with a wrong handle, since the specification leaves them undefined. One fake a process, one
+// thread at a time.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -36,13 +39,14 @@ struct FakeConfig {
     bool float16_feature = true;   ///< ... with shaderFloat16
     /// What VK_KHR_shader_float_controls reports; nothing: it is not offered.
     std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
-    bool debug_utils = true;               ///< offers VK_EXT_debug_utils
-    bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr knows its functions; else vkGetInstanceProcAddr alone does
-    bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed
-    bool timestamps = true;                ///< the queue has them
-    bool coherent = false;                 ///< host-visible memory needs neither flush nor invalidate
-    bool never_finishes = false;           ///< every wait runs out
-    std::set<std::string> missing = {};    ///< entry points that it does not know
+    bool debug_utils = true;  ///< offers VK_EXT_debug_utils
+    bool device_finds_debug_utils =
+        true;  ///< vkGetDeviceProcAddr knows its functions; else vkGetInstanceProcAddr alone does
+    bool validation = false;             ///< VK_LAYER_KHRONOS_validation is installed
+    bool timestamps = true;              ///< the queue has them
+    bool coherent = false;               ///< host-visible memory needs neither flush nor invalidate
+    bool never_finishes = false;         ///< every wait runs out
+    std::set<std::string> missing = {};  ///< entry points that it does not know
 };
 
 /// A call that returns a VkResult, in the order in which they came.
@@ -71,7 +75,8 @@ struct Command {
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkDescriptorSet set = VK_NULL_HANDLE;
-    std::map<std::uint32_t, Descriptor> descriptors = {};  ///< by binding: of a push, or of the set that was bound
+    /// By binding: of a push, or of the set that was bound.
+    std::map<std::uint32_t, Descriptor> descriptors = {};
     std::vector<std::byte> pushed = {};
     std::uint32_t groups[3] = {0, 0, 0};
     VkPipelineStageFlags stages[2] = {0, 0};  ///< source, destination
@@ -85,7 +90,8 @@ enum class CommandState { initial, recording, executable, pending };
 
 struct Object {
     VkObjectType type = VK_OBJECT_TYPE_UNKNOWN;
-    std::uint64_t parent = 0;  ///< whose destruction ends this one's life: pools; or must not come first: devices, instances
+    std::uint64_t parent = 0;  ///< whose destruction ends this one's life: pools; or must not come
+                               ///< first: devices, instances
     const VkAllocationCallbacks* allocator = nullptr;
     void* allocation = nullptr;  ///< of that allocator
     bool pending = false;        ///< the queue may be using it
@@ -101,18 +107,18 @@ struct Object {
     bool push_layout = false;                                 // set layouts
     std::vector<VkDescriptorPoolSize> pool_sizes = {};        // descriptor pools
     std::uint32_t sets_left = 0;                              // descriptor pools
-    std::uint64_t layout = 0;                                 // sets, pipeline layouts, pipelines: the layout behind them
-    std::uint32_t push_bytes = 0;                             // pipeline layouts
-    std::map<std::uint32_t, Descriptor> descriptors = {};     // sets
-    std::vector<std::uint32_t> words = {};                    // shader modules
-    std::set<std::uint32_t> reads = {};                       // shader modules, pipelines: bindings that the code names
-    std::vector<std::string> extensions = {};                 // instances, devices
-    bool float16 = false;                                     // devices: the feature shaderFloat16
-    std::uint64_t cache = 0;                                  // pipelines
-    bool signaled = false;                                    // fences
-    CommandState state = CommandState::initial;               // command buffers
-    std::vector<Command> commands = {};                       // command buffers
-    std::set<std::uint64_t> uses = {};                        // command buffers
+    std::uint64_t layout = 0;      // sets, pipeline layouts, pipelines: the layout behind them
+    std::uint32_t push_bytes = 0;  // pipeline layouts
+    std::map<std::uint32_t, Descriptor> descriptors = {};  // sets
+    std::vector<std::uint32_t> words = {};                 // shader modules
+    std::set<std::uint32_t> reads = {};  // shader modules, pipelines: bindings that the code names
+    std::vector<std::string> extensions = {};    // instances, devices
+    bool float16 = false;                        // devices: the feature shaderFloat16
+    std::uint64_t cache = 0;                     // pipelines
+    bool signaled = false;                       // fences
+    CommandState state = CommandState::initial;  // command buffers
+    std::vector<Command> commands = {};          // command buffers
+    std::set<std::uint64_t> uses = {};           // command buffers
 };
 
 template <class Handle>
@@ -162,8 +168,10 @@ class Fake {
     /// What the call must return; VK_SUCCESS where it does not fail.
     VkResult enter_fallible(const char* entry, bool fills_array = false);
     /// 0 where the allocator has no memory.
-    std::uint64_t create(VkObjectType type, std::uint64_t parent, const VkAllocationCallbacks* allocator, Object object = {});
-    void destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator, const char* entry);
+    std::uint64_t create(VkObjectType type, std::uint64_t parent,
+                         const VkAllocationCallbacks* allocator, Object object = {});
+    void destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator,
+                 const char* entry);
     void record(VkCommandBuffer buffer, Command command, std::set<std::uint64_t> uses = {});
     void submit(VkCommandBuffer buffer, std::uint64_t fence);
     void finish();  ///< the queue is idle: nothing is pending
@@ -189,9 +197,11 @@ Handle wrong_handle() {
     return reinterpret_cast<Handle>(std::uintptr_t{0xdead0});
 }
 
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance, const char* name);
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance,
+                                                                     const char* name);
 
 /// An entry point, typed.
-#define VKROPE_FAKE(name, instance) reinterpret_cast<PFN_##name>(vkrope::test::fake_get_instance_proc_addr(instance, #name))
+#define VKROPE_FAKE(name, instance) \
+    reinterpret_cast<PFN_##name>(vkrope::test::fake_get_instance_proc_addr(instance, #name))
 
 }  // namespace vkrope::test

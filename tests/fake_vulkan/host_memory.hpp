@@ -6,7 +6,8 @@
 
 namespace vkrope::test {
 
-/// While one exists, what is allocated is neither counted nor failed: the fake's own bookkeeping, and doctest's.
+/// While one exists, what is allocated is neither counted nor failed: the fake's own bookkeeping,
+/// and doctest's.
 class Unobserved {
    public:
     Unobserved() noexcept;

@@ -47,8 +47,8 @@ Code code_for(VkResult result) {
 }
 
 std::string words_of(const Status& status) {
-    return "code " + std::to_string(int(status.code)) + ", VkResult " + std::to_string(int(status.vk_result)) + " (" + status.what +
-           ")";
+    return "code " + std::to_string(int(status.code)) + ", VkResult " +
+           std::to_string(int(status.vk_result)) + " (" + status.what + ")";
 }
 
 template <class Item>
@@ -64,7 +64,8 @@ class Tolerated {
     bool operator()(const Scenario& scenario, const Point& point, VkResult result, Code outcome) {
         for (std::size_t i = 0; i < list_.size(); ++i) {
             const Tolerance& one = list_[i];
-            if (scenario.name.rfind(one.scenario, 0) != 0 || std::string(one.entry) != point.entry) continue;
+            if (scenario.name.rfind(one.scenario, 0) != 0 || std::string(one.entry) != point.entry)
+                continue;
             if (!contains(one.results, result) || !contains(one.outcomes, outcome)) continue;
             seen_[i].results.insert(result);
             seen_[i].outcomes.insert(outcome);
@@ -75,9 +76,12 @@ class Tolerated {
 
     void check_needed() const {
         for (std::size_t i = 0; i < list_.size(); ++i) {
-            INFO("\"" << list_[i].scenario << "\", " << list_[i].entry << ": tolerated, but it never comes to that");
-            for (const VkResult result : list_[i].results) CHECK_MESSAGE(seen_[i].results.contains(result), int(result));
-            for (const Code outcome : list_[i].outcomes) CHECK_MESSAGE(seen_[i].outcomes.contains(outcome), int(outcome));
+            INFO("\"" << list_[i].scenario << "\", " << list_[i].entry
+                      << ": tolerated, but it never comes to that");
+            for (const VkResult result : list_[i].results)
+                CHECK_MESSAGE(seen_[i].results.contains(result), int(result));
+            for (const Code outcome : list_[i].outcomes)
+                CHECK_MESSAGE(seen_[i].outcomes.contains(outcome), int(outcome));
         }
     }
 
@@ -100,7 +104,8 @@ class Run {
             const Status status = scenario_.act(prepared_.get());
             const bool silent = status.what[0] == '\0';
             if (bool(status) != silent)
-                verdict.require(false, silent ? "a failure without a sentence" : "a success with a sentence");
+                verdict.require(
+                    false, silent ? "a failure without a sentence" : "a success with a sentence");
             return status;
         } catch (const std::bad_alloc&) {
             observed_allocations();
@@ -110,13 +115,15 @@ class Run {
     }
 
     void check_kept(Verdict& verdict) const {
-        if (scenario_.keeps_nothing) verdict.require(fake().alive() == alive_, "objects were left behind");
+        if (scenario_.keeps_nothing)
+            verdict.require(fake().alive() == alive_, "objects were left behind");
     }
 
     void end(Verdict& verdict) {
         prepared_.reset();
         for (const std::string& fault : fake().faults()) verdict.require(false, fault);
-        for (const std::string& object : fake().alive()) verdict.require(false, object + " was never destroyed");
+        for (const std::string& object : fake().alive())
+            verdict.require(false, object + " was never destroyed");
     }
 
    private:
@@ -134,33 +141,37 @@ void count(const Verdict& verdict, const std::string& what) {
 // After the failure: the same again, without one.
 void retry(Run& run, const Scenario& scenario, const Status& first, Verdict& verdict) {
     const Status again = run.act(verdict);
-    const bool for_good = !scenario.keeps_nothing && (first.code == Code::device_lost || first.code == Code::timeout);
+    const bool for_good = !scenario.keeps_nothing &&
+                          (first.code == Code::device_lost || first.code == Code::timeout);
     if (for_good && again.code == first.code) return;
     verdict.require(bool(again), "a second try without failure: " + words_of(again));
 }
 
-void fail_call(const Scenario& scenario, std::size_t at, const Point& point, VkResult result, bool stays, Tolerated& tolerated) {
+void fail_call(const Scenario& scenario, std::size_t at, const Point& point, VkResult result,
+               bool stays, Tolerated& tolerated) {
     Verdict verdict;
     Run run(scenario);
     const std::size_t before = fake().points().size();
     fake().failure = {before + at, result, stays};
     const Status status = run.act(verdict);
     fake().failure = {};
-    const bool reached =
-        fake().points().size() >= before + at && std::string(fake().points()[before + at - 1].entry) == point.entry;
+    const bool reached = fake().points().size() >= before + at &&
+                         std::string(fake().points()[before + at - 1].entry) == point.entry;
     verdict.require(reached, "the call was not reached");
     const bool is_own = status.code == code_for(result) && status.vk_result == result;
-    verdict.require(is_own || tolerated(scenario, point, result, status.code), "the outcome was " + words_of(status));
+    verdict.require(is_own || tolerated(scenario, point, result, status.code),
+                    "the outcome was " + words_of(status));
     run.check_kept(verdict);
     retry(run, scenario, status, verdict);
     run.end(verdict);
     ++totals.calls;
     totals.tolerated += !is_own;
-    count(verdict, scenario.name + ": call " + std::to_string(at) + ", " + point.entry + (stays ? " from there on" : "") +
-                       " returns " + std::to_string(int(result)));
+    count(verdict, scenario.name + ": call " + std::to_string(at) + ", " + point.entry +
+                       (stays ? " from there on" : "") + " returns " + std::to_string(int(result)));
 }
 
-void require_promised(const char* what, std::size_t seen, const Promised& promised, Verdict& verdict) {
+void require_promised(const char* what, std::size_t seen, const Promised& promised,
+                      Verdict& verdict) {
     verdict.require(promised ? seen == *promised : seen != 0, std::to_string(seen) + " " + what);
 }
 
@@ -170,7 +181,8 @@ std::vector<Point> points_of(const Scenario& scenario) {
     const std::size_t before = fake().points().size();
     const Status status = run.act(verdict);
     verdict.require(bool(status), "without a failure: " + words_of(status));
-    const std::vector<Point> points(fake().points().begin() + std::ptrdiff_t(before), fake().points().end());
+    const std::vector<Point> points(fake().points().begin() + std::ptrdiff_t(before),
+                                    fake().points().end());
     require_promised("calls that may fail", points.size(), scenario.calls, verdict);
     run.check_kept(verdict);
     run.end(verdict);
@@ -187,7 +199,8 @@ void fail_every_call(const Scenario& scenario, Tolerated& tolerated) {
         INFO(point.entry);
         REQUIRE(!results.empty());
         for (const VkResult result : results) {
-            for (const bool stays : {false, true}) fail_call(scenario, at, point, result, stays, tolerated);
+            for (const bool stays : {false, true})
+                fail_call(scenario, at, point, result, stays, tolerated);
         }
     }
 }
@@ -207,7 +220,8 @@ void fail_every_allocation(const Scenario& scenario) {
             require_promised("host allocations", seen, scenario.allocations, verdict);
         } else {
             if (status) ++harmless;
-            verdict.require(status ? harmless <= scenario.harmless_allocations : status.code == Code::out_of_host_memory,
+            verdict.require(status ? harmless <= scenario.harmless_allocations
+                                   : status.code == Code::out_of_host_memory,
                             "the outcome was " + words_of(status));
             run.check_kept(verdict);
             retry(run, scenario, status, verdict);
@@ -222,7 +236,8 @@ void fail_every_allocation(const Scenario& scenario) {
 
 }  // namespace
 
-void fail_every_call(const std::vector<Scenario>& scenarios, const std::vector<Tolerance>& tolerances) {
+void fail_every_call(const std::vector<Scenario>& scenarios,
+                     const std::vector<Tolerance>& tolerances) {
     Tolerated tolerated(tolerances);
     for (const Scenario& scenario : scenarios) fail_every_call(scenario, tolerated);
     tolerated.check_needed();
@@ -234,10 +249,12 @@ void fail_every_allocation(const std::vector<Scenario>& scenarios) {
 
 std::string injection_summary() {
     const std::size_t points = totals.calls + totals.allocations;
-    return "failure injection: " + std::to_string(points) + " points in " + std::to_string(totals.scenarios.size()) +
-           " scenarios, " + std::to_string(points - totals.wrong) + " failed as they should (" + std::to_string(totals.calls) +
-           " Vulkan calls, " + std::to_string(totals.tolerated) + " of them tolerated as listed; " +
-           std::to_string(totals.allocations) + " host allocations)";
+    return "failure injection: " + std::to_string(points) + " points in " +
+           std::to_string(totals.scenarios.size()) + " scenarios, " +
+           std::to_string(points - totals.wrong) + " failed as they should (" +
+           std::to_string(totals.calls) + " Vulkan calls, " + std::to_string(totals.tolerated) +
+           " of them tolerated as listed; " + std::to_string(totals.allocations) +
+           " host allocations)";
 }
 
 }  // namespace vkrope::test

@@ -20,11 +20,13 @@ using Promised = std::optional<std::size_t>;
 struct Scenario {
     std::string name;
     FakeConfig config = {};
-    /// Makes what `act` starts from; what it returns is destroyed at the end. Nothing fails meanwhile.
+    /// Makes what `act` starts from; what it returns is destroyed at the end. Nothing fails
+    /// meanwhile.
     std::function<std::shared_ptr<void>()> prepare = [] { return std::shared_ptr<void>(); };
     /// Does it, and destroys what it made. `prepared` is what prepare() returned.
     std::function<Status(void* prepared)> act = {};
-    /// Nothing that `act` made may outlive it; otherwise what was prepared may keep memory for later, and be lost for good.
+    /// Nothing that `act` made may outlive it; otherwise what was prepared may keep memory for
+    /// later, and be lost for good.
     bool keeps_nothing = true;
     Promised calls = {};        ///< calls that return a VkResult
     Promised allocations = {};  ///< calls of operator new
@@ -41,11 +43,14 @@ struct Tolerance {
     const char* reason;
 };
 
-/// Counts and fails; every deviation is a failed check of doctest. So is a result or an outcome that is tolerated and never comes.
-void fail_every_call(const std::vector<Scenario>& scenarios, const std::vector<Tolerance>& tolerances = {});
+/// Counts and fails; every deviation is a failed check of doctest. So is a result or an outcome
+/// that is tolerated and never comes.
+void fail_every_call(const std::vector<Scenario>& scenarios,
+                     const std::vector<Tolerance>& tolerances = {});
 
-/// The same for each operator new of the library: out_of_host_memory, and nothing leaked. Memory of malloc is not failed; only
-/// Vulkan Memory Allocator asks for it, for its own objects, and has no way to say that there is none.
+/// The same for each operator new of the library: out_of_host_memory, and nothing leaked. Memory of
+/// malloc is not failed; only Vulkan Memory Allocator asks for it, for its own objects, and has no
+/// way to say that there is none.
 void fail_every_allocation(const std::vector<Scenario>& scenarios);
 
 /// "failure injection: N points in N scenarios, N failed as they should"

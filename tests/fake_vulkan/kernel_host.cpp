@@ -18,7 +18,8 @@ void* VKAPI_PTR allocate(void* user, std::size_t bytes, std::size_t, VkSystemAll
     return std::malloc(bytes);
 }
 
-void* VKAPI_PTR reallocate(void*, void* memory, std::size_t bytes, std::size_t, VkSystemAllocationScope) {
+void* VKAPI_PTR reallocate(void*, void* memory, std::size_t bytes, std::size_t,
+                           VkSystemAllocationScope) {
     return std::realloc(memory, bytes);
 }
 
@@ -82,17 +83,19 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
         add(*buffer, VK_OBJECT_TYPE_BUFFER);
     }
     Object image_view;
-    view = reinterpret_cast<VkImageView>(
-        std::uintptr_t(fake().create(VK_OBJECT_TYPE_IMAGE_VIEW, number_of(ref.device), nullptr, image_view)));
+    view = reinterpret_cast<VkImageView>(std::uintptr_t(
+        fake().create(VK_OBJECT_TYPE_IMAGE_VIEW, number_of(ref.device), nullptr, image_view)));
     add(view, VK_OBJECT_TYPE_IMAGE_VIEW);
     const VkPipelineCacheCreateInfo cache_info = {};
-    VKROPE_FAKE(vkCreatePipelineCache, ref.instance)(ref.device, &cache_info, nullptr, &ref.pipeline_cache);
+    VKROPE_FAKE(vkCreatePipelineCache, ref.instance)
+    (ref.device, &cache_info, nullptr, &ref.pipeline_cache);
     add(ref.pipeline_cache, VK_OBJECT_TYPE_PIPELINE_CACHE);
 
     ref.get_instance_proc_addr = fake_get_instance_proc_addr;
-    ref.enabled =
-        (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) | (config.debug_utils ? std::uint32_t{debug_utils} : 0) |
-        (config.float_controls ? std::uint32_t{float_controls} : 0) | (half.shaderFloat16 ? std::uint32_t{shader_float16} : 0);
+    ref.enabled = (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) |
+                  (config.debug_utils ? std::uint32_t{debug_utils} : 0) |
+                  (config.float_controls ? std::uint32_t{float_controls} : 0) |
+                  (half.shaderFloat16 ? std::uint32_t{shader_float16} : 0);
     if (with_allocator) ref.allocator = &allocator.callbacks;
     fake().forget_calls();
 }
@@ -104,10 +107,12 @@ KernelHost::~KernelHost() {
 
 VkPhysicalDeviceFloatControlsProperties all_float_controls() {
     VkPhysicalDeviceFloatControlsProperties all = {};
-    all.denormBehaviorIndependence = all.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
-    for (VkBool32* mode : {&all.shaderRoundingModeRTEFloat16, &all.shaderRoundingModeRTEFloat32, &all.shaderDenormPreserveFloat16,
-                           &all.shaderDenormPreserveFloat32, &all.shaderSignedZeroInfNanPreserveFloat16,
-                           &all.shaderSignedZeroInfNanPreserveFloat32}) {
+    all.denormBehaviorIndependence = all.roundingModeIndependence =
+        VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    for (VkBool32* mode :
+         {&all.shaderRoundingModeRTEFloat16, &all.shaderRoundingModeRTEFloat32,
+          &all.shaderDenormPreserveFloat16, &all.shaderDenormPreserveFloat32,
+          &all.shaderSignedZeroInfNanPreserveFloat16, &all.shaderSignedZeroInfNanPreserveFloat32}) {
         *mode = VK_TRUE;
     }
     return all;
@@ -135,8 +140,10 @@ const AnglePlan& angle_plan(AngleSource angles) {
                                        .rows = 4096,
                                        .fold_log2 = 12,
                                        .row_texels = 32};
-    static const AnglePlan computed = {.source = AngleSource::computed, .bytes = 544, .pairs = 64, .rows = 0x80000001};
-    static const AnglePlan buffer = {.source = AngleSource::direct_buffer, .bytes = 512 * 64 * 8, .pairs = 64, .rows = 512};
+    static const AnglePlan computed = {
+        .source = AngleSource::computed, .bytes = 544, .pairs = 64, .rows = 0x80000001};
+    static const AnglePlan buffer = {
+        .source = AngleSource::direct_buffer, .bytes = 512 * 64 * 8, .pairs = 64, .rows = 512};
     switch (angles) {
         case AngleSource::factored_texture: return factored;
         case AngleSource::computed: return computed;

@@ -29,8 +29,8 @@ class KernelHost {
     DeviceRef ref;
     CountedAllocator allocator;
     VkCommandBuffer commands = VK_NULL_HANDLE;  ///< recording
-    VkBuffer q = VK_NULL_HANDLE, k = VK_NULL_HANDLE, v = VK_NULL_HANDLE, q_out = VK_NULL_HANDLE, k_out = VK_NULL_HANDLE,
-             v_out = VK_NULL_HANDLE, words = VK_NULL_HANDLE;
+    VkBuffer q = VK_NULL_HANDLE, k = VK_NULL_HANDLE, v = VK_NULL_HANDLE, q_out = VK_NULL_HANDLE,
+             k_out = VK_NULL_HANDLE, v_out = VK_NULL_HANDLE, words = VK_NULL_HANDLE;
     VkImageView view = VK_NULL_HANDLE;
     static constexpr VkDeviceSize buffer_bytes = 1u << 20;
 
@@ -49,8 +49,10 @@ KernelInfo kernel_info(AngleSource angles = AngleSource::direct_texture);
 /// A table for kernel_info(): 64 pairs; textures for 4096 positions, direct buffers for 512.
 const AnglePlan& angle_plan(AngleSource angles = AngleSource::direct_texture);
 
-/// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in buffers of their own, from offset 0.
-Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7, AngleSource angles = AngleSource::direct_texture);
+/// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in buffers of their
+/// own, from offset 0.
+Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
+                 AngleSource angles = AngleSource::direct_texture);
 
 /// The same with V, which has K's heads and strides.
 KernelInfo with_v(KernelInfo info);

@@ -23,7 +23,8 @@ namespace {
 
 Device open_device(const FakeConfig& config = {}) {
     fake().restart(config);
-    auto opened = Device::open({.get_instance_proc_addr = fake_get_instance_proc_addr, .timeout_ns = 1'000'000});
+    auto opened = Device::open(
+        {.get_instance_proc_addr = fake_get_instance_proc_addr, .timeout_ns = 1'000'000});
     INFO(opened.status.what);
     REQUIRE(opened);
     return std::move(opened.value);
@@ -61,7 +62,9 @@ void check_clean() {
 
 }  // namespace
 
-TEST_CASE("a lost device: every later submission says so without calling Vulkan, and everything can be destroyed") {
+TEST_CASE(
+    "a lost device: every later submission says so without calling Vulkan, and everything can be "
+    "destroyed") {
     for (const bool push_descriptors : {true, false}) {
         for (const char* entry : {"vkQueueSubmit", "vkWaitForFences", "vkGetQueryPoolResults"}) {
             CAPTURE(entry);
@@ -75,7 +78,8 @@ TEST_CASE("a lost device: every later submission says so without calling Vulkan,
                 CHECK(first.status.vk_result == VK_ERROR_DEVICE_LOST);
                 fake().forget_calls();
                 CHECK(made.run().status.code == Code::device_lost);
-                CHECK(device.submit([](VkCommandBuffer) { return Status{}; }).status.code == Code::device_lost);
+                CHECK(device.submit([](VkCommandBuffer) { return Status{}; }).status.code ==
+                      Code::device_lost);
                 CHECK(made.upload(q.data(), k.data()).code == Code::device_lost);
                 CHECK(made.download(q.data(), k.data()).code == Code::device_lost);
                 CHECK(fake().count("vkQueueSubmit") == 0);
@@ -86,7 +90,9 @@ TEST_CASE("a lost device: every later submission says so without calling Vulkan,
     }
 }
 
-TEST_CASE("a wait that runs out: a timeout, nothing that the queue may use is freed until it has finished, then everything") {
+TEST_CASE(
+    "a wait that runs out: a timeout, nothing that the queue may use is freed until it has "
+    "finished, then everything") {
     for (const bool push_descriptors : {true, false}) {
         {
             Device device = open_device({.push_descriptors = push_descriptors});
@@ -102,8 +108,8 @@ TEST_CASE("a wait that runs out: a timeout, nothing that the queue may use is fr
                 fake().forget_calls();
             }
             // The rotation is gone, its objects are not: the fence has not been signaled.
-            for (const char* entry :
-                 {"vkDestroyBuffer", "vkDestroyImage", "vkDestroyImageView", "vkDestroyDescriptorPool", "vkFreeMemory"})
+            for (const char* entry : {"vkDestroyBuffer", "vkDestroyImage", "vkDestroyImageView",
+                                      "vkDestroyDescriptorPool", "vkFreeMemory"})
                 CHECK(fake().count(entry) == 0);
         }
         check_clean();
@@ -124,7 +130,8 @@ TEST_CASE("a queue that never answers: its objects are left alone for good") {
         alive = fake().alive().size();
     }
     CHECK(fake().alive().size() == alive);
-    for (const std::string& call : fake().calls()) CHECK(call.find("vkDestroy") == std::string::npos);
+    for (const std::string& call : fake().calls())
+        CHECK(call.find("vkDestroy") == std::string::npos);
     for (const std::string& fault : fake().faults()) FAIL_CHECK(fault);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From a model's numbers to a table: nothing in it calls Vulkan, and nothing asks for memory.
 //
-// Reading the numbers from a model's file is not among it. The destructor of nlohmann::json allocates, and where it cannot it ends
-// the program: no allocation of the model tier can be failed for that reason.
+// Reading the numbers from a model's file is not among it. The destructor of nlohmann::json
+// allocates, and where it cannot it ends the program: no allocation of the model tier can be failed
+// for that reason.
 #include <doctest/doctest.h>
 
 #include "injection.hpp"

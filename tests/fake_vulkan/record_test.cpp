@@ -13,7 +13,9 @@ using Names = std::vector<std::string>;
 
 // A kernel on a host, with an arena where there are no push descriptors.
 struct Recorder {
-    explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(), std::uint32_t calls = 8) : host(config) {
+    explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(),
+                      std::uint32_t calls = 8)
+        : host(config) {
         kernel.reset(create(host.ref, info).value);
         REQUIRE(kernel);
         if (!config.push_descriptors) arena.reset(create_arena(kernel.get(), calls).value);
@@ -34,13 +36,15 @@ struct Recorder {
     Owned<DescriptorArena> arena;
 };
 
-void check_side(const shader::Side& side, std::uint32_t z, std::uint32_t token, std::uint32_t head) {
+void check_side(const shader::Side& side, std::uint32_t z, std::uint32_t token,
+                std::uint32_t head) {
     CHECK(side.z == z);
     CHECK(side.token == token);
     CHECK(side.head == head);
 }
 
-void check_bound(const Command& dispatch, std::uint32_t binding, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize range) {
+void check_bound(const Command& dispatch, std::uint32_t binding, VkBuffer buffer,
+                 VkDeviceSize offset, VkDeviceSize range) {
     CAPTURE(binding);
     REQUIRE(dispatch.descriptors.contains(binding));
     const VkDescriptorBufferInfo& at = dispatch.descriptors.at(binding).buffer;
@@ -49,9 +53,10 @@ void check_bound(const Command& dispatch, std::uint32_t binding, VkBuffer buffer
     CHECK(at.range == range);
 }
 
-const Names pushes = {"vkCmdPushDescriptorSetKHR", "vkCmdBindPipeline", "vkCmdPushConstants", "vkCmdDispatch"};
-const Names sets = {"vkUpdateDescriptorSets", "vkCmdBindDescriptorSets", "vkCmdBindPipeline", "vkCmdPushConstants",
-                    "vkCmdDispatch"};
+const Names pushes = {"vkCmdPushDescriptorSetKHR", "vkCmdBindPipeline", "vkCmdPushConstants",
+                      "vkCmdDispatch"};
+const Names sets = {"vkUpdateDescriptorSets", "vkCmdBindDescriptorSets", "vkCmdBindPipeline",
+                    "vkCmdPushConstants", "vkCmdDispatch"};
 
 Names operator+(Names a, const Names& b) {
     a.insert(a.end(), b.begin(), b.end());
@@ -60,23 +65,29 @@ Names operator+(Names a, const Names& b) {
 
 }  // namespace
 
-TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a label; no host allocation") {
+TEST_CASE(
+    "record: 4 calls with push descriptors, 5 with an arena, 2 more for a label; no host "
+    "allocation") {
     for (const bool labels : {true, false}) {
         const auto labelled = [&](const Names& names) {
-            return labels ? Names{"vkCmdBeginDebugUtilsLabelEXT"} + names + Names{"vkCmdEndDebugUtilsLabelEXT"} : names;
+            return labels ? Names{"vkCmdBeginDebugUtilsLabelEXT"} + names +
+                                Names{"vkCmdEndDebugUtilsLabelEXT"}
+                          : names;
         };
-        for (const AngleSource angles :
-             {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource angles : {AngleSource::factored_texture, AngleSource::computed,
+                                         AngleSource::direct_texture, AngleSource::direct_buffer}) {
             for (const bool apart : {false, true}) {
                 for (const bool push_descriptors : {true, false}) {
                     CAPTURE(apart);
                     const Names& one = push_descriptors ? pushes : sets;
-                    Recorder recorder(
-                        {.storage_buffers = apart ? 4u : 16u, .push_descriptors = push_descriptors, .debug_utils = labels},
-                        kernel_info(angles));
+                    Recorder recorder({.storage_buffers = apart ? 4u : 16u,
+                                       .push_descriptors = push_descriptors,
+                                       .debug_utils = labels},
+                                      kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
-                    // Apart: Q and K take a dispatch each, and what does not overlap needs no barrier.
+                    // Apart: Q and K take a dispatch each, and what does not overlap needs no
+                    // barrier.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.q_in = call.q_out = {};
                     CHECK(recorder(call));
@@ -87,22 +98,28 @@ TEST_CASE("record: 4 calls with push descriptors, 5 with an arena, 2 more for a 
     }
 }
 
-TEST_CASE("record: the boundary names what the compute stage does to each kind of memory, and no more") {
+TEST_CASE(
+    "record: the boundary names what the compute stage does to each kind of memory, and no more") {
     const Boundary at = boundary();
     CHECK(at.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
-    CHECK(at.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));  // computed angles are uniforms
+    CHECK(at.input_access == (VK_ACCESS_SHADER_READ_BIT |
+                              VK_ACCESS_UNIFORM_READ_BIT));  // computed angles are uniforms
     CHECK(at.texture_access == VK_ACCESS_SHADER_READ_BIT);
     CHECK(at.output_access == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(at.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
 
-TEST_CASE("record: apart dispatches have a barrier between them exactly where their bound ranges overlap") {
+TEST_CASE(
+    "record: apart dispatches have a barrier between them exactly where their bound ranges "
+    "overlap") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
     // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows apart, ranges not.
     Call packed = kernel_call(recorder.host);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize start = first * 256, bytes = 7 * 12 * 256;
-        return Tensor{.where = {recorder.host.q, start, bytes - start}, .heads = heads, .token_stride = 12 * 128};
+        return Tensor{.where = {recorder.host.q, start, bytes - start},
+                      .heads = heads,
+                      .token_stride = 12 * 128};
     };
     packed.q_in = packed.q_out = plane(0, 8);
     packed.k_in = packed.k_out = plane(8, 2);
@@ -113,7 +130,8 @@ TEST_CASE("record: apart dispatches have a barrier between them exactly where th
     CHECK(barrier.stages[1] == boundary().stage);
     REQUIRE(barrier.memory_barriers.size() == 1);
     CHECK(barrier.memory_barriers[0].srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
-    CHECK(barrier.memory_barriers[0].dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+    CHECK(barrier.memory_barriers[0].dstAccessMask ==
+          (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
     // Side by side in one buffer: no byte of one range is in the other.
     Call beside = kernel_call(recorder.host);
     beside.k_out.where.buffer = beside.q_out.where.buffer;
@@ -127,11 +145,14 @@ TEST_CASE("record: apart dispatches have a barrier between them exactly where th
     CHECK(fake().calls() == pushes + pushes);
 }
 
-TEST_CASE("record: apart dispatches also wait where a lowered binding of one reaches into the ids of the other") {
+TEST_CASE(
+    "record: apart dispatches also wait where a lowered binding of one reaches into the ids of the "
+    "other") {
     KernelInfo info = kernel_info();
     info.positions = PositionSource::ids;
     Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
-    // The ids stand before one of the tensors, in its buffer: the tensor's binding starts where they do.
+    // The ids stand before one of the tensors, in its buffer: the tensor's binding starts where
+    // they do.
     const auto calls = [&](Tensor Call::*tensor) {
         Call call = kernel_call(recorder.host, 5);
         (call.*tensor).where.offset = 64;
@@ -145,7 +166,9 @@ TEST_CASE("record: apart dispatches also wait where a lowered binding of one rea
     CHECK(calls(&Call::k_in) == pushes + pushes);
 }
 
-TEST_CASE("record: the push constants and descriptors of a call with offsets, strides, ids and a counter") {
+TEST_CASE(
+    "record: the push constants and descriptors of a call with offsets, strides, ids and a "
+    "counter") {
     for (const VkDeviceSize alignment : {4u, 16u, 64u, 256u}) {
         CAPTURE(alignment);
         KernelInfo info = kernel_info();
@@ -156,7 +179,8 @@ TEST_CASE("record: the push constants and descriptors of a call with offsets, st
         call.batch = 2;
         call.direction = Direction::inverse;
         // Q in place, in rows of 10 heads, 100 elements into the buffer: 200 bytes.
-        call.q_in = {.where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
+        call.q_in = {
+            .where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
         call.q_out = call.q_in;
         call.k_in.where.range = call.k_out.where.range = 2 * 5 * 2 * 256;
         call.positions.ids = {host.words, 1036, 4 * 15};
@@ -187,12 +211,15 @@ TEST_CASE("record: the push constants and descriptors of a call with offsets, st
         check_side(push.k_out, 5 * 2 * 128, 2 * 128, 128);
         CHECK(push.tokens == 5);
         CHECK(push.heads == (8 | 2 << 16));
-        CHECK(push.flags == (shader::flag_inverse | shader::flag_q_in_place | shader::flag_count_positions));
-        std::map<std::uint32_t, std::uint32_t> offsets = {{shader::offset_q_in, (200 - q_at) / 2},
-                                                          {shader::offset_q_out, (200 - q_at) / 2},
-                                                          {shader::offset_ids, (1036 - ids_at) / 4},
-                                                          {shader::offset_status, (2052 - status_at) / 4}};
-        for (std::uint32_t which = 0; which < 16; ++which) CHECK(offset_of(push, which) == offsets[which]);
+        CHECK(push.flags ==
+              (shader::flag_inverse | shader::flag_q_in_place | shader::flag_count_positions));
+        std::map<std::uint32_t, std::uint32_t> offsets = {
+            {shader::offset_q_in, (200 - q_at) / 2},
+            {shader::offset_q_out, (200 - q_at) / 2},
+            {shader::offset_ids, (1036 - ids_at) / 4},
+            {shader::offset_status, (2052 - status_at) / 4}};
+        for (std::uint32_t which = 0; which < 16; ++which)
+            CHECK(offset_of(push, which) == offsets[which]);
         CHECK(push.index_z == 10);
         CHECK(push.table_rows == 4096);
         CHECK(push.table_stride == 12);
@@ -200,7 +227,9 @@ TEST_CASE("record: the push constants and descriptors of a call with offsets, st
     }
 }
 
-TEST_CASE("record: a table in a buffer is read in 16 bytes where it begins at a multiple of them, and in words elsewhere") {
+TEST_CASE(
+    "record: a table in a buffer is read in 16 bytes where it begins at a multiple of them, and in "
+    "words elsewhere") {
     const auto access_at = [](AngleSource angles, VkDeviceSize offset) {
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
@@ -208,7 +237,8 @@ TEST_CASE("record: a table in a buffer is read in 16 bytes where it begins at a 
         if (angles == AngleSource::caller_buffer) call.angles.sin = call.angles.buffer;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
-        CHECK(offset_of(pushed(dispatch), shader::offset_table) == offset / 4 % 4);  // in words, from a multiple of 16 bytes on
+        CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
+              offset / 4 % 4);  // in words, from a multiple of 16 bytes on
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
     for (const VkDeviceSize offset : {0u, 16u, 32u})
@@ -219,7 +249,8 @@ TEST_CASE("record: a table in a buffer is read in 16 bytes where it begins at a 
     }
 }
 
-TEST_CASE("record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
+TEST_CASE(
+    "record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
     KernelInfo info = kernel_info(AngleSource::direct_buffer);
     info.scatter_k = true;
     Recorder recorder({.debug_utils = false}, info);
@@ -232,9 +263,11 @@ TEST_CASE("record: a binding that the call leaves unused gets a buffer that the 
     const VkDeviceSize bytes = 7 * 8 * 256;
     for (const auto read : {shader::binding_q_in, shader::binding_k_in, shader::binding_slots})
         check_bound(dispatch, read, host.q, 0, bytes);
-    for (const auto written : {shader::binding_q_out, shader::binding_k_out, shader::binding_status})
+    for (const auto written :
+         {shader::binding_q_out, shader::binding_k_out, shader::binding_status})
         check_bound(dispatch, written, host.q_out, 0, bytes);
-    check_bound(dispatch, shader::binding_table, host.words, 4096, angle_plan(AngleSource::direct_buffer).bytes);
+    check_bound(dispatch, shader::binding_table, host.words, 4096,
+                angle_plan(AngleSource::direct_buffer).bytes);
     const shader::Push push = pushed(dispatch);
     CHECK(push.heads == 8);
     CHECK(push.flags == 0);
@@ -246,12 +279,14 @@ TEST_CASE("record: a binding that the call leaves unused gets a buffer that the 
 
 TEST_CASE("record: a factored table is bound and described as a direct one is") {
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
-        Recorder recorder({.storage_buffers = storage_buffers, .debug_utils = false}, kernel_info(AngleSource::factored_texture));
+        Recorder recorder({.storage_buffers = storage_buffers, .debug_utils = false},
+                          kernel_info(AngleSource::factored_texture));
         Call call = kernel_call(recorder.host, 7, AngleSource::factored_texture);
         call.out_of_range = {recorder.host.words, 0, 4};
         CHECK(recorder(call));
         for (const Command& dispatch : dispatches(recorder.host)) {
-            CHECK(dispatch.descriptors.at(shader::binding_texture).image.imageView == recorder.host.view);
+            CHECK(dispatch.descriptors.at(shader::binding_texture).image.imageView ==
+                  recorder.host.view);
             CHECK(pushed(dispatch).table_rows == 4096);
             CHECK(pushed(dispatch).table_stride == 12);
             CHECK(pushed(dispatch).table_texels == 32);
@@ -260,7 +295,9 @@ TEST_CASE("record: a factored table is bound and described as a direct one is") 
     }
 }
 
-TEST_CASE("record: the numbers of computed angles are a uniform buffer, at an offset at which the device binds one") {
+TEST_CASE(
+    "record: the numbers of computed angles are a uniform buffer, at an offset at which the device "
+    "binds one") {
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         for (const bool push_descriptors : {true, false}) {
             Recorder recorder({.storage_buffers = storage_buffers,
@@ -275,7 +312,8 @@ TEST_CASE("record: the numbers of computed angles are a uniform buffer, at an of
             CHECK(dispatches(recorder.host).size() == (storage_buffers == 4 ? 2 : 1));
             for (const Command& dispatch : dispatches(recorder.host)) {
                 check_bound(dispatch, shader::binding_turns, recorder.host.words, 4096 + 64, 544);
-                CHECK(dispatch.descriptors.at(shader::binding_turns).type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
+                CHECK(dispatch.descriptors.at(shader::binding_turns).type ==
+                      VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
                 CHECK(pushed(dispatch).table_rows == 0x80000001);  // -2^31 too
                 CHECK(offset_of(pushed(dispatch), shader::offset_table) == 0);
             }
@@ -288,13 +326,16 @@ TEST_CASE("record: the numbers of computed angles are a uniform buffer, at an of
                 CHECK(std::string(status.what).find(text) == 0);
                 CHECK(fake().calls().empty());
             };
-            refused(4096 + 16, 600, "angles.buffer.offset is 4112: for computed angles it must be a multiple of 64");
+            refused(
+                4096 + 16, 600,
+                "angles.buffer.offset is 4112: for computed angles it must be a multiple of 64");
             refused(4096, 540, "angles.buffer.range is 540");
         }
     }
 }
 
-TEST_CASE("record: apart, a dispatch sees its tensor as Q; the counter goes with the first dispatch") {
+TEST_CASE(
+    "record: apart, a dispatch sees its tensor as Q; the counter goes with the first dispatch") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
     const KernelHost& host = recorder.host;
     Call call = kernel_call(host);
@@ -332,12 +373,15 @@ TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, wit
             continue;
         }
         CHECK(status.code == Code::limit_exceeded);
-        CHECK(std::string(status.what).find("binds 5 storage buffers, the device allows 4 ") != std::string::npos);
+        CHECK(std::string(status.what).find("binds 5 storage buffers, the device allows 4 ") !=
+              std::string::npos);
         CHECK(fake().calls().empty());
     }
 }
 
-TEST_CASE("record: V goes with K; apart where it lies otherwise, or the device binds too few storage buffers") {
+TEST_CASE(
+    "record: V goes with K; apart where it lies otherwise, or the device binds too few storage "
+    "buffers") {
     const auto recorded_on = [](const FakeConfig& config, const auto& change) {
         fake().restart();
         const KernelHost host(config);
@@ -345,16 +389,20 @@ TEST_CASE("record: V goes with K; apart where it lies otherwise, or the device b
         REQUIRE(kernel);
         Call call = with_v(host, kernel_call(host));
         change(call);
-        const Owned<DescriptorArena> arena(config.push_descriptors ? nullptr : create_arena(kernel.get(), 3).value);
+        const Owned<DescriptorArena> arena(
+            config.push_descriptors ? nullptr : create_arena(kernel.get(), 3).value);
         const Status status = record(host.commands, kernel.get(), call, arena.get());
         INFO(status.what);
         REQUIRE(status);
-        std::vector<std::vector<VkBuffer>> buffers;  // of each dispatch: what it reads and writes of tensors
+        std::vector<std::vector<VkBuffer>>
+            buffers;  // of each dispatch: what it reads and writes of tensors
         for (const Command& dispatch : dispatches(host)) {
             std::vector<VkBuffer>& bound = buffers.emplace_back();
             const bool with_k = (pushed(dispatch).flags & shader::flag_v) != 0;
             const std::uint32_t heads = pushed(dispatch).heads;
-            const auto add = [&](std::uint32_t binding) { bound.push_back(dispatch.descriptors.at(binding).buffer.buffer); };
+            const auto add = [&](std::uint32_t binding) {
+                bound.push_back(dispatch.descriptors.at(binding).buffer.buffer);
+            };
             if ((heads & 0xffff) != 0) add(shader::binding_q_in), add(shader::binding_q_out);
             if (heads >> 16 != 0) add(shader::binding_k_in), add(shader::binding_k_out);
             if (with_k) add(shader::binding_v_in), add(shader::binding_v_out);
@@ -378,31 +426,43 @@ TEST_CASE("record: V goes with K; apart where it lies otherwise, or the device b
     };
     using Named = std::vector<std::vector<std::string>>;
     const auto as_it_is = [](Call&) {};
-    const Named one = {{"q", "q_out", "k", "k_out", "v", "v_out"}}, two = {{"q", "q_out", "k", "k_out"}, {"v", "v_out"}};
+    const Named one = {{"q", "q_out", "k", "k_out", "v", "v_out"}},
+                two = {{"q", "q_out", "k", "k_out"}, {"v", "v_out"}};
     CHECK(recorded_on({}, as_it_is) == one);
     CHECK(recorded_on({.push_descriptors = false}, as_it_is) == one);
-    CHECK(recorded_on({}, [](Call& call) { call.v_in.token_stride = 3 * 128, call.v_in.where.range = 7 * 3 * 128 * 2; }) == two);
+    CHECK(recorded_on({}, [](Call& call) {
+              call.v_in.token_stride = 3 * 128, call.v_in.where.range = 7 * 3 * 128 * 2;
+          }) == two);
     CHECK(recorded_on({}, [](Call& call) { call.v_in.heads = call.v_out.heads = 1; }) == two);
-    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out; }) == Named{{"q", "q_out", "k", "k_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = {}; }) == Named{{"k", "k_out", "v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) == Named{{"q", "q_out"}, {"v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = call.k_in = call.k_out = {}; }) == Named{{"v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) == Named{{"q", "q_out", "k", "k_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out; }) ==
+          Named{{"q", "q_out", "k", "k_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = {}; }) ==
+          Named{{"k", "k_out", "v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) ==
+          Named{{"q", "q_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) {
+              call.q_in = call.q_out = call.k_in = call.k_out = {};
+          }) == Named{{"v", "v_out"}});
+    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) ==
+          Named{{"q", "q_out", "k", "k_out"}});
     // Q, K, V and the counter are 7; Q, K and the counter 5.
     CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);
     CHECK(recorded_on({.storage_buffers = 6}, as_it_is) == two);
-    CHECK(recorded_on({.storage_buffers = 4}, as_it_is) == Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+    CHECK(recorded_on({.storage_buffers = 4}, as_it_is) ==
+          Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
     CHECK(recorded_on({.storage_buffers = 4, .push_descriptors = false}, as_it_is) ==
           Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
 }
 
 TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
-    // 16 bytes of f16 are 8 channels, a step moves two such units: 8 steps a row of 128, for 8 heads of a token on a GPU.
+    // 16 bytes of f16 are 8 channels, a step moves two such units: 8 steps a row of 128, for 8
+    // heads of a token on a GPU.
     const auto groups_of = [](const FakeConfig& config, std::uint32_t batch, std::uint32_t tokens) {
         Recorder recorder(config);
         Call call = kernel_call(recorder.host, tokens);
         call.batch = batch;
-        for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out}) tensor->where.range *= batch;
+        for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out})
+            tensor->where.range *= batch;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
         return std::vector<std::uint32_t>(dispatch.groups, dispatch.groups + 3);

@@ -14,7 +14,9 @@ namespace vkrope::test {
 namespace {
 
 DeviceOptions options() {
-    return {.get_instance_proc_addr = fake_get_instance_proc_addr, .validation = fake().config.validation, .timeout_ns = 1'000'000};
+    return {.get_instance_proc_addr = fake_get_instance_proc_addr,
+            .validation = fake().config.validation,
+            .timeout_ns = 1'000'000};
 }
 
 std::shared_ptr<void> open_device() {
@@ -38,7 +40,8 @@ const Rotation& rotation() {
 }
 
 const HostShape& shape() {
-    static const HostShape the_shape{.tokens = 3, .q_heads = 2, .k_heads = 1, .positions = {5, 6, 7}};
+    static const HostShape the_shape{
+        .tokens = 3, .q_heads = 2, .k_heads = 1, .positions = {5, 6, 7}};
     return the_shape;
 }
 
@@ -70,7 +73,8 @@ Status rotate(void* device, const HostShape& what) {
     if (Status s = made->upload(q.data(), k.data()); !s) return s;
     const auto ran = made->run();
     if (!ran) return ran.status;
-    CHECK(ran->value_or(2000) == 2000);  // the fake's; nothing where there are no timestamps, or where they cannot be had
+    CHECK(ran->value_or(2000) ==
+          2000);  // the fake's; nothing where there are no timestamps, or where they cannot be had
     return made->download(q.data(), k.data());
 }
 
@@ -96,12 +100,23 @@ std::vector<Scenario> scenarios() {
     const FakeConfig without_push{.push_descriptors = false, .timestamps = false};
     return {
         // std::stable_sort asks for a buffer, and does without one.
-        {.name = "devices", .act = [](void*) { return devices(options()).status; }, .harmless_allocations = 1},
+        {.name = "devices",
+         .act = [](void*) { return devices(options()).status; },
+         .harmless_allocations = 1},
         {.name = "open a device", .act = open_and_close, .harmless_allocations = 1},
-        {.name = "open a device, validation", .config = {.validation = true}, .act = open_and_close, .harmless_allocations = 1},
+        {.name = "open a device, validation",
+         .config = {.validation = true},
+         .act = open_and_close,
+         .harmless_allocations = 1},
         {.name = "buffer", .prepare = open_device, .act = use_buffer, .keeps_nothing = false},
-        {.name = "angle texture", .prepare = open_device, .act = make_table<AngleSource::direct_texture>, .keeps_nothing = false},
-        {.name = "angle buffer", .prepare = open_device, .act = make_table<AngleSource::direct_buffer>, .keeps_nothing = false},
+        {.name = "angle texture",
+         .prepare = open_device,
+         .act = make_table<AngleSource::direct_texture>,
+         .keeps_nothing = false},
+        {.name = "angle buffer",
+         .prepare = open_device,
+         .act = make_table<AngleSource::direct_buffer>,
+         .keeps_nothing = false},
         {.name = "angle texture, factored",
          .prepare = open_device,
          .act = make_table<AngleSource::factored_texture>,
@@ -110,9 +125,18 @@ std::vector<Scenario> scenarios() {
          .prepare = open_device,
          .act = make_table<AngleSource::computed>,
          .keeps_nothing = false},
-        {.name = "rotation", .prepare = open_device, .act = rotate_by_default, .keeps_nothing = false},
-        {.name = "rotation, computed angles", .prepare = open_device, .act = rotate_computed, .keeps_nothing = false},
-        {.name = "open a device, float controls", .config = controls, .act = open_and_close, .harmless_allocations = 1},
+        {.name = "rotation",
+         .prepare = open_device,
+         .act = rotate_by_default,
+         .keeps_nothing = false},
+        {.name = "rotation, computed angles",
+         .prepare = open_device,
+         .act = rotate_computed,
+         .keeps_nothing = false},
+        {.name = "open a device, float controls",
+         .config = controls,
+         .act = open_and_close,
+         .harmless_allocations = 1},
         {.name = "rotation, float controls",
          .config = controls,
          .prepare = open_device,
@@ -145,14 +169,16 @@ TEST_CASE("runtime tier: every host allocation fails") {
 }
 
 TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing is left") {
-    for (const char* missing : {"vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkEnumeratePhysicalDevices",
-                                "vkGetPhysicalDeviceFeatures2", "vkGetPhysicalDeviceProperties2", "vkGetDeviceProcAddr",
-                                "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
+    for (const char* missing :
+         {"vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkEnumeratePhysicalDevices",
+          "vkGetPhysicalDeviceFeatures2", "vkGetPhysicalDeviceProperties2", "vkGetDeviceProcAddr",
+          "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
         CAPTURE(missing);
         fake().restart({.missing = {missing}});
         CHECK(Device::open(options()).status.code == Code::no_device);
         const std::string never = missing;
-        if (never != "vkDestroyInstance" && never != "vkDestroyDevice") CHECK(fake().alive() == std::vector<std::string>{});
+        if (never != "vkDestroyInstance" && never != "vkDestroyDevice")
+            CHECK(fake().alive() == std::vector<std::string>{});
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that a device with small limits needs many dispatches for. A model of the shader reads bindings and push constants, and
-// says which row each dispatch reads, writes and counts: all of them together every row of the call, once, where it belongs.
+// Calls that a device with small limits needs many dispatches for. A model of the shader reads
+// bindings and push constants, and says which row each dispatch reads, writes and counts: all of
+// them together every row of the call, once, where it belongs.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -30,7 +31,9 @@ struct Scenario {
     std::vector<std::int64_t> slots = {};  ///< [batch, tokens]
     std::vector<bool> outside_table = {};  ///< [batch, tokens]: the position is
     std::uint32_t pages = 0;               ///< of the cache
-    std::size_t at(const Row& row) const { return std::size_t{row.batch} * call.tokens + row.token; }
+    std::size_t at(const Row& row) const {
+        return std::size_t{row.batch} * call.tokens + row.token;
+    }
 };
 
 // ---- What the contract says: kernel.hpp, Tensor and Rows ----
@@ -43,14 +46,17 @@ std::uint64_t head_elements(const Tensor& tensor, std::uint32_t head) {
     if (tensor.head_stride == broadcast) return 0;
     const std::uint64_t stride = or_packed(tensor.head_stride, D);
     if (tensor.heads_per_group == 0) return head * stride;
-    return head / tensor.heads_per_group * or_packed(tensor.group_stride, tensor.heads_per_group * stride) +
+    return head / tensor.heads_per_group *
+               or_packed(tensor.group_stride, tensor.heads_per_group * stride) +
            head % tensor.heads_per_group * stride;
 }
 
 Byte place(const Tensor& tensor, std::uint32_t tokens, const Row& row) {
     const std::uint64_t token = or_packed(tensor.token_stride, std::uint64_t{tensor.heads} * D);
-    const std::uint64_t elements = row.batch * or_packed(tensor.batch_stride, tokens * token) + row.token * token;
-    return {tensor.where.buffer, tensor.where.offset + (elements + head_elements(tensor, row.head)) * 2};
+    const std::uint64_t elements = row.batch * or_packed(tensor.batch_stride, tokens * token) +
+                                   row.token * token;
+    return {tensor.where.buffer,
+            tensor.where.offset + (elements + head_elements(tensor, row.head)) * 2};
 }
 
 Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std::uint32_t head) {
@@ -69,14 +75,15 @@ const Tensor& output(const Call& call, Which which) {
     return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
 }
 
-// Where every row goes to, but for those of a V that is in place, which are there; -1 and slots that the cache does not have go nowhere.
+// Where every row goes to, but for those of a V that is in place, which are there; -1 and slots
+// that the cache does not have go nowhere.
 std::map<Byte, Row> destinations(const Scenario& scenario) {
     const Call& call = scenario.call;
     std::map<Byte, Row> rows;
     for (const Which which : {Which::q, Which::k, Which::v}) {
         const Tensor& out = output(call, which);
-        const bool in_place =
-            out.where.buffer == input(call, which).where.buffer && out.where.offset == input(call, which).where.offset;
+        const bool in_place = out.where.buffer == input(call, which).where.buffer &&
+                              out.where.offset == input(call, which).where.offset;
         if (which == Which::v && in_place) continue;
         for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
@@ -84,7 +91,9 @@ std::map<Byte, Row> destinations(const Scenario& scenario) {
                     Byte at = place(out, call.tokens, row);
                     if (which != Which::q && !scenario.slots.empty()) {
                         const std::int64_t slot = scenario.slots[scenario.at(row)];
-                        if (slot < 0 || slot >= std::int64_t{scenario.pages} * call.k_rows.page_size) continue;
+                        if (slot < 0 ||
+                            slot >= std::int64_t{scenario.pages} * call.k_rows.page_size)
+                            continue;
                         at = place_in_cache(call, out, slot, row.head);
                     }
                     REQUIRE(rows.emplace(at, row).second);
@@ -117,26 +126,37 @@ class Model {
                     token = token_of_slot(z, index);
                     known = true;
                     const std::int64_t value = scenario_.slots[scenario_.at(token)];
-                    stored = value >= push_.slot_first && value < std::int64_t{push_.slot_first} + push_.slot_rows;
-                    slot_outside = value != -1 && (value < 0 || value >= std::int64_t{push_.slot_first} + push_.slot_rows);
+                    stored = value >= push_.slot_first &&
+                             value < std::int64_t{push_.slot_first} + push_.slot_rows;
+                    slot_outside = value != -1 &&
+                                   (value < 0 ||
+                                    value >= std::int64_t{push_.slot_first} + push_.slot_rows);
                     slot = std::uint32_t(value) - push_.slot_first;
                 }
                 for (std::uint32_t head = 0; head < q_heads; ++head) {
-                    const std::uint32_t from = at(offset(shader::offset_q_in), push_.q_in, z, index, head),
-                                        to = at(offset(shader::offset_q_out), push_.q_out, z, index, head);
-                    visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token, known);
+                    const std::uint32_t from = at(offset(shader::offset_q_in), push_.q_in, z, index,
+                                                  head),
+                                        to = at(offset(shader::offset_q_out), push_.q_out, z, index,
+                                                head);
+                    visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token,
+                          known);
                 }
                 for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
-                    const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index, head);
+                    const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
+                                                  head);
                     const std::uint32_t start = offset(shader::offset_k_out);
                     const std::uint32_t to = scenario_.slots.empty()
                                                  ? at(start, push_.k_out, z, index, head)
-                                                 : at(start, push_.k_out, slot / push_.page_size, slot % push_.page_size, head);
-                    visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token, known);
+                                                 : at(start, push_.k_out, slot / push_.page_size,
+                                                      slot % push_.page_size, head);
+                    visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token,
+                          known);
                     if ((push_.flags & shader::flag_v) == 0) continue;
                     // V has K's strides.
-                    visit(shader::binding_v_in, from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
-                          shader::binding_v_out, to - start + offset(shader::offset_v_out), z, index, token, known);
+                    visit(shader::binding_v_in,
+                          from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
+                          shader::binding_v_out, to - start + offset(shader::offset_v_out), z,
+                          index, token, known);
                 }
                 REQUIRE(known);
                 count(token, z, slot_outside);
@@ -151,7 +171,8 @@ class Model {
             bool outside = scenario_.outside_table[i];
             if (!scenario_.slots.empty()) {
                 const std::int64_t slot = scenario_.slots[i];
-                outside = outside || slot < -1 || slot >= std::int64_t{scenario_.pages} * scenario_.call.k_rows.page_size;
+                outside = outside || slot < -1 ||
+                          slot >= std::int64_t{scenario_.pages} * scenario_.call.k_rows.page_size;
             }
             CAPTURE(b);
             CAPTURE(t);
@@ -162,12 +183,15 @@ class Model {
    private:
     std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
 
-    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z, std::uint32_t token,
-                            std::uint32_t head) {
-        return start + z * side.z + token * side.token + head * side.head;  // in 32 bits, as the shader
+    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z,
+                            std::uint32_t token, std::uint32_t head) {
+        return start + z * side.z + token * side.token +
+               head * side.head;  // in 32 bits, as the shader
     }
 
-    const VkDescriptorBufferInfo& bound(std::uint32_t binding) const { return dispatch_->descriptors.at(binding).buffer; }
+    const VkDescriptorBufferInfo& bound(std::uint32_t binding) const {
+        return dispatch_->descriptors.at(binding).buffer;
+    }
 
     // The byte of a word or row of a binding that holds all of it.
     Byte byte(std::uint32_t binding, std::uint64_t offset, std::uint64_t bytes) const {
@@ -180,17 +204,21 @@ class Model {
         const auto used = std::find_if(std::begin(kernel_.pipelines), std::end(kernel_.pipelines),
                                        [&](const Pipeline& one) { return one.handle == pipeline; });
         REQUIRE(used != std::end(kernel_.pipelines));
-        const Work work{
-            .z = dispatch_->groups[2], .tokens = push_.tokens, .q_heads = push_.heads & 0xffff, .k_heads = push_.heads >> 16};
+        const Work work{.z = dispatch_->groups[2],
+                        .tokens = push_.tokens,
+                        .q_heads = push_.heads & 0xffff,
+                        .k_heads = push_.heads >> 16};
         const DispatchShape shape = shape_of(used->geometry, work);
         for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] == shape.groups[i]);
-        for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
+        for (int i = 0; i < 3; ++i)
+            CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
     }
 
     Row token_of_slot(std::uint32_t z, std::uint32_t index) const {
         const Rows& rows = scenario_.call.k_rows;
         const std::uint32_t words = rows.int64 ? 2 : 1;
-        const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z + index * words;
+        const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z +
+                                   index * words;
         const Byte at = byte(shader::binding_slots, word * 4, words * 4);
         REQUIRE(at.first == rows.slots.buffer);
         const std::uint64_t number = (at.second - rows.slots.offset) / (4 * words);
@@ -198,9 +226,10 @@ class Model {
         return {.batch = std::uint32_t(number / step), .token = std::uint32_t(number % step)};
     }
 
-    // One row: it comes from where the call has it, with the token's own position, and nobody else has written it.
-    void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to, std::uint32_t z, std::uint32_t index,
-               Row& token, bool& known) {
+    // One row: it comes from where the call has it, with the token's own position, and nobody else
+    // has written it.
+    void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
+               std::uint32_t z, std::uint32_t index, Row& token, bool& known) {
         const Call& call = scenario_.call;
         const auto found = rows_.find(byte(out, to * 2, row_bytes));
         REQUIRE(found != rows_.end());
@@ -214,12 +243,16 @@ class Model {
         known = true;
         REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
         if (kernel_.info.positions == PositionSource::ids) {
-            const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z + index;
+            const std::uint64_t word = offset(shader::offset_ids) +
+                                       std::uint64_t{z} * push_.index_z + index;
             const std::uint64_t expected =
-                call.positions.ids.offset + (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
-            REQUIRE(byte(shader::binding_ids, word * 4, 4) == Byte{call.positions.ids.buffer, expected});
+                call.positions.ids.offset +
+                (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
+            REQUIRE(byte(shader::binding_ids, word * 4, 4) ==
+                    Byte{call.positions.ids.buffer, expected});
         } else {
-            REQUIRE(std::int32_t(push_.first_position + index) == call.positions.first + std::int32_t(row.token));
+            REQUIRE(std::int32_t(push_.first_position + index) ==
+                    call.positions.first + std::int32_t(row.token));
         }
     }
 
@@ -228,9 +261,12 @@ class Model {
                    slots = (push_.flags & shader::flag_count_slots) != 0;
         if ((push_.flags & shader::flag_z_is_group) != 0 && z != 0) return;
         const bool position_outside = scenario_.outside_table[scenario_.at(token)];
-        if (!(positions && position_outside) && !(slots && slot_outside && (positions || !position_outside))) return;
+        if (!(positions && position_outside) &&
+            !(slots && slot_outside && (positions || !position_outside)))
+            return;
         const Byte counter = byte(shader::binding_status, offset(shader::offset_status) * 4, 4);
-        REQUIRE(counter == Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
+        REQUIRE(counter ==
+                Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
         ++counts_[scenario_.at(token)];
     }
 
@@ -246,15 +282,18 @@ class Model {
 // ---- Barriers, from the descriptors themselves ----
 
 bool writes(std::uint32_t binding) {
-    return binding == shader::binding_q_out || binding == shader::binding_k_out || binding == shader::binding_v_out ||
-           binding == shader::binding_status;
+    return binding == shader::binding_q_out || binding == shader::binding_k_out ||
+           binding == shader::binding_v_out || binding == shader::binding_status;
 }
 
 bool must_wait(const Command& later, const Command& earlier) {
     for (const auto& [i, a] : earlier.descriptors) {
         for (const auto& [j, b] : later.descriptors) {
-            if (a.type != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || b.type != a.type || !(writes(i) || writes(j))) continue;
-            if (a.buffer.buffer == b.buffer.buffer && a.buffer.offset < b.buffer.offset + b.buffer.range &&
+            if (a.type != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || b.type != a.type ||
+                !(writes(i) || writes(j)))
+                continue;
+            if (a.buffer.buffer == b.buffer.buffer &&
+                a.buffer.offset < b.buffer.offset + b.buffer.range &&
                 b.buffer.offset < a.buffer.offset + a.buffer.range)
                 return true;
         }
@@ -281,11 +320,13 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     const std::size_t before = fake().commands(host.commands).size();
     const bool sets = !(host.ref.enabled & push_descriptor);
     const auto arena_of = [&](std::uint64_t calls) {
-        return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value : nullptr);
+        return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value
+                                           : nullptr);
     };
     if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is taken
         const auto small = arena_of(announced.value - 1);
-        CHECK(record(host.commands, &kernel, scenario.call, small.get()).code == Code::limit_exceeded);
+        CHECK(record(host.commands, &kernel, scenario.call, small.get()).code ==
+              Code::limit_exceeded);
         CHECK(fake().commands(host.commands).size() == before);
     }
     const auto arena = arena_of(announced.value);
@@ -294,7 +335,8 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     REQUIRE(status);
     const std::size_t after = fake().commands(host.commands).size();
     if (sets) {  // it took them all
-        CHECK(record(host.commands, &kernel, scenario.call, arena.get()).code == Code::limit_exceeded);
+        CHECK(record(host.commands, &kernel, scenario.call, arena.get()).code ==
+              Code::limit_exceeded);
         CHECK(fake().commands(host.commands).size() == after);
     }
 
@@ -332,13 +374,27 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
 
 // ---- Layouts ----
 
-enum class Layout { bshd, bhsd, sbhd, bhsd_to_bshd, packed, grouped, uneven, broadcast_k, odd, paged, paged_by_head, paged_groups };
-constexpr Layout layouts[] = {Layout::bshd,   Layout::bhsd,    Layout::sbhd,          Layout::bhsd_to_bshd,
-                              Layout::packed, Layout::grouped, Layout::uneven,        Layout::broadcast_k,
-                              Layout::odd,    Layout::paged,   Layout::paged_by_head, Layout::paged_groups};
+enum class Layout {
+    bshd,
+    bhsd,
+    sbhd,
+    bhsd_to_bshd,
+    packed,
+    grouped,
+    uneven,
+    broadcast_k,
+    odd,
+    paged,
+    paged_by_head,
+    paged_groups
+};
+constexpr Layout layouts[] = {Layout::bshd,         Layout::bhsd,          Layout::sbhd,
+                              Layout::bhsd_to_bshd, Layout::packed,        Layout::grouped,
+                              Layout::uneven,       Layout::broadcast_k,   Layout::odd,
+                              Layout::paged,        Layout::paged_by_head, Layout::paged_groups};
 
-Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::int64_t token, std::int64_t head,
-               VkDeviceSize offset = 0) {
+Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::int64_t token,
+               std::int64_t head, VkDeviceSize offset = 0) {
     return {.where = {buffer, offset, KernelHost::buffer_bytes - offset},
             .heads = heads,
             .token_stride = token,
@@ -348,7 +404,8 @@ Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::in
 
 enum class V { absent, like_k, apart, in_place };
 
-Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
+Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch,
+                  std::uint32_t tokens, std::mt19937& random) {
     Scenario s;
     Call& c = s.call;
     c.batch = batch;
@@ -356,17 +413,29 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     c.angles = {.plan = &angle_plan(), .view = host.view};
     c.positions.first = 11;
     const std::int64_t B = batch, S = tokens;
-    const auto bshd = [&](VkBuffer buffer, std::uint32_t heads) { return strided(buffer, heads, S * heads * D, heads * D, D); };
-    const auto bhsd = [&](VkBuffer buffer, std::uint32_t heads) { return strided(buffer, heads, S * heads * D, D, S * D); };
-    const auto sbhd = [&](VkBuffer buffer, std::uint32_t heads) { return strided(buffer, heads, heads * D, B * heads * D, D); };
+    const auto bshd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, S * heads * D, heads * D, D);
+    };
+    const auto bhsd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, S * heads * D, D, S * D);
+    };
+    const auto sbhd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, heads * D, B * heads * D, D);
+    };
     c.q_in = bshd(host.q, 4);
     c.q_out = bshd(host.q_out, 4);
     c.k_in = bshd(host.k, 2);
     c.k_out = bshd(host.k_out, 2);
     switch (layout) {
         case Layout::bshd: break;
-        case Layout::bhsd: c.q_in = c.q_out = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2), c.k_out = bhsd(host.k_out, 2); break;
-        case Layout::sbhd: c.q_in = sbhd(host.q, 4), c.q_out = sbhd(host.q_out, 4), c.k_in = c.k_out = sbhd(host.k, 2); break;
+        case Layout::bhsd:
+            c.q_in = c.q_out = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2),
+            c.k_out = bhsd(host.k_out, 2);
+            break;
+        case Layout::sbhd:
+            c.q_in = sbhd(host.q, 4), c.q_out = sbhd(host.q_out, 4),
+            c.k_in = c.k_out = sbhd(host.k, 2);
+            break;
         case Layout::bhsd_to_bshd: c.q_in = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2); break;
         case Layout::packed:
             c.q_in = c.q_out = strided(host.q, 4, S * 8 * D, 8 * D, D);
@@ -378,7 +447,8 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             for (Tensor* q : {&c.q_in, &c.q_out}) q->heads_per_group = 2, q->group_stride = 4 * D;
             for (Tensor* k : {&c.k_in, &c.k_out}) k->heads_per_group = 1, k->group_stride = 4 * D;
             break;
-        case Layout::uneven:  // groups of 4 to groups of 6, which have pairs of heads in common, at two distances
+        case Layout::uneven:  // groups of 4 to groups of 6, which have pairs of heads in common, at
+                              // two distances
             c.q_in = strided(host.q, 12, S * 15 * D, 15 * D, D);
             c.q_in.heads_per_group = 4, c.q_in.group_stride = 5 * D;
             c.q_out = strided(host.q_out, 12, S * 14 * D, 14 * D, D);
@@ -396,11 +466,14 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
         case Layout::paged_by_head:
         case Layout::paged_groups: {
             const std::uint32_t heads = layout == Layout::paged_groups ? 4 : 2;
-            c.k_rows = {.slots = {host.words, 68, 0}, .int64 = random() % 2 != 0, .page_size = 1 + std::uint32_t(random() % 8)};
+            c.k_rows = {.slots = {host.words, 68, 0},
+                        .int64 = random() % 2 != 0,
+                        .page_size = 1 + std::uint32_t(random() % 8)};
             const std::uint32_t page_bytes = c.k_rows.page_size * heads * row_bytes;
             s.pages = std::uint32_t(KernelHost::buffer_bytes / page_bytes);
             c.k_out = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
-            if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache that has the groups the other way around
+            if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache that has
+                                                   // the groups the other way around
                 c.k_in = strided(host.k, 4, S * 10 * D, 10 * D, D);
                 c.k_in.heads_per_group = c.k_out.heads_per_group = 2;
                 c.k_in.group_stride = 5 * D;
@@ -434,7 +507,8 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             c.v_out = c.k_out;
             c.v_out.where.buffer = host.v_out;
             break;
-        case V::apart:  // fewer heads, or where pages of one row have K's strides, rows further apart
+        case V::apart:  // fewer heads, or where pages of one row have K's strides, rows further
+                        // apart
             if (layout == Layout::paged_by_head) {
                 c.v_in = strided(host.v, 2, S * 3 * D, 3 * D, D);
                 c.v_out = c.k_out;
@@ -442,13 +516,15 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
                 break;
             }
             c.v_in = strided(host.v, 1, S * D, D, D);
-            c.v_out = c.k_rows.slots.buffer ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
-                                            : strided(host.v_out, 1, S * D, D, D);
+            c.v_out = c.k_rows.slots.buffer
+                          ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
+                          : strided(host.v_out, 1, S * D, D, D);
             break;
         case V::in_place: c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D); break;
     }
     for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
-    // Dispatches that count wait for each other: with a counter in every call there would be little else to see.
+    // Dispatches that count wait for each other: with a counter in every call there would be little
+    // else to see.
     if (random() % 2) c.out_of_range = {host.words, KernelHost::buffer_bytes / 2 + 20, 4};
     return s;
 }
@@ -462,7 +538,8 @@ KernelInfo info_for(Layout layout, V v) {
         info.windows[0] = {16, 32};
         info.windows[1] = {64, 32};
     }
-    info.scatter_k = layout == Layout::paged || layout == Layout::paged_by_head || layout == Layout::paged_groups;
+    info.scatter_k = layout == Layout::paged || layout == Layout::paged_by_head ||
+                     layout == Layout::paged_groups;
     return info;
 }
 
@@ -480,7 +557,9 @@ const AnglePlan& plan_for(const KernelInfo& info) {
 
 }  // namespace
 
-TEST_CASE("split calls: every row once, where it belongs; barriers exactly where bound ranges overlap; a token counts once") {
+TEST_CASE(
+    "split calls: every row once, where it belongs; barriers exactly where bound ranges overlap; a "
+    "token counts once") {
     std::mt19937 random(75);
     std::uint64_t many = 0, barriers = 0, without = 0;
     std::uint64_t with_k = 0, without_k = 0;  // calls with V, in K's dispatch or not
@@ -495,23 +574,26 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                     CAPTURE(push_descriptors);
                     V v = V(random() % 4);
                     if (v == V::in_place &&
-                        (layout == Layout::paged || layout == Layout::paged_by_head || layout == Layout::paged_groups))
+                        (layout == Layout::paged || layout == Layout::paged_by_head ||
+                         layout == Layout::paged_groups))
                         v = V::absent;  // a cache is another buffer
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v);
                     if (apart && info.scatter_k) continue;  // needs more buffers: create() says so
                     const std::uint32_t most = limits.workgroups;
-                    const KernelHost host(
-                        {.storage_buffers = apart ? 4u : 16u,
-                         .offset_alignment = random() % 2 ? 16u : 256u,
-                         .storage_range = limits.range,
-                         .workgroup_count = {most, most, most},
-                         .type = random() % 2 ? VK_PHYSICAL_DEVICE_TYPE_CPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-                         .push_descriptors = push_descriptors,
-                         .debug_utils = false});
+                    const KernelHost host({.storage_buffers = apart ? 4u : 16u,
+                                           .offset_alignment = random() % 2 ? 16u : 256u,
+                                           .storage_range = limits.range,
+                                           .workgroup_count = {most, most, most},
+                                           .type = random() % 2
+                                                       ? VK_PHYSICAL_DEVICE_TYPE_CPU
+                                                       : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+                                           .push_descriptors = push_descriptors,
+                                           .debug_utils = false});
                     const Owned<Kernel> kernel(create(host.ref, info).value);
                     REQUIRE(kernel);
-                    const std::pair<std::uint32_t, std::uint32_t> shapes[] = {{1, 270}, {2, 130}, {20, 9}, {1, 1}};
+                    const std::pair<std::uint32_t, std::uint32_t> shapes[] = {
+                        {1, 270}, {2, 130}, {20, 9}, {1, 1}};
                     for (const auto& shape : shapes) {
                         const std::uint32_t batch = shape.first, tokens = shape.second;
                         CAPTURE(batch);
@@ -523,7 +605,8 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
                                                 .batch_stride = random() % 2 ? tokens + 3 : 0};
                         }
                         const Outcome outcome = check(host, *kernel, s);
-                        if (batch * tokens > 250 && limits.range <= 1u << 16) CHECK(outcome.dispatches > 1);
+                        if (batch * tokens > 250 && limits.range <= 1u << 16)
+                            CHECK(outcome.dispatches > 1);
                         many = std::max(many, outcome.dispatches);
                         barriers += outcome.barriers;
                         without += outcome.dispatches - 1 - outcome.barriers;
@@ -534,7 +617,8 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
             }
         }
     }
-    MESSAGE("up to " << many << " dispatches a call; " << barriers << " of " << barriers + without << " wait for an earlier one");
+    MESSAGE("up to " << many << " dispatches a call; " << barriers << " of " << barriers + without
+                     << " wait for an earlier one");
     CHECK(many > 100);
     CHECK(barriers > 1000);
     CHECK(without > 1000);
@@ -542,8 +626,11 @@ TEST_CASE("split calls: every row once, where it belongs; barriers exactly where
     CHECK(without_k > 100);
 }
 
-TEST_CASE("split calls: parts that are apart in memory do not wait for each other; packed Q and K share theirs") {
-    const KernelHost host({.offset_alignment = 256, .storage_range = 1u << 16, .debug_utils = false});
+TEST_CASE(
+    "split calls: parts that are apart in memory do not wait for each other; packed Q and K share "
+    "theirs") {
+    const KernelHost host(
+        {.offset_alignment = 256, .storage_range = 1u << 16, .debug_utils = false});
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(76);
     const auto outcome = [&](Layout layout) {
@@ -552,21 +639,27 @@ TEST_CASE("split calls: parts that are apart in memory do not wait for each othe
         return check(host, *kernel, s);
     };
     const Outcome apart = outcome(Layout::bshd), packed = outcome(Layout::packed);
-    CHECK(apart.dispatches == 7 + 4);  // 64 KiB, less what alignment may take: 63 tokens of Q, 127 of K
+    CHECK(apart.dispatches ==
+          7 + 4);  // 64 KiB, less what alignment may take: 63 tokens of Q, 127 of K
     CHECK(apart.barriers == 0);
-    // Rows of the same length are cut at the same tokens, and no part then touches what another one writes.
+    // Rows of the same length are cut at the same tokens, and no part then touches what another one
+    // writes.
     CHECK(packed.dispatches == 13);
     CHECK(packed.barriers == 0);
 }
 
-TEST_CASE("a row that does not fit: limit_exceeded, from dispatches() too, and nothing is recorded") {
+TEST_CASE(
+    "a row that does not fit: limit_exceeded, from dispatches() too, and nothing is recorded") {
     const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(77);
     const Scenario s = scenario(host, Layout::bshd, V::absent, 2, 5, random);
-    for (const Status& status : {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
+    for (const Status& status :
+         {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
         CHECK(status.code == Code::limit_exceeded);
-        CHECK(std::string(status.what).find("q_in: one row spans 256 bytes, the device binds 256") != std::string::npos);
+        CHECK(
+            std::string(status.what).find("q_in: one row spans 256 bytes, the device binds 256") !=
+            std::string::npos);
     }
     CHECK(fake().commands(host.commands).empty());
 }

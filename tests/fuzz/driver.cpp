@@ -26,9 +26,14 @@ std::uint8_t Input::byte() {
 }
 
 ModelQuery Input::query() {
-    constexpr std::uint64_t lengths[] = {0, 1, 2048, 4096, 4097, 131072, max_positions, max_positions + 1};
-    constexpr std::string_view types[] = {
-        "", "full_attention", "sliding_attention", "chunked_attention", "linear_attention", "none of them"};
+    constexpr std::uint64_t lengths[] = {0,    1,      2048,          4096,
+                                         4097, 131072, max_positions, max_positions + 1};
+    constexpr std::string_view types[] = {"",
+                                          "full_attention",
+                                          "sliding_attention",
+                                          "chunked_attention",
+                                          "linear_attention",
+                                          "none of them"};
     ModelQuery query;
     query.seq_len = lengths[byte() % std::size(lengths)];
     query.layer = int(byte()) - 1;
@@ -50,19 +55,24 @@ void require(bool holds, const char* rule) {
 
 void require_rules(const Result<Rotation>& result) {
     if (!result) {
-        require(result.status.what[0] != '\0' && printable(result.status.what), "an error has a printable sentence");
+        require(result.status.what[0] != '\0' && printable(result.status.what),
+                "an error has a printable sentence");
         require(result.value.inv_freq.empty(), "where there is an error there is no value");
         return;
     }
     const Rotation& rotation = result.value;
-    require(rotation.inv_freq.size() == rotation.rotary_dim / 2, "there are as many frequencies as pairs");
-    require(rotation.rotary_dim % 2 == 0 && rotation.rotary_dim <= rotation.head_dim, "rotary_dim is even, at most head_dim");
+    require(rotation.inv_freq.size() == rotation.rotary_dim / 2,
+            "there are as many frequencies as pairs");
+    require(rotation.rotary_dim % 2 == 0 && rotation.rotary_dim <= rotation.head_dim,
+            "rotary_dim is even, at most head_dim");
     require(rotation.rotates == (rotation.rotary_dim != 0), "what rotates has pairs");
     for (const double frequency : rotation.inv_freq) {
         require(frequency >= 0 && frequency < 2048, "a frequency is at least 0 and below 2048");
     }
-    require(std::isfinite(rotation.attention_factor) && rotation.attention_factor > 0, "attention_factor is finite, above 0");
-    require(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0, "softmax_scale is finite, above 0");
+    require(std::isfinite(rotation.attention_factor) && rotation.attention_factor > 0,
+            "attention_factor is finite, above 0");
+    require(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0,
+            "softmax_scale is finite, above 0");
     for (const std::string& warning : rotation.warnings) {
         require(printable(warning), "a warning is printable");
     }

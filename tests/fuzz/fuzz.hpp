@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One target a parser, which takes bytes of anyone's. What a target must not do is crash, hang, ask for much memory, let an
-// exception out that its interface does not have, or give a result that breaks the result's own rules.
+// One target a parser, which takes bytes of anyone's. What a target must not do is crash, hang, ask
+// for much memory, let an exception out that its interface does not have, or give a result that
+// breaks the result's own rules.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,9 @@ class Input {
     explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
     std::span<const std::uint8_t> rest() const { return bytes_; }
-    std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
+    std::string_view text() const {
+        return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+    }
 
     /// Of the first four bytes, zeros being the default; missing ones are zeros.
     ModelQuery query();

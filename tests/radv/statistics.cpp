@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What AMD's compiler in Mesa makes of the kernels: a line for each pipeline, on stdout. RADV compiles for a family that is not there
-// (RADV_FORCE_FAMILY), so no GPU is needed, and nothing runs. Exit status 1: registers are spilled, scratch memory is used, or a
-// 16-byte access of the shader is not one of the machine; 77: there is no such driver.
+// What AMD's compiler in Mesa makes of the kernels: a line for each pipeline, on stdout. RADV
+// compiles for a family that is not there (RADV_FORCE_FAMILY), so no GPU is needed, and nothing
+// runs. Exit status 1: registers are spilled, scratch memory is used, or a 16-byte access of the
+// shader is not one of the machine; 77: there is no such driver.
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -36,7 +37,8 @@ Function of_instance(const char* name) {
 
 template <class Function>
 Function of_device(const char* name) {
-    return reinterpret_cast<Function>(of_instance<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr")(vulkan.device, name));
+    return reinterpret_cast<Function>(
+        of_instance<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr")(vulkan.device, name));
 }
 
 void must(VkResult result, const char* what) {
@@ -63,9 +65,13 @@ struct Compiled {
     }
     /// Instructions whose name starts so.
     std::size_t count(std::string_view start) const {
-        const auto continues = [&](std::size_t at) { return at != 0 && (std::isalnum(text[at - 1]) != 0 || text[at - 1] == '_'); };
+        const auto continues = [&](std::size_t at) {
+            return at != 0 && (std::isalnum(text[at - 1]) != 0 || text[at - 1] == '_');
+        };
         std::size_t found = 0;
-        for (std::size_t at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) found += !continues(at);
+        for (std::size_t at = text.find(start); at != std::string::npos;
+             at = text.find(start, at + 1))
+            found += !continues(at);
         return found;
     }
 };
@@ -79,26 +85,31 @@ Compiled inspect(VkPipeline pipeline) {
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR;
     info.pipeline = pipeline;
     std::uint32_t count = 0;
-    const auto statistics = of_device<PFN_vkGetPipelineExecutableStatisticsKHR>("vkGetPipelineExecutableStatisticsKHR");
+    const auto statistics = of_device<PFN_vkGetPipelineExecutableStatisticsKHR>(
+        "vkGetPipelineExecutableStatisticsKHR");
     must(statistics(vulkan.device, &info, &count, nullptr), "vkGetPipelineExecutableStatisticsKHR");
     VkPipelineExecutableStatisticKHR statistic = {};
     statistic.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
     result.statistics.assign(count, statistic);
-    must(statistics(vulkan.device, &info, &count, result.statistics.data()), "vkGetPipelineExecutableStatisticsKHR");
+    must(statistics(vulkan.device, &info, &count, result.statistics.data()),
+         "vkGetPipelineExecutableStatisticsKHR");
 
-    const auto representations =
-        of_device<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>("vkGetPipelineExecutableInternalRepresentationsKHR");
-    must(representations(vulkan.device, &info, &count, nullptr), "vkGetPipelineExecutableInternalRepresentationsKHR");
+    const auto representations = of_device<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>(
+        "vkGetPipelineExecutableInternalRepresentationsKHR");
+    must(representations(vulkan.device, &info, &count, nullptr),
+         "vkGetPipelineExecutableInternalRepresentationsKHR");
     VkPipelineExecutableInternalRepresentationKHR representation = {};
     representation.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR;
     std::vector<VkPipelineExecutableInternalRepresentationKHR> all(count, representation);
-    must(representations(vulkan.device, &info, &count, all.data()), "vkGetPipelineExecutableInternalRepresentationsKHR");
+    must(representations(vulkan.device, &info, &count, all.data()),
+         "vkGetPipelineExecutableInternalRepresentationsKHR");
     std::vector<std::string> texts(count);
     for (std::uint32_t i = 0; i < count; ++i) {
         texts[i].resize(all[i].dataSize);
         all[i].pData = texts[i].data();
     }
-    must(representations(vulkan.device, &info, &count, all.data()), "vkGetPipelineExecutableInternalRepresentationsKHR");
+    must(representations(vulkan.device, &info, &count, all.data()),
+         "vkGetPipelineExecutableInternalRepresentationsKHR");
     for (std::uint32_t i = 0; i < count; ++i) {
         if (std::strcmp(all[i].name, "ACO IR") == 0) result.text = texts[i];
     }
@@ -106,15 +117,19 @@ Compiled inspect(VkPipeline pipeline) {
     return result;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_and_inspect(VkDevice device, VkPipelineCache cache, std::uint32_t count,
-                                                  const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* allocator,
+VKAPI_ATTR VkResult VKAPI_CALL create_and_inspect(VkDevice device, VkPipelineCache cache,
+                                                  std::uint32_t count,
+                                                  const VkComputePipelineCreateInfo* infos,
+                                                  const VkAllocationCallbacks* allocator,
                                                   VkPipeline* pipelines) {
     std::vector<VkComputePipelineCreateInfo> with(infos, infos + count);
     for (auto& info : with) {
-        info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR | VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
+        info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
+                      VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
     }
     const VkResult result = real_create(device, cache, count, with.data(), allocator, pipelines);
-    for (std::uint32_t i = 0; result == VK_SUCCESS && i < count; ++i) compiled.push_back(inspect(pipelines[i]));
+    for (std::uint32_t i = 0; result == VK_SUCCESS && i < count; ++i)
+        compiled.push_back(inspect(pipelines[i]));
     return result;
 }
 
@@ -134,7 +149,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 // ---- A device that compiles ----
 
-/// As an application would open it: with all that requirements() asks for. The runtime tier does not, since this driver has no memory.
+/// As an application would open it: with all that requirements() asks for. The runtime tier does
+/// not, since this driver has no memory.
 DeviceRef open() {
     vulkan.loader = find_vulkan_loader();
     if (!vulkan.loader) stop(77, "skipped: no Vulkan loader");
@@ -144,17 +160,21 @@ DeviceRef open() {
     VkInstanceCreateInfo instance_info = {};
     instance_info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
     instance_info.pApplicationInfo = &application;
-    if (of_instance<PFN_vkCreateInstance>("vkCreateInstance")(&instance_info, nullptr, &vulkan.instance) != VK_SUCCESS)
+    if (of_instance<PFN_vkCreateInstance>("vkCreateInstance")(&instance_info, nullptr,
+                                                              &vulkan.instance) != VK_SUCCESS)
         stop(77, "skipped: no Vulkan driver");
     std::uint32_t count = 1;
-    of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices")(vulkan.instance, &count, &vulkan.physical);
+    of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices")(
+        vulkan.instance, &count, &vulkan.physical);
     if (count == 0) stop(77, "skipped: RADV does not know the family RADV_FORCE_FAMILY");
 
     const Requirements needs = must(requirements(vulkan.instance, vulkan.physical, vulkan.loader));
-    std::vector<const char*> extensions(needs.optional_extensions, needs.optional_extensions + needs.optional_extension_count);
+    std::vector<const char*> extensions(needs.optional_extensions,
+                                        needs.optional_extensions + needs.optional_extension_count);
     extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {};
-    executable.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+    executable.sType =
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
     executable.pipelineExecutableInfo = VK_TRUE;
     VkPhysicalDeviceShaderFloat16Int8Features half = {};
     half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
@@ -172,7 +192,9 @@ DeviceRef open() {
     info.pQueueCreateInfos = &queue;
     info.enabledExtensionCount = std::uint32_t(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
-    must(of_instance<PFN_vkCreateDevice>("vkCreateDevice")(vulkan.physical, &info, nullptr, &vulkan.device), "vkCreateDevice");
+    must(of_instance<PFN_vkCreateDevice>("vkCreateDevice")(vulkan.physical, &info, nullptr,
+                                                           &vulkan.device),
+         "vkCreateDevice");
     DeviceRef ref{vulkan.instance, vulkan.physical, vulkan.device, get, needs.enabled};
     if (needs.offers_shader_float16) ref.enabled |= shader_float16;
     return ref;
@@ -219,40 +241,48 @@ std::vector<Case> cases() {
     return all;
 }
 
-/// Prints the pipeline's line. Whether all is as it should be. Later versions of Mesa leave the loop over heads a loop, which has
-/// each store once.
-bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes, std::uint32_t heads) {
-    const std::size_t wide_loads = pipeline.count("buffer_load_dwordx4 "), wide_stores = pipeline.count("buffer_store_dwordx4 ");
+/// Prints the pipeline's line. Whether all is as it should be. Later versions of Mesa leave the
+/// loop over heads a loop, which has each store once.
+bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes,
+            std::uint32_t heads) {
+    const std::size_t wide_loads = pipeline.count("buffer_load_dwordx4 "),
+                      wide_stores = pipeline.count("buffer_store_dwordx4 ");
     const std::size_t other_loads = pipeline.count("buffer_load_") - wide_loads;
     const std::size_t other_stores = pipeline.count("buffer_store_") - wide_stores;
-    const std::uint64_t spilled = pipeline.number("Spilled VGPRs") + pipeline.number("Spilled SGPRs");
+    const std::uint64_t spilled = pipeline.number("Spilled VGPRs") +
+                                  pipeline.number("Spilled SGPRs");
     const std::uint64_t scratch = pipeline.number("Scratch size");
     std::printf("%-18s", of.name);
     for (const std::uint64_t number :
-         {std::uint64_t{access_bytes}, std::uint64_t{heads}, pipeline.number("VGPRs"), spilled, scratch,
-          pipeline.number("Instructions"), pipeline.number("Code size"), std::uint64_t{wide_loads}, std::uint64_t{other_loads},
-          std::uint64_t{wide_stores}, std::uint64_t{other_stores}}) {
+         {std::uint64_t{access_bytes}, std::uint64_t{heads}, pipeline.number("VGPRs"), spilled,
+          scratch, pipeline.number("Instructions"), pipeline.number("Code size"),
+          std::uint64_t{wide_loads}, std::uint64_t{other_loads}, std::uint64_t{wide_stores},
+          std::uint64_t{other_stores}}) {
         std::printf(" %12llu", static_cast<unsigned long long>(number));
     }
     std::puts("");
     const auto broken = [&](const char* rule) {
-        std::fprintf(stderr, "radv: %s, %u bytes an access, %u heads an invocation: %s\n", of.name, access_bytes, heads, rule);
+        std::fprintf(stderr, "radv: %s, %u bytes an access, %u heads an invocation: %s\n", of.name,
+                     access_bytes, heads, rule);
         return false;
     };
     if (spilled != 0) return broken("registers are spilled");
     if (scratch != 0) return broken("scratch memory is used");
     // Two units of Q and two of K. Ids, and angles of some sources, are loaded too.
     const bool tensors_only = of.info.positions == PositionSource::implicit &&
-                              (of.info.angles == AngleSource::factored_texture || of.info.angles == AngleSource::direct_texture);
-    if (access_bytes == 16 && (wide_loads < 4 || wide_stores < 4 || other_stores != 0 || (tensors_only && other_loads != 0)))
+                              (of.info.angles == AngleSource::factored_texture ||
+                               of.info.angles == AngleSource::direct_texture);
+    if (access_bytes == 16 && (wide_loads < 4 || wide_stores < 4 || other_stores != 0 ||
+                               (tensors_only && other_loads != 0)))
         return broken("an access of 16 bytes is several of the machine");
     return true;
 }
 
 void print_head() {
     std::printf("%-18s", "kernel");
-    for (const char* column : {"access_bytes", "heads", "registers", "spilled", "scratch", "instructions", "code_bytes", "loads_16",
-                               "loads_other", "stores_16", "stores_other"}) {
+    for (const char* column :
+         {"access_bytes", "heads", "registers", "spilled", "scratch", "instructions", "code_bytes",
+          "loads_16", "loads_other", "stores_16", "stores_other"}) {
         std::printf(" %12s", column);
     }
     std::puts("");
@@ -261,7 +291,8 @@ void print_head() {
 bool report(const DeviceRef& device, const Case& of) {
     compiled.clear();
     destroy(must(create(device, of.info)));
-    // As create() makes them: each kind of access with four heads and with one; f32 has nothing narrower than a word.
+    // As create() makes them: each kind of access with four heads and with one; f32 has nothing
+    // narrower than a word.
     bool good = true;
     for (std::size_t i = 0; i < compiled.size(); ++i)
         good &= report(of, compiled[i], i / 2 == 0 ? 16 : i / 2 == 1 ? 4 : 2, i % 2 == 0 ? 4 : 1);
@@ -275,7 +306,8 @@ int run() {
     VkPhysicalDeviceProperties2 properties = {};
     properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     properties.pNext = &driver;
-    of_instance<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2")(vulkan.physical, &properties);
+    of_instance<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2")(
+        vulkan.physical, &properties);
     std::printf("%s, %s\n", properties.properties.deviceName, driver.driverInfo);
     print_head();
     bool good = true;

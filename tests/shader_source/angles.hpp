@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cos and sin as each source gives them to the shader, for a model's frequencies at a position: what the host writes into tables,
-// and what the shader makes of that.
+// cos and sin as each source gives them to the shader, for a model's frequencies at a position:
+// what the host writes into tables, and what the shader makes of that.
 #pragma once
 
 #include <array>
@@ -17,10 +17,12 @@ namespace vkrope::shader_source {
 
 /// What the host makes of the attention factor for vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
-    const Rotation rotation{.head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
+    const Rotation rotation{
+        .head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
     const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::computed, 1, 0);
     std::vector<float> numbers(plan.value.bytes / sizeof(float));
-    if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes)) std::abort();
+    if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes))
+        std::abort();
     return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
 }
 
@@ -35,12 +37,17 @@ class Angles {
     double attention_factor() const { return attention_factor_; }
 
     /// a cos and a sin of the pairs [pair, pair + 4); `pair` is a multiple of 4.
-    void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c, glsl::vec4& s) const {
-        const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position) : std::uint64_t(position);
+    void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
+            glsl::vec4& s) const {
+        const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
+                                                     : std::uint64_t(position);
         if (source == AngleSource::computed) {
             const auto low = [&](std::size_t j) { return std::uint32_t(fractions_[pair + j]); };
-            const auto high = [&](std::size_t j) { return std::uint32_t(fractions_[pair + j] >> 32); };
-            shader::vkrope_turn({low(0), low(1), low(2), low(3)}, {high(0), high(1), high(2), high(3)},
+            const auto high = [&](std::size_t j) {
+                return std::uint32_t(fractions_[pair + j] >> 32);
+            };
+            shader::vkrope_turn({low(0), low(1), low(2), low(3)},
+                                {high(0), high(1), high(2), high(3)},
                                 glsl::uvec4(std::uint32_t(magnitude)), turn_factor_, c, s);
         } else if (source == AngleSource::factored_texture) {
             const std::uint64_t fine_mask = (1u << shader::fine_digit_bits) - 1;
@@ -66,9 +73,11 @@ class Angles {
     }
 
    private:
-    void rows(std::uint64_t position, std::size_t pair, double factor, glsl::vec4& c, glsl::vec4& s) const {
+    void rows(std::uint64_t position, std::size_t pair, double factor, glsl::vec4& c,
+              glsl::vec4& s) const {
         std::array<CosSin, 4> e;
-        for (std::size_t j = 0; j < 4; ++j) e[j] = table_entry(position * fractions_[pair + j], factor);
+        for (std::size_t j = 0; j < 4; ++j)
+            e[j] = table_entry(position * fractions_[pair + j], factor);
         c = {e[0].cos, e[1].cos, e[2].cos, e[3].cos};
         s = {e[0].sin, e[1].sin, e[2].sin, e[3].sin};
     }

@@ -86,7 +86,9 @@ bvec4 greaterThanEqual(Vec4<T> a, Vec4<T> b) {
     return by_component(a, b, [](T p, T q) { return p >= q; });
 }
 
-inline uint max(uint a, uint b) { return a < b ? b : a; }
+inline uint max(uint a, uint b) {
+    return a < b ? b : a;
+}
 inline uvec4 max(uvec4 a, uvec4 b) {
     return by_component(a, b, [](uint p, uint q) { return p < q ? q : p; });
 }
@@ -97,10 +99,12 @@ Vec4<T> mix(Vec4<T> a, Vec4<T> b, bvec4 second) {
 }
 
 inline uvec4 floatBitsToUint(vec4 v) {
-    return {std::bit_cast<uint>(v.x), std::bit_cast<uint>(v.y), std::bit_cast<uint>(v.z), std::bit_cast<uint>(v.w)};
+    return {std::bit_cast<uint>(v.x), std::bit_cast<uint>(v.y), std::bit_cast<uint>(v.z),
+            std::bit_cast<uint>(v.w)};
 }
 inline vec4 uintBitsToFloat(uvec4 v) {
-    return {std::bit_cast<float>(v.x), std::bit_cast<float>(v.y), std::bit_cast<float>(v.z), std::bit_cast<float>(v.w)};
+    return {std::bit_cast<float>(v.x), std::bit_cast<float>(v.y), std::bit_cast<float>(v.z),
+            std::bit_cast<float>(v.w)};
 }
 
 inline void umulExtended(uvec4 a, uvec4 b, uvec4& high, uvec4& low) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The same over MPI ranks, one device each: MPI hands out the input and collects the results; between them nobody talks.
+// The same over MPI ranks, one device each: MPI hands out the input and collects the results;
+// between them nobody talks.
 //
-//     mpirun -n RANKS mpi_ranks [wrong-start]      wrong-start: the last rank makes a mistake, which must be found
+//     mpirun -n RANKS mpi_ranks [wrong-start]
 //
-// Exit status, of every rank: 0 the shards have the bits of the whole, 1 they have not, 2 something failed.
+// wrong-start: the last rank makes a mistake, which must be found.
+//
+// Exit status, of every rank: 0 the shards have the bits of the whole, 1 they have not, 2 something
+// failed.
 #include <mpi.h>
 
 #include <cstdio>
@@ -40,18 +44,21 @@ struct Parts {
 };
 
 void scatter(const Parts& parts, Bytes& part) {
-    MPI_Scatterv(parts.bytes.data(), parts.counts.data(), parts.starts.data(), MPI_BYTE, part.data(), int(part.size()), MPI_BYTE, 0,
-                 MPI_COMM_WORLD);
+    MPI_Scatterv(parts.bytes.data(), parts.counts.data(), parts.starts.data(), MPI_BYTE,
+                 part.data(), int(part.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 void gather(const Bytes& part, Parts& parts) {
-    MPI_Gatherv(part.data(), int(part.size()), MPI_BYTE, parts.bytes.data(), parts.counts.data(), parts.starts.data(), MPI_BYTE, 0,
-                MPI_COMM_WORLD);
+    MPI_Gatherv(part.data(), int(part.size()), MPI_BYTE, parts.bytes.data(), parts.counts.data(),
+                parts.starts.data(), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 /// Whether the shards have the bits that rank 0's device makes of the whole; rank 0 knows it.
-bool same_bits(const World& world, Device& device, const Batch& batch, Split split, Mistake mistake) {
-    const auto shard_of = [&](int rank) { return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size), mistake); };
+bool same_bits(const World& world, Device& device, const Batch& batch, Split split,
+               Mistake mistake) {
+    const auto shard_of = [&](int rank) {
+        return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size), mistake);
+    };
     Tensors input;
     Parts q, k;
     if (world.rank == 0) {
@@ -63,7 +70,8 @@ bool same_bits(const World& world, Device& device, const Batch& batch, Split spl
         }
     }
     const Shard shard = shard_of(world.rank);
-    Tensors part{Bytes(shard.local().bytes(shard.local().q_heads)), Bytes(shard.local().bytes(shard.local().k_heads))};
+    Tensors part{Bytes(shard.local().bytes(shard.local().q_heads)),
+                 Bytes(shard.local().bytes(shard.local().k_heads))};
     scatter(q, part.q);
     scatter(k, part.k);
     part = shard.rotate(device, part);
@@ -71,9 +79,11 @@ bool same_bits(const World& world, Device& device, const Batch& batch, Split spl
     gather(part.k, k);
     if (world.rank != 0) return true;
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};
-    for (int rank = 0; rank < world.size; ++rank) shard_of(rank).put({q.of(std::size_t(rank)), k.of(std::size_t(rank))}, whole);
+    for (int rank = 0; rank < world.size; ++rank)
+        shard_of(rank).put({q.of(std::size_t(rank)), k.of(std::size_t(rank))}, whole);
     const bool same = whole == rotate_whole(device, batch, input);
-    std::printf("%s, split by %s over %d ranks: %s\n", batch.element == Element::f32 ? "f32" : "f16", word_for(split), world.size,
+    std::printf("%s, split by %s over %d ranks: %s\n",
+                batch.element == Element::f32 ? "f32" : "f16", word_for(split), world.size,
                 same ? "the bits of the whole" : "NOT the bits of the whole");
     return same;
 }
@@ -85,7 +95,8 @@ int run(const World& world, Mistake mistake) {
     std::printf("rank %d: %s\n", world.rank, device.info().name.c_str());
     int wrong = 0;
     for (const Element element : {Element::f32, Element::f16}) {
-        for (const Split split : splits) wrong += !same_bits(world, device, test_batch(element), split, mistake);
+        for (const Split split : splits)
+            wrong += !same_bits(world, device, test_batch(element), split, mistake);
     }
     if (world.rank == 0) std::printf("%d of 4 differ from the whole\n", wrong);
     devices.clear();
@@ -103,7 +114,8 @@ int main(int argc, char** argv) {
     const World world;
     int status = 2;
     try {
-        status = run(world, argc > 1 && std::strcmp(argv[1], "wrong-start") == 0 ? Mistake::start : Mistake::none);
+        status = run(world, argc > 1 && std::strcmp(argv[1], "wrong-start") == 0 ? Mistake::start
+                                                                                 : Mistake::none);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rank %d: %s\n", world.rank, error.what());
         MPI_Abort(MPI_COMM_WORLD, 2);  // the others may be waiting

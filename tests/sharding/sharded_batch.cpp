@@ -41,7 +41,8 @@ Rotation rotation_of(const Batch& batch) {
 
 /// Any sign, any mantissa, an exponent of 2 from -6 to 1.
 std::uint32_t random_bits(Element element, std::mt19937& generator) {
-    const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7, sign = random >> 31;
+    const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7,
+                        sign = random >> 31;
     switch (element) {
         case Element::f16: return sign << 15 | (9 + exponent) << 10 | (random & 0x3ff);
         case Element::bf16: return sign << 15 | (121 + exponent) << 7 | (random & 0x7f);
@@ -69,15 +70,22 @@ Buffer positions_of(Device& device, const Batch& local, std::uint32_t rank, std:
                             .cp_size = ranks,
                             .cp_rank = rank,
                             .out = ids.whole()};
-    value_of(device.submit([&](VkCommandBuffer commands) { return record_positions(commands, kernel.get(), call, arena.get()); }));
+    value_of(device.submit([&](VkCommandBuffer commands) {
+        return record_positions(commands, kernel.get(), call, arena.get());
+    }));
     return ids;
 }
 
 }  // namespace
 
 Batch test_batch(Element element) {
-    return {
-        .element = element, .sequences = 2, .tokens = 48, .q_heads = 16, .k_heads = 4, .head_dim = 64, .first_position = 100003};
+    return {.element = element,
+            .sequences = 2,
+            .tokens = 48,
+            .q_heads = 16,
+            .k_heads = 4,
+            .head_dim = 64,
+            .first_position = 100003};
 }
 
 Tensors random_tensors(const Batch& batch, std::uint32_t seed) {
@@ -92,20 +100,24 @@ const char* word_for(Split split) {
     return split == Split::heads ? "heads" : "sequence";
 }
 
-Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks, Mistake mistake)
+Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks,
+             Mistake mistake)
     : whole_(whole), local_(whole), split_(split), rank_(rank), ranks_(ranks),
-      believed_rank_(mistake == Mistake::start && rank != 0 && rank + 1 == ranks ? rank - 1 : rank) {
+      believed_rank_(mistake == Mistake::start && rank != 0 && rank + 1 == ranks ? rank - 1
+                                                                                 : rank) {
     if (split == Split::heads) {
         local_.k_heads = first_k_head(rank + 1) - first_k_head(rank);
         local_.q_heads = local_.k_heads * (whole.q_heads / whole.k_heads);
         if (local_.k_heads == 0) throw std::runtime_error("more ranks than heads of K");
     } else {
         local_.tokens = whole.tokens / ranks;
-        if (whole.tokens % (2 * ranks) != 0) throw std::runtime_error("the tokens are no two chunks of one length a rank");
+        if (whole.tokens % (2 * ranks) != 0)
+            throw std::runtime_error("the tokens are no two chunks of one length a rank");
     }
 }
 
-/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for what lies together in both: the heads of a token.
+/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for what lies together in both:
+/// the heads of a token.
 template <class Copy>
 void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
@@ -125,7 +137,8 @@ void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
                 } else {
                     token = std::size_t{2 * ranks_ - 1 - rank_} * chunk + t - chunk;
                 }
-                copy(tensor, (std::size_t{sequence} * whole_.tokens + token) * whole_token + head * row,
+                copy(tensor,
+                     (std::size_t{sequence} * whole_.tokens + token) * whole_token + head * row,
                      (std::size_t{sequence} * local_.tokens + t) * local_token, local_token);
             }
         }
@@ -134,16 +147,18 @@ void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
 
 Tensors Shard::part_of(const Tensors& whole) const {
     Tensors part{Bytes(local_.bytes(local_.q_heads)), Bytes(local_.bytes(local_.k_heads))};
-    for_each_run(believed_rank_, [&](Bytes Tensors::*tensor, std::size_t from, std::size_t to, std::size_t bytes) {
-        std::memcpy((part.*tensor).data() + to, (whole.*tensor).data() + from, bytes);
-    });
+    for_each_run(believed_rank_,
+                 [&](Bytes Tensors::*tensor, std::size_t from, std::size_t to, std::size_t bytes) {
+                     std::memcpy((part.*tensor).data() + to, (whole.*tensor).data() + from, bytes);
+                 });
     return part;
 }
 
 void Shard::put(const Tensors& part, Tensors& whole) const {
-    for_each_run(rank_, [&](Bytes Tensors::*tensor, std::size_t to, std::size_t from, std::size_t bytes) {
-        std::memcpy((whole.*tensor).data() + to, (part.*tensor).data() + from, bytes);
-    });
+    for_each_run(rank_,
+                 [&](Bytes Tensors::*tensor, std::size_t to, std::size_t from, std::size_t bytes) {
+                     std::memcpy((whole.*tensor).data() + to, (part.*tensor).data() + from, bytes);
+                 });
 }
 
 Tensors Shard::rotate(Device& device, const Tensors& part) const {
@@ -154,7 +169,8 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
     // As far as the whole sequence: a rank has some of its last positions.
     const std::uint64_t reach = std::uint64_t(whole_.first_position) + whole_.tokens;
-    const AngleTable table = value_of(AngleTable::make(device, rotation_of(local_), info.angles, reach));
+    const AngleTable table = value_of(
+        AngleTable::make(device, rotation_of(local_), info.angles, reach));
     Buffer q = uploaded(device, part.q), k = uploaded(device, part.k), ids;
 
     Call call{.batch = local_.sequences, .tokens = local_.tokens};
@@ -167,7 +183,9 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
         ids = positions_of(device, local_, believed_rank_, ranks_);
         call.positions = {.ids = ids.whole(), .batch_stride = local_.tokens};
     }
-    value_of(device.submit([&](VkCommandBuffer commands) { return record(commands, kernel.get(), call, arena.get()); }));
+    value_of(device.submit([&](VkCommandBuffer commands) {
+        return record(commands, kernel.get(), call, arena.get());
+    }));
     Tensors rotated{Bytes(part.q.size()), Bytes(part.k.size())};
     check(q.download(rotated.q.data(), rotated.q.size()));
     check(k.download(rotated.k.data(), rotated.k.size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One batch of Q and K as an engine with several devices splits it: by heads (tensor parallelism), or every sequence into two
-// chunks a rank (context parallelism, zig-zag). A rank rotates what it holds and knows nothing of the others. What fails throws.
+// One batch of Q and K as an engine with several devices splits it: by heads (tensor parallelism),
+// or every sequence into two chunks a rank (context parallelism, zig-zag). A rank rotates what it
+// holds and knows nothing of the others. What fails throws.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ namespace vkrope::sharding {
 
 using Bytes = std::vector<std::byte>;
 
-/// Q and K are packed as [sequences, tokens, heads, head_dim]. Each head of K serves q_heads / k_heads heads of Q (GQA).
+/// Q and K are packed as [sequences, tokens, heads, head_dim]. Each head of K serves q_heads /
+/// k_heads heads of Q (GQA).
 struct Batch {
     Element element = Element::f32;
     std::uint32_t sequences = 0, tokens = 0, q_heads = 0, k_heads = 0, head_dim = 0;
@@ -24,7 +26,8 @@ struct Batch {
     }
 };
 
-/// What the tests split: whole groups for up to 4 ranks, not as many for each of 3; chunks for up to 6.
+/// What the tests split: whole groups for up to 4 ranks, not as many for each of 3; chunks for up
+/// to 6.
 Batch test_batch(Element element);
 
 struct Tensors {
@@ -32,22 +35,25 @@ struct Tensors {
     bool operator==(const Tensors&) const = default;
 };
 
-/// Numbers that are normal in every element type: that some devices flush subnormals is not what is tested here.
+/// Numbers that are normal in every element type: that some devices flush subnormals is not what is
+/// tested here.
 Tensors random_tensors(const Batch& batch, std::uint32_t seed);
 
 enum class Split { heads, sequence };
 inline constexpr Split splits[] = {Split::heads, Split::sequence};
 const char* word_for(Split split);
 
-/// Seeded: the last rank takes itself for the one before it, and starts at its first head, or its first position. No test may pass.
+/// Seeded: the last rank takes itself for the one before it, and starts at its first head, or its
+/// first position. No test may pass.
 enum class Mistake { none, start };
 
 /// What one rank of `ranks` holds of a batch.
 class Shard {
    public:
-    /// ranks  by heads: at most k_heads, since the heads of Q stay with theirs of K; by sequence: `tokens` is a multiple of twice
-    /// as many
-    Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks, Mistake mistake = Mistake::none);
+    /// ranks  by heads: at most k_heads, since the heads of Q stay with theirs of K; by sequence:
+    /// `tokens` is a multiple of twice as many
+    Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks,
+          Mistake mistake = Mistake::none);
 
     /// What the rank sees.
     const Batch& local() const noexcept { return local_; }
@@ -57,8 +63,8 @@ class Shard {
     /// The other way round.
     void put(const Tensors& part, Tensors& whole) const;
 
-    /// Rotates the part on one device, in place: by heads with implicit positions, by sequence with those that record_positions()
-    /// makes for this rank.
+    /// Rotates the part on one device, in place: by heads with implicit positions, by sequence with
+    /// those that record_positions() makes for this rank.
     Tensors rotate(Device& device, const Tensors& part) const;
 
    private:
@@ -75,7 +81,8 @@ class Shard {
 /// The whole batch on one device, by the runtime's own HostRotation.
 Tensors rotate_whole(Device& device, const Batch& batch, const Tensors& tensors);
 
-/// Every device of the machine that can run vkrope, opened, with the validation layer where there is one.
+/// Every device of the machine that can run vkrope, opened, with the validation layer where there
+/// is one.
 ///
 /// errors  counts what the layer calls an error
 std::vector<Device> open_all(std::size_t& errors);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A batch that is split over all devices of the machine is, bit for bit, what one device makes of the whole.
-// VKROPE_SHARDING_DEVICES is how many devices there must be.
+// A batch that is split over all devices of the machine is, bit for bit, what one device makes of
+// the whole. VKROPE_SHARDING_DEVICES is how many devices there must be.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -16,8 +16,8 @@ std::vector<Device> all;
 std::size_t validation_errors = 0;
 
 /// Each shard on the next of the devices, from `first` on.
-Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks, std::size_t first,
-                         Mistake mistake = Mistake::none) {
+Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks,
+                         std::size_t first, Mistake mistake = Mistake::none) {
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const Shard shard(batch, split, rank, ranks, mistake);
@@ -28,7 +28,9 @@ Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, 
 
 }  // namespace
 
-TEST_CASE("a batch in shards has the bits of the whole: by heads and by sequence, whichever device has which shard") {
+TEST_CASE(
+    "a batch in shards has the bits of the whole: by heads and by sequence, whichever device has "
+    "which shard") {
     for (const Element element : {Element::f32, Element::f16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 7 + std::uint32_t(element));
@@ -39,7 +41,8 @@ TEST_CASE("a batch in shards has the bits of the whole: by heads and by sequence
                 CAPTURE(element);
                 CAPTURE(word_for(split));
                 CAPTURE(ranks);
-                const Tensors whole = rotate_in_shards(batch, input, split, ranks, ranks % all.size());
+                const Tensors whole = rotate_in_shards(batch, input, split, ranks,
+                                                       ranks % all.size());
                 CHECK(whole.q == expected.q);
                 CHECK(whole.k == expected.k);
             }
@@ -51,7 +54,8 @@ TEST_CASE("every device makes the same of the whole") {
     for (const Element element : {Element::f32, Element::f16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 99);
-        for (Device& device : all) CHECK(rotate_whole(device, batch, input) == rotate_whole(all[0], batch, input));
+        for (Device& device : all)
+            CHECK(rotate_whole(device, batch, input) == rotate_whole(all[0], batch, input));
     }
 }
 
@@ -77,10 +81,13 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         return std::fprintf(stderr, "no device to test on: %s\n", error.what()), 1;
     }
-    for (vkrope::Device& device : all) std::printf("device: %s; %s\n", device.info().name.c_str(), device.info().driver.c_str());
+    for (vkrope::Device& device : all)
+        std::printf("device: %s; %s\n", device.info().name.c_str(), device.info().driver.c_str());
     const char* wanted = std::getenv("VKROPE_SHARDING_DEVICES");
     if (all.empty() || (wanted && all.size() != std::size_t(std::atoi(wanted)))) {
-        return std::fprintf(stderr, "%zu devices, not %s\n", all.size(), wanted ? wanted : "one or more"), 1;
+        return std::fprintf(stderr, "%zu devices, not %s\n", all.size(),
+                            wanted ? wanted : "one or more"),
+               1;
     }
     doctest::Context context(argc, argv);
     const int failed = context.run();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Eight threads record one kernel at the same time, each into command buffers of its own, with push descriptors and with an arena
-// each; then each makes a kernel and an arena of its own on the one device, and records these. Q and K as f32 and as f16, in one
-// dispatch and in two, with angles from a table and computed, f16 converted by integers and by the device. All outputs of one
-// element type and source of angles have the same bits. Built with thread sanitizer, which says whether the library shares more
-// than it may.
+// Eight threads record one kernel at the same time, each into command buffers of its own, with push
+// descriptors and with an arena each; then each makes a kernel and an arena of its own on the one
+// device, and records these. Q and K as f32 and as f16, in one dispatch and in two, with angles
+// from a table and computed, f16 converted by integers and by the device. All outputs of one
+// element type and source of angles have the same bits. Built with thread sanitizer, which says
+// whether the library shares more than it may.
 //
 //     threads                 the test
-//     threads --shared-arena  breaks the rule on purpose: two threads use one arena. The sanitizer must report it.
+//     threads --shared-arena  breaks the rule on purpose: two threads use one arena, which the
+//                             sanitizer must report.
 #include <cstdio>
 #include <cstring>
 #include <latch>
@@ -21,7 +23,8 @@ namespace {
 using engine::check;
 
 // Rows of one token: query heads, then key heads.
-constexpr std::uint32_t thread_count = 8, frames = 3, calls = 24, head_dim = 64, q_heads = 3, k_heads = 2, tokens = 37;
+constexpr std::uint32_t thread_count = 8, frames = 3, calls = 24, head_dim = 64, q_heads = 3,
+                        k_heads = 2, tokens = 37;
 constexpr std::size_t values = std::size_t{tokens} * (q_heads + k_heads) * head_dim;
 
 // What is rotated, and how.
@@ -32,25 +35,31 @@ struct Kind {
     vkrope::AngleSource angles;
     vkrope::Conversion conversion = vkrope::Conversion::integer;
 };
-constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture, computed = vkrope::AngleSource::computed;
-constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false, factored},
-                          {"f16", vkrope::Element::f16, false, factored},
-                          {"f32 in two dispatches", vkrope::Element::f32, true, factored},
-                          {"f16 in two dispatches", vkrope::Element::f16, true, factored},
-                          {"f16, converted by the device", vkrope::Element::f16, false, factored, vkrope::Conversion::native},
-                          {"f32, computed angles", vkrope::Element::f32, false, computed},
-                          {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed}};
+constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture,
+                              computed = vkrope::AngleSource::computed;
+constexpr Kind kinds[] = {
+    {"f32", vkrope::Element::f32, false, factored},
+    {"f16", vkrope::Element::f16, false, factored},
+    {"f32 in two dispatches", vkrope::Element::f32, true, factored},
+    {"f16 in two dispatches", vkrope::Element::f16, true, factored},
+    {"f16, converted by the device", vkrope::Element::f16, false, factored,
+     vkrope::Conversion::native},
+    {"f32, computed angles", vkrope::Element::f32, false, computed},
+    {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed}};
 
-// A device that offers the 4 storage buffers of the specification and no more. Written once, before there are threads.
+// A device that offers the 4 storage buffers of the specification and no more. Written once, before
+// there are threads.
 PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
 
-VKAPI_ATTR void VKAPI_CALL four_storage_buffers(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
+VKAPI_ATTR void VKAPI_CALL four_storage_buffers(VkPhysicalDevice physical,
+                                                VkPhysicalDeviceProperties* properties) {
     real_properties(physical, properties);
     properties->limits.maxPerStageDescriptorStorageBuffers = 4;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL weak_device(VkInstance instance, const char* name) {
-    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return vkGetInstanceProcAddr(instance, name);
+    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0)
+        return vkGetInstanceProcAddr(instance, name);
     return reinterpret_cast<PFN_vkVoidFunction>(four_storage_buffers);
 }
 
@@ -62,8 +71,8 @@ vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push
     return ref;
 }
 
-// What all threads use. Nothing of it changes while they run, and nothing guards it: a lock would order the threads, and hide from
-// the sanitizer what they share.
+// What all threads use. Nothing of it changes while they run, and nothing guards it: a lock would
+// order the threads, and hide from the sanitizer what they share.
 struct Shared {
     const engine::Gpu& gpu;
     const vkrope::Angles& angles;
@@ -85,7 +94,8 @@ struct Worker {
 };
 
 vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_t index) {
-    const VkDeviceSize keys = VkDeviceSize{q_heads} * head_dim * vkrope::element_bytes(shared.kind.element);
+    const VkDeviceSize keys = VkDeviceSize{q_heads} * head_dim *
+                              vkrope::element_bytes(shared.kind.element);
     vkrope::Call call;
     call.tokens = tokens;
     call.q_in.where = x.whole();
@@ -127,18 +137,21 @@ void wait_for_dispatch(VkCommandBuffer commands, VkPipelineStageFlags stage, VkA
     vkCmdPipelineBarrier(commands, boundary.stage, stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-// A frame of one thread: rotations in place, one after the other. In the first, its kernel and its arena are made.
+// A frame of one thread: rotations in place, one after the other. In the first, its kernel and its
+// arena are made.
 void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
     worker.commands = shared.gpu.begin(worker.pool);
     start.arrive_and_wait();
-    if (!shared.kernel && !worker.own_kernel) worker.own_kernel = make_kernel(shared.device, shared.kind);
+    if (!shared.kernel && !worker.own_kernel)
+        worker.own_kernel = make_kernel(shared.device, shared.kind);
     const vkrope::Kernel* kernel = shared.kernel ? shared.kernel : worker.own_kernel;
     if (!shared.push() && !worker.arena) worker.arena = make_arena(kernel);
     vkrope::reset(worker.arena);  // its last frame has completed
     const vkrope::Boundary boundary = vkrope::boundary();
     for (std::uint32_t i = 0; i < calls; ++i) {
         if (i != 0) wait_for_dispatch(worker.commands, boundary.stage, boundary.in_place_access);
-        check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), worker.arena), "record");
+        check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), worker.arena),
+              "record");
     }
     wait_for_dispatch(worker.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
@@ -150,7 +163,8 @@ void fill(void* x, vkrope::Element element) {
         if (element == vkrope::Element::f32) {
             static_cast<std::uint32_t*>(x)[i] = sign << 31 | 127u << 23 | fraction << 14;
         } else {
-            static_cast<std::uint16_t*>(x)[i] = std::uint16_t(sign << 15 | 15u << 10 | fraction << 1);
+            static_cast<std::uint16_t*>(x)[i] = std::uint16_t(sign << 15 | 15u << 10 |
+                                                              fraction << 1);
         }
     }
 }
@@ -172,7 +186,8 @@ void destroy(const engine::Gpu& gpu, Worker& worker) {
 
 using Bytes = std::vector<std::byte>;
 
-// Records each frame in all threads at once, submits it from this one, and returns what every thread computed.
+// Records each frame in all threads at once, submits it from this one, and returns what every
+// thread computed.
 Bytes rotate_in_threads(const Shared& shared) {
     std::vector<Worker> workers(thread_count);
     for (Worker& worker : workers) worker = make_worker(shared);
@@ -181,7 +196,8 @@ Bytes rotate_in_threads(const Shared& shared) {
     for (std::uint32_t frame = 0; frame < frames; ++frame) {
         std::latch start(thread_count);
         std::vector<std::thread> threads;
-        for (Worker& worker : workers) threads.emplace_back([&] { record_frame(shared, worker, start); });
+        for (Worker& worker : workers)
+            threads.emplace_back([&] { record_frame(shared, worker, start); });
         for (std::thread& thread : threads) thread.join();
         for (const Worker& worker : workers) shared.gpu.submit_and_wait(worker.commands);
     }
@@ -203,7 +219,8 @@ bool takes_two_dispatches(const Shared& shared) {
     const auto one_set = vkrope::create_arena(shared.kernel, 1);
     check(one_set.status, "create_arena");
     worker.arena = one_set.value;
-    const vkrope::Status status = vkrope::record(worker.commands, shared.kernel, call_on(shared, worker.x, 0), worker.arena);
+    const vkrope::Status status = vkrope::record(worker.commands, shared.kernel,
+                                                 call_on(shared, worker.x, 0), worker.arena);
     destroy(shared.gpu, worker);
     if (status.code != vkrope::Code::limit_exceeded) check(status, "record");
     return !status;
@@ -216,12 +233,15 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, c
         const vkrope::DeviceRef device = device_for(gpu, kind, push);
         vkrope::Kernel* kernel = make_kernel(device, kind);
         if (!push && takes_two_dispatches({gpu, angles, kind, device, kernel}) != kind.apart)
-            engine::fail(std::string("threads: ") + kind.name + ": another number of dispatches was expected");
-        for (const vkrope::Kernel* shared_kernel :
-             {static_cast<const vkrope::Kernel*>(kernel), static_cast<const vkrope::Kernel*>(nullptr)}) {
+            engine::fail(std::string("threads: ") + kind.name +
+                         ": another number of dispatches was expected");
+        for (const vkrope::Kernel* shared_kernel : {static_cast<const vkrope::Kernel*>(kernel),
+                                                    static_cast<const vkrope::Kernel*>(nullptr)}) {
             const Bytes output = rotate_in_threads({gpu, angles, kind, device, shared_kernel});
             if (first.empty()) first = output;
-            if (output != first) engine::fail(std::string("threads: ") + kind.name + ": two ways to record have other bits");
+            if (output != first)
+                engine::fail(std::string("threads: ") + kind.name +
+                             ": two ways to record have other bits");
         }
         vkrope::destroy(kernel);
     }
@@ -254,7 +274,8 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
     const auto record = [&](Worker& worker) {
         worker.commands = gpu.begin(worker.pool);
         for (std::uint32_t i = 0; i < calls / 2; ++i) {
-            check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), one.arena), "record");
+            check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), one.arena),
+                  "record");
         }
     };
     std::thread other([&] { record(two); });
@@ -269,9 +290,11 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
 
 int main(int argc, char** argv) {
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--shared-arena") == 0;
-    if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: threads [--shared-arena]\n"), 2;
+    if (argc > 1 && !break_the_rule)
+        return std::fprintf(stderr, "usage: threads [--shared-arena]\n"), 2;
     engine::Gpu gpu(engine::Enable::extensions);
-    if (!(gpu.ref().enabled & vkrope::push_descriptor)) engine::fail("threads: the device offers no push descriptors");
+    if (!(gpu.ref().enabled & vkrope::push_descriptor))
+        engine::fail("threads: the device offers no push descriptors");
     real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
         vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));
     const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
@@ -281,21 +304,29 @@ int main(int argc, char** argv) {
     gpu.submit_and_wait(commands);
     const auto turns = vkrope::plan_angles(rotation, computed, 1, 0);
     check(turns.status, "plan_angles");
-    engine::Buffer numbers = gpu.make_buffer(turns.value.bytes, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, true);
-    check(vkrope::fill_angles(rotation, turns.value, numbers.mapped, turns.value.bytes), "fill_angles");
-    const vkrope::Angles of_table = table.angles(), of_numbers = {&turns.value, VK_NULL_HANDLE, numbers.whole()};
+    engine::Buffer numbers = gpu.make_buffer(turns.value.bytes, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
+                                             true);
+    check(vkrope::fill_angles(rotation, turns.value, numbers.mapped, turns.value.bytes),
+          "fill_angles");
+    const vkrope::Angles of_table = table.angles(),
+                         of_numbers = {&turns.value, VK_NULL_HANDLE, numbers.whole()};
 
     if (break_the_rule) {
         share_an_arena(gpu, of_table);
     } else {
         std::map<std::pair<vkrope::Element, vkrope::AngleSource>, Bytes> outputs;
         for (const Kind& kind : kinds) {
-            if (kind.conversion == vkrope::Conversion::native && !converts_natively(gpu, kind)) continue;
-            const Bytes output = rotate_in_all_ways(gpu, kind.angles == computed ? of_numbers : of_table, kind);
-            const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles), output);
-            if (!is_new && same->second != output) engine::fail(std::string("threads: ") + kind.name + ": other bits than before");
+            if (kind.conversion == vkrope::Conversion::native && !converts_natively(gpu, kind))
+                continue;
+            const Bytes output = rotate_in_all_ways(
+                gpu, kind.angles == computed ? of_numbers : of_table, kind);
+            const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles),
+                                                        output);
+            if (!is_new && same->second != output)
+                engine::fail(std::string("threads: ") + kind.name + ": other bits than before");
             std::printf(
-                "threads: %s: %u threads, %u frames of %u calls; one kernel and a kernel each, push descriptors and arenas: same "
+                "threads: %s: %u threads, %u frames of %u calls; one kernel and a kernel each, "
+                "push descriptors and arenas: same "
                 "bits\n",
                 kind.name, thread_count, frames, calls);
         }

@@ -35,13 +35,17 @@ std::vector<float> angles_of(const Rotation& rotation, const char* name, std::in
 
 }  // namespace
 
-TEST_CASE("an error beyond its bound is a breach, and so is one that is no number; other ways have no bound") {
+TEST_CASE(
+    "an error beyond its bound is a breach, and so is one that is no number; other ways have no "
+    "bound") {
     Accuracy accuracy;
     accuracy.octaves = {{1, {1}}, {2, {2}}};
-    accuracy.lines = {{"ours", "ours", 2.5, {1, 2.5}}, {"other", "other", std::nullopt, {1e9, 1e9}}};
+    accuracy.lines = {{"ours", "ours", 2.5, {1, 2.5}},
+                      {"other", "other", std::nullopt, {1e9, 1e9}}};
     CHECK(breach_of(accuracy).empty());
     accuracy.lines[0].error_u[1] = std::nextafter(2.5, 3);
-    CHECK(breach_of(accuracy).find("ours is 2.5 u off at a position up to 2; its bound is 2.5 u") == 0);
+    CHECK(breach_of(accuracy).find("ours is 2.5 u off at a position up to 2; its bound is 2.5 u") ==
+          0);
     accuracy.lines[0].error_u = {std::numeric_limits<double>::quiet_NaN()};
     CHECK(!breach_of(accuracy).empty());
 }
@@ -49,7 +53,8 @@ TEST_CASE("an error beyond its bound is a breach, and so is one that is no numbe
 TEST_CASE("the float32 product rounds inv_freq, position and product") {
     const Rotation rotation = rotation_of(4, 10);  // 1 and 10^-0.5
     const float frequency = static_cast<float>(rotation.inv_freq[1]);
-    const auto near = angles_of(rotation, "float32_product", 3), far = angles_of(rotation, "float32_product", (1 << 24) + 1);
+    const auto near = angles_of(rotation, "float32_product", 3),
+               far = angles_of(rotation, "float32_product", (1 << 24) + 1);
     CHECK(near[0] == 3);
     CHECK(near[1] == static_cast<float>(3.0 * double(frequency)));
     CHECK(far[0] == 0x1p24F);
@@ -82,7 +87,8 @@ TEST_CASE("position 0 turns nothing, and half a turn negates a pair") {
     const Rotation rotation = rotation_of(2, 10);
     const FloatAngles still = float_angles(rotation)[0];
     CHECK(rotated_by(still, rotation, {0}, 2, {1, 2, 3, 4}) == std::vector<float>{1, 2, 3, 4});
-    const FloatAngles half = {"half", "half", [](std::int32_t position, std::vector<float>& angles) {
+    const FloatAngles half = {"half", "half",
+                              [](std::int32_t position, std::vector<float>& angles) {
                                   angles[0] = static_cast<float>(position) * 3.14159265F;
                               }};
     const auto turned = rotated_by(half, rotation, {1, 2}, 1, {1, 2, 3, 4});

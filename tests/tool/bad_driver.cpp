@@ -28,7 +28,11 @@ PFN_vkGetPhysicalDeviceProperties2 next_properties2 = nullptr;
 PFN_vkQueueSubmit next_submit = nullptr;
 
 // ESC and BEL; DEL; CSI of C1 as UTF-8, then as a byte alone; an overlong ESC; a second line.
-constexpr char bad_name[] = "bad \033[31m\007 \x7f \xc2\x9b" "2J \x9b" "5m \xc0\x9b" "7m\nname";
+constexpr char bad_name[] =
+    "bad \033[31m\007 \x7f \xc2\x9b"
+    "2J \x9b"
+    "5m \xc0\x9b"
+    "7m\nname";
 
 std::string behaviour() {
     const char* text = std::getenv("VKROPE_BAD_DRIVER");
@@ -46,10 +50,11 @@ volatile bool deeper = true;
 constexpr struct {
     const char* name;
     int number;
-} signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},
-               {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}, {"PROF", SIGPROF},
-               {"SEGV", SIGSEGV}, {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"ILL", SIGILL},   {"ABRT", SIGABRT},
-               {"SYS", SIGSYS},   {"TRAP", SIGTRAP}, {"VTALRM", SIGVTALRM}};
+} signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},      {"QUIT", SIGQUIT}, {"PIPE", SIGPIPE},
+               {"ALRM", SIGALRM}, {"TERM", SIGTERM},    {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+               {"XCPU", SIGXCPU}, {"PROF", SIGPROF},    {"SEGV", SIGSEGV}, {"BUS", SIGBUS},
+               {"FPE", SIGFPE},   {"ILL", SIGILL},      {"ABRT", SIGABRT}, {"SYS", SIGSYS},
+               {"TRAP", SIGTRAP}, {"VTALRM", SIGVTALRM}};
 
 void behave_badly() {
     const std::string what = behaviour();
@@ -68,22 +73,28 @@ void rename_to_bad(VkPhysicalDeviceProperties& properties) {
     if (behaviour() == "name") std::memcpy(properties.deviceName, bad_name, sizeof bad_name);
 }
 
-VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties* properties) {
+VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical,
+                                          VkPhysicalDeviceProperties* properties) {
     next_properties(physical, properties);
     rename_to_bad(*properties);
 }
 
-VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2* properties) {
+VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical,
+                                           VkPhysicalDeviceProperties2* properties) {
     next_properties2(physical, properties);
     rename_to_bad(properties->properties);
-    for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link != nullptr; link = link->pNext) {
-        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES && behaviour() == "name") {
-            std::memcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverInfo, bad_name, sizeof bad_name);
+    for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link != nullptr;
+         link = link->pNext) {
+        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES &&
+            behaviour() == "name") {
+            std::memcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverInfo,
+                        bad_name, sizeof bad_name);
         }
     }
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count,
+                                      const VkSubmitInfo* submits, VkFence fence) {
     behave_badly();
     return next_submit(queue, count, submits, fence);
 }
@@ -98,17 +109,21 @@ LayerInfo* link_of(const void* chain, VkStructureType type) {
     return info;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* allocator,
+VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create,
+                                               const VkAllocationCallbacks* allocator,
                                                VkInstance* made) {
-    auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+    auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext,
+                                                    VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
     next_of_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-    const auto next_create = reinterpret_cast<PFN_vkCreateInstance>(next_of_instance(VK_NULL_HANDLE, "vkCreateInstance"));
+    const auto next_create = reinterpret_cast<PFN_vkCreateInstance>(
+        next_of_instance(VK_NULL_HANDLE, "vkCreateInstance"));
     const VkResult result = next_create(create, allocator, made);
     if (result != VK_SUCCESS) return result;
     const auto find = [made](auto& function, const char* name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(next_of_instance(*made, name));
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+            next_of_instance(*made, name));
     };
     find(next_create_device, "vkCreateDevice");
     find(next_properties, "vkGetPhysicalDeviceProperties");
@@ -116,14 +131,18 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* creat
     return result;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
-                                             const VkAllocationCallbacks* allocator, VkDevice* made) {
-    auto* link = link_of<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
+                                             const VkDeviceCreateInfo* create,
+                                             const VkAllocationCallbacks* allocator,
+                                             VkDevice* made) {
+    auto* link = link_of<VkLayerDeviceCreateInfo>(create->pNext,
+                                                  VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
     next_of_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     const VkResult result = next_create_device(physical, create, allocator, made);
-    if (result == VK_SUCCESS) next_submit = reinterpret_cast<PFN_vkQueueSubmit>(next_of_device(*made, "vkQueueSubmit"));
+    if (result == VK_SUCCESS)
+        next_submit = reinterpret_cast<PFN_vkQueueSubmit>(next_of_device(*made, "vkQueueSubmit"));
     return result;
 }
 
@@ -136,7 +155,8 @@ PFN_vkVoidFunction ours(const std::string& name) {
     if (name == "vkCreateInstance") return untyped(create_instance);
     if (name == "vkCreateDevice") return untyped(create_device);
     if (name == "vkGetPhysicalDeviceProperties") return untyped(get_properties);
-    if (name == "vkGetPhysicalDeviceProperties2" || name == "vkGetPhysicalDeviceProperties2KHR") return untyped(get_properties2);
+    if (name == "vkGetPhysicalDeviceProperties2" || name == "vkGetPhysicalDeviceProperties2KHR")
+        return untyped(get_properties2);
     if (name == "vkQueueSubmit") return untyped(submit);
     return nullptr;
 }
@@ -157,10 +177,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance of, c
 // come first.
 #define VKROPE_EXPORTED extern "C" __attribute__((visibility("default")))
 
-VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetDeviceProcAddr(VkDevice of, const char* name) {
+VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetDeviceProcAddr(VkDevice of,
+                                                                             const char* name) {
     return get_device_proc_addr(of, name);
 }
 
-VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance of, const char* name) {
+VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance of,
+                                                                               const char* name) {
     return get_instance_proc_addr(of, name);
 }

@@ -107,7 +107,8 @@ TEST_CASE("no line is wider than 120 columns, however many pairs or warnings the
     rotation.attention_factor = 1.2345678901234567;
     rotation.softmax_scale = 1.9876543210987654;
     rotation.sections = {SectionOrder::sequential, 8, {50, 50, 50, 50, 50, 20, 20, 10}, 0};
-    rotation.warnings = {std::string(300, 'x'), "ignored key " + std::string(119, 'y') + " for a reason", ""};
+    rotation.warnings = {std::string(300, 'x'),
+                         "ignored key " + std::string(119, 'y') + " for a reason", ""};
     for (const bool all : {false, true}) {
         const std::string text = text_of(explain(rotation), all);
         CHECK(count_of(text, "\n") > (all ? 300 : 30));
@@ -153,7 +154,8 @@ TEST_CASE("axes and numbers of plots") {
     const svg::Axis some = axis_over("", Scale::logarithmic, {10, 0, -3, infinity, 0.5});
     CHECK(some.low == 0.5);
     CHECK(some.high == 10);
-    for (const std::vector<double>& values : {std::vector<double>{}, {7}, {0}, {-2}, {std::nan("")}}) {
+    for (const std::vector<double>& values :
+         {std::vector<double>{}, {7}, {0}, {-2}, {std::nan("")}}) {
         for (const Scale scale : {Scale::linear, Scale::logarithmic}) {
             const svg::Axis axis = axis_over("", scale, values);
             CHECK(axis.low < axis.high);
@@ -169,11 +171,12 @@ TEST_CASE("axes and numbers of plots") {
 }
 
 TEST_CASE("a plot: lines break where there is no value, text cannot become markup") {
-    svg::Plot plot = {.title = "a < b & \"c\"",
-                      .x = {"x", svg::Scale::logarithmic, 1, 100},
-                      .y = {"y", svg::Scale::linear, -1, 1},
-                      .series = {{"one", {{1, 0}, {2, 0.5}, {3, std::nan("")}, {4, 1}, {5, 0}}, true}},
-                      .bounds = {{"limit", 0.5}}};
+    svg::Plot plot = {
+        .title = "a < b & \"c\"",
+        .x = {"x", svg::Scale::logarithmic, 1, 100},
+        .y = {"y", svg::Scale::linear, -1, 1},
+        .series = {{"one", {{1, 0}, {2, 0.5}, {3, std::nan("")}, {4, 1}, {5, 0}}, true}},
+        .bounds = {{"limit", 0.5}}};
     svg::Drawing drawing(100, 100, plot.title);
     svg::draw(drawing, plot, {0, 0, 100, 100});
     const std::string file = drawing.file();

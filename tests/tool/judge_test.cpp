@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `vkrope check` must tell right from wrong, and name the mistake that an engine made. The engine of these tests is a loop of its
-// own, in double: it makes each mistake, and every tensor says what it should have been.
+// `vkrope check` must tell right from wrong, and name the mistake that an engine made. The engine
+// of these tests is a loop of its own, in double: it makes each mistake, and every tensor says what
+// it should have been.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "judge.hpp"
 
@@ -17,7 +18,8 @@ using namespace vkrope::tools;
 
 namespace {
 
-constexpr std::uint64_t batch = 2, tokens = 9, heads = 3, head_dim = 24, rotary_dim = 8, pairs = rotary_dim / 2;
+constexpr std::uint64_t batch = 2, tokens = 9, heads = 3, head_dim = 24, rotary_dim = 8,
+                        pairs = rotary_dim / 2;
 constexpr std::uint64_t q_offset = 4, k_offset = 10;
 constexpr std::size_t count = batch * tokens * heads * head_dim;
 
@@ -31,15 +33,17 @@ struct Engine {
     double direction = 1, factor = 1.25;
     std::uint64_t offset = q_offset;
     std::vector<double> inv_freq = {0.9, 0.25, 0.03, 0.0007};
-    std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position = [](auto b, auto t, auto) {
-        return 5.0 + 7 * double(b) + double(t);
-    };
+    std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position =
+        [](auto b, auto t, auto) { return 5.0 + 7 * double(b) + double(t); };
     std::vector<std::uint32_t> axes = {};  // that turn the pairs; none: all turn by `position`
     std::function<double(std::uint64_t b, std::uint64_t t, std::uint32_t axis)> on_axis;
-    std::function<double(double place, double frequency)> angle = [](double place, double frequency) { return place * frequency; };
+    std::function<double(double place, double frequency)> angle =
+        [](double place, double frequency) { return place * frequency; };
     std::function<double(double)> cos = [](double turned) { return std::cos(turned); };
     std::function<double(double)> sin = [](double turned) { return std::sin(turned); };
-    std::function<double(double)> rounded = [](double value) { return value; };  // after every operation
+    std::function<double(double)> rounded = [](double value) {
+        return value;
+    };  // after every operation
     bool rotates = true;
 
     std::vector<float> run(const std::vector<float>& in) const {
@@ -48,10 +52,14 @@ struct Engine {
             const std::uint64_t b = row / heads / tokens, t = row / heads % tokens, h = row % heads;
             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
                 const auto at = [&](bool neighbours, std::size_t member) {
-                    return place(b, t, h, offset + (neighbours ? 2 * j + member : j + member * inv_freq.size()));
+                    return place(
+                        b, t, h,
+                        offset + (neighbours ? 2 * j + member : j + member * inv_freq.size()));
                 };
-                const double turned = angle(axes.empty() ? position(b, t, h) : on_axis(b, t, axes[j]), inv_freq[j]);
-                const double c = rounded(factor * cos(turned)), s = rounded(factor * direction * sin(turned));
+                const double turned = angle(
+                    axes.empty() ? position(b, t, h) : on_axis(b, t, axes[j]), inv_freq[j]);
+                const double c = rounded(factor * cos(turned)),
+                             s = rounded(factor * direction * sin(turned));
                 const double x0 = in[at(interleaved, 0)], x1 = in[at(interleaved, 1)];
                 out[at(interleaved_out, 0)] = float(rounded(rounded(x0 * c) - rounded(x1 * s)));
                 out[at(interleaved_out, 1)] = float(rounded(rounded(x0 * s) + rounded(x1 * c)));
@@ -92,7 +100,8 @@ struct Case {
         evidence.operation.attention_factor = right.factor;
         evidence.operation.rotary_offset = q_offset;
         for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            evidence.operation.positions.push_back(std::int64_t(right.position(row / tokens, row % tokens, 0)));
+            evidence.operation.positions.push_back(
+                std::int64_t(right.position(row / tokens, row % tokens, 0)));
         }
         evidence.base = 500;
         evidence.softmax_scale = 1.7;
@@ -166,10 +175,12 @@ TEST_CASE("a right output passes, and no mistake explains it") {
 }
 
 TEST_CASE("the bound is that of the widest source of angles, and no wider") {
-    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these are right, 6.2 are not.
+    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these are
+    // right, 6.2 are not.
     for (const double error : {5.9, 6.2}) {
         Case made{Engine()};
-        const std::size_t at = place(1, 4, 2, q_offset + 1), other = place(1, 4, 2, q_offset + 1 + pairs);
+        const std::size_t at = place(1, 4, 2, q_offset + 1),
+                          other = place(1, 4, 2, q_offset + 1 + pairs);
         made.in[at] = 1.0f;
         made.in[other] = 3.0f;
         made.out = Engine().run(made.in);
@@ -185,52 +196,76 @@ TEST_CASE("the bound is that of the widest source of angles, and no wider") {
 
 TEST_CASE("each mistake is named") {
     const std::vector<double> scaled = Engine().inv_freq;
-    check_named("swapped_pairing", Case(changed([](Engine& e) { e.interleaved = e.interleaved_out = true; })));
+    check_named("swapped_pairing",
+                Case(changed([](Engine& e) { e.interleaved = e.interleaved_out = true; })));
     check_named("reordered_pairs", Case(changed([](Engine& e) { e.interleaved_out = true; })));
     check_named("attention_factor_missing", Case(changed([](Engine& e) { e.factor = 1; })));
     check_named("attention_factor_twice", Case(changed([](Engine& e) { e.factor *= e.factor; })));
-    check_named("attention_factor_divided", Case(changed([](Engine& e) { e.factor = 1 / e.factor; })));
+    check_named("attention_factor_divided",
+                Case(changed([](Engine& e) { e.factor = 1 / e.factor; })));
     check_named("softmax_scale_applied", Case(changed([](Engine& e) { e.factor *= 1.7; })));
-    check_named("scaling_ignored", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; })));
-    check_named("frequencies_unscaled", Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25); })));
+    check_named("scaling_ignored",
+                Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; })));
+    check_named("frequencies_unscaled",
+                Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25); })));
     check_named("scaling_twice", Case(changed([&scaled](Engine& e) {
                     for (std::size_t j = 0; j < pairs; ++j) {
                         e.inv_freq[j] = scaled[j] * scaled[j] / powers(500, 0.25)[j];
                     }
                 })));
-    check_named(
-        "position_plus_one",
-        Case(changed([](Engine& e) { e.position = [](auto b, auto t, auto) { return 6.0 + 7 * double(b) + double(t); }; })));
-    check_named(
-        "position_minus_one",
-        Case(changed([](Engine& e) { e.position = [](auto b, auto t, auto) { return 4.0 + 7 * double(b) + double(t); }; })));
+    check_named("position_plus_one", Case(changed([](Engine& e) {
+                    e.position = [](auto b, auto t, auto) {
+                        return 6.0 + 7 * double(b) + double(t);
+                    };
+                })));
+    check_named("position_minus_one", Case(changed([](Engine& e) {
+                    e.position = [](auto b, auto t, auto) {
+                        return 4.0 + 7 * double(b) + double(t);
+                    };
+                })));
     check_named("inverse_direction", Case(changed([](Engine& e) { e.direction = -1; })));
     check_named("not_rotated", Case(changed([](Engine& e) { e.rotates = false; })));
-    check_named("positions_zero", Case(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; })));
-    check_named("positions_from_zero", Case(changed([](Engine& e) { e.position = [](auto, auto t, auto) { return double(t); }; })));
-    check_named("positions_of_first_sequence",
-                Case(changed([](Engine& e) { e.position = [](auto, auto t, auto) { return 5.0 + double(t); }; })));
+    check_named(
+        "positions_zero",
+        Case(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; })));
+    check_named("positions_from_zero", Case(changed([](Engine& e) {
+                    e.position = [](auto, auto t, auto) { return double(t); };
+                })));
+    check_named("positions_of_first_sequence", Case(changed([](Engine& e) {
+                    e.position = [](auto, auto t, auto) { return 5.0 + double(t); };
+                })));
     check_named("rotated_twice", Case(changed([](Engine& e) {
-                    e.angle = [](double position, double inv_freq) { return 2 * position * inv_freq; };
+                    e.angle = [](double position, double inv_freq) {
+                        return 2 * position * inv_freq;
+                    };
                     e.factor *= e.factor;
                 })));
     check_named("cos_and_sin_exchanged", Case(changed([](Engine& e) { std::swap(e.cos, e.sin); })));
-    check_named("window_of_the_other_tensor", Case(changed([](Engine& e) { e.offset = k_offset; })));
+    check_named("window_of_the_other_tensor",
+                Case(changed([](Engine& e) { e.offset = k_offset; })));
     check_named("window_at_start", Case(changed([](Engine& e) { e.offset = 0; })));
-    check_named("window_at_end", Case(changed([](Engine& e) { e.offset = head_dim - rotary_dim; })));
+    check_named("window_at_end",
+                Case(changed([](Engine& e) { e.offset = head_dim - rotary_dim; })));
     check_named("whole_head", Case(changed([](Engine& e) {
                     e.offset = 0;
                     e.inv_freq = powers(500, 2.0 / head_dim, head_dim / 2);
                 })));
-    check_named("exponent_of_head_dim", Case(changed([](Engine& e) { e.inv_freq = powers(500, 2.0 / head_dim); })));
-    check_named("base_10000", Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25), e.factor = 1; })));
-    check_named("base_10000_with_factor", Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25); })));
-    check_named("inclusive_spacing", Case(changed([](Engine& e) { e.inv_freq = powers(500, 1.0 / 3); })));
-    check_named(
-        "positions_along_heads",
-        Case(changed([](Engine& e) { e.position = [](auto b, auto, auto h) { return 5.0 + 7 * double(b) + double(h); }; })));
-    check_named("positions_along_batch",
-                Case(changed([](Engine& e) { e.position = [](auto b, auto, auto) { return 5.0 + double(b); }; })));
+    check_named("exponent_of_head_dim",
+                Case(changed([](Engine& e) { e.inv_freq = powers(500, 2.0 / head_dim); })));
+    check_named("base_10000",
+                Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25), e.factor = 1; })));
+    check_named("base_10000_with_factor",
+                Case(changed([](Engine& e) { e.inv_freq = powers(10000, 0.25); })));
+    check_named("inclusive_spacing",
+                Case(changed([](Engine& e) { e.inv_freq = powers(500, 1.0 / 3); })));
+    check_named("positions_along_heads", Case(changed([](Engine& e) {
+                    e.position = [](auto b, auto, auto h) {
+                        return 5.0 + 7 * double(b) + double(h);
+                    };
+                })));
+    check_named("positions_along_batch", Case(changed([](Engine& e) {
+                    e.position = [](auto b, auto, auto) { return 5.0 + double(b); };
+                })));
 }
 
 TEST_CASE("positions that were scaled, and frequencies too") {
@@ -238,7 +273,9 @@ TEST_CASE("positions that were scaled, and frequencies too") {
     made.out = changed([](Engine& e) {
                    e.inv_freq = powers(500, 0.25);
                    e.factor = 1;
-                   e.angle = [](double position, double inv_freq) { return position / 16 * inv_freq; };
+                   e.angle = [](double position, double inv_freq) {
+                       return position / 16 * inv_freq;
+                   };
                }).run(made.in);
     made.evidence.operation.attention_factor = 1;
     for (std::size_t j = 0; j < pairs; ++j) {
@@ -260,28 +297,36 @@ void swap_pairing(Engine& e) {
 }  // namespace
 
 TEST_CASE("two mistakes at once are named both") {
-    check_named("swapped_pairing + attention_factor_missing", Case(changed([](Engine& e) { swap_pairing(e), e.factor = 1; })));
-    check_named("swapped_pairing + inverse_direction", Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })));
+    check_named("swapped_pairing + attention_factor_missing",
+                Case(changed([](Engine& e) { swap_pairing(e), e.factor = 1; })));
+    check_named("swapped_pairing + inverse_direction",
+                Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })));
     check_named("attention_factor_missing + position_plus_one",
                 Case(changed([](Engine& e) { e.factor = 1, e.position = one_later; })));
     check_named("position_plus_one + inverse_direction",
                 Case(changed([](Engine& e) { e.direction = -1, e.position = one_later; })));
-    check_named("scaling_ignored + window_at_start",
-                Case(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1, e.offset = 0; })));
+    check_named("scaling_ignored + window_at_start", Case(changed([](Engine& e) {
+                    e.inv_freq = powers(500, 0.25), e.factor = 1, e.offset = 0;
+                })));
     check_named("reordered_pairs + positions_along_heads", Case(changed([](Engine& e) {
                     e.interleaved_out = true;
-                    e.position = [](auto b, auto, auto h) { return 5.0 + 7 * double(b) + double(h); };
+                    e.position = [](auto b, auto, auto h) {
+                        return 5.0 + 7 * double(b) + double(h);
+                    };
                 })));
     check_named("inverse_direction + cos_and_sin_exchanged",
                 Case(changed([](Engine& e) { std::swap(e.cos, e.sin), e.direction = -1; })));
     // Both meanings are said, and one of the mistakes alone is no match.
-    const Judgement judgement = Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })).judged();
+    const Judgement judgement =
+        Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })).judged();
     CHECK(judgement.matches.front().meaning.find("half_split instead of") != std::string::npos);
     CHECK(judgement.matches.front().meaning.find("wrong way") != std::string::npos);
     CHECK(!find(judgement, "swapped_pairing")->explains);
 }
 
-TEST_CASE("two mistakes are looked for only where one does not explain, and accused after all has been compared") {
+TEST_CASE(
+    "two mistakes are looked for only where one does not explain, and accused after all has been "
+    "compared") {
     for (const Match& match : Case(changed(swap_pairing)).judged().matches) {
         CHECK(match.mistake.find(" + ") == std::string::npos);
     }
@@ -312,7 +357,8 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         Engine engine;
         std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h)> there;
     };
-    const Engine swapped = changed(swap_pairing), later = changed([](Engine&e) { e.position = one_later; });
+    const Engine swapped = changed(swap_pairing),
+                 later = changed([](Engine&e) { e.position = one_later; });
     const Planted all[] = {
         {"swapped_pairing", "head 1", swapped, [](auto, auto, auto h) { return h == 1; }},
         {"swapped_pairing", "heads 0, 2", swapped, [](auto, auto, auto h) { return h != 1; }},
@@ -329,7 +375,9 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         const std::vector<float> wrong = planted.engine.run(made.in);
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t row = i / head_dim;
-            made.out[i] = planted.there(row / heads / tokens, row / heads % tokens, row % heads) ? wrong[i] : made.out[i];
+            made.out[i] = planted.there(row / heads / tokens, row / heads % tokens, row % heads)
+                              ? wrong[i]
+                              : made.out[i];
         }
         const Judgement judgement = made.judged();
         CHECK(judgement.outcome == Outcome::mistake);
@@ -343,7 +391,8 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         // A value of it that the mistake does not explain either.
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t row = i / head_dim;
-            if (i % head_dim == q_offset && planted.there(row / heads / tokens, row / heads % tokens, row % heads)) {
+            if (i % head_dim == q_offset &&
+                planted.there(row / heads / tokens, row / heads % tokens, row % heads)) {
                 made.out[i] += 1;
                 break;
             }
@@ -356,13 +405,17 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
     }
 }
 
-TEST_CASE("where nothing explains, the list begins with what explains most, and being nearly right is no merit") {
-    // Head 1 is swapped and shifted by a channel; of the others, heads 0 and 2, every mistake in the arithmetic explains all.
+TEST_CASE(
+    "where nothing explains, the list begins with what explains most, and being nearly right is no "
+    "merit") {
+    // Head 1 is swapped and shifted by a channel; of the others, heads 0 and 2, every mistake in
+    // the arithmetic explains all.
     Case made{Engine()};
     const std::vector<float> wrong = changed(swap_pairing).run(made.in);
     for (std::uint64_t row = 1; row < batch * tokens * heads; row += heads) {
         for (std::size_t c = 0; c < rotary_dim; ++c) {
-            made.out[row * head_dim + q_offset + c] = c == 0 ? 7 : wrong[row * head_dim + q_offset + c];
+            made.out[row * head_dim + q_offset + c] = c == 0 ? 7
+                                                             : wrong[row * head_dim + q_offset + c];
         }
     }
     const Judgement judgement = made.judged();
@@ -437,13 +490,18 @@ struct AxesCase {
     }
 };
 
-const AxesCase in_sections = {.sections = {.order = SectionOrder::sequential, .axes = 3, .pairs = {1, 2, 1}}, .axes = {0, 1, 1, 2}};
-const AxesCase interleaved_sections = {.sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {1, 2, 1}},
-                                       .axes = {0, 1, 2, 0}};
-const AxesCase height_and_width = {.sections = {.order = SectionOrder::sequential, .axes = 2, .pairs = {2, 2}},
-                                   .axes = {0, 0, 1, 1}};
+const AxesCase in_sections = {
+    .sections = {.order = SectionOrder::sequential, .axes = 3, .pairs = {1, 2, 1}},
+    .axes = {0, 1, 1, 2}};
+const AxesCase interleaved_sections = {
+    .sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {1, 2, 1}},
+    .axes = {0, 1, 2, 0}};
+const AxesCase height_and_width = {
+    .sections = {.order = SectionOrder::sequential, .axes = 2, .pairs = {2, 2}},
+    .axes = {0, 0, 1, 1}};
 
-std::function<void(Engine&)> on_axes(const std::function<double(std::uint64_t, std::uint64_t, std::uint32_t)>& positions) {
+std::function<void(Engine&)> on_axes(
+    const std::function<double(std::uint64_t, std::uint64_t, std::uint32_t)>& positions) {
     return [positions](Engine& e) { e.on_axis = positions; };
 }
 
@@ -459,19 +517,26 @@ TEST_CASE("positions on several axes: right, and each mistake is named") {
             CAPTURE(match.mistake);
             CHECK(match.explains == (match.mistake == "subnormals_flushed"));
         }
-        check_named("sections_ignored", model.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); })));
-        check_named("position_plus_one", model.made(on_axes([](auto b, auto t, auto axis) { return of_image(b, t, axis) + 1; })));
-        check_named("positions_from_zero", model.made(on_axes([](auto, auto t, auto) { return double(t); })));
-        check_named("positions_of_first_sequence",
-                    model.made(on_axes([](auto, auto t, auto axis) { return of_image(0, t, axis); })));
+        check_named("sections_ignored",
+                    model.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); })));
+        check_named("position_plus_one", model.made(on_axes([](auto b, auto t, auto axis) {
+            return of_image(b, t, axis) + 1;
+        })));
+        check_named("positions_from_zero",
+                    model.made(on_axes([](auto, auto t, auto) { return double(t); })));
+        check_named(
+            "positions_of_first_sequence",
+            model.made(on_axes([](auto, auto t, auto axis) { return of_image(0, t, axis); })));
         check_named("inverse_direction", model.made([](Engine& e) { e.direction = -1; }));
         check_named("rotated_twice", model.made([](Engine& e) {
             e.angle = [](double position, double inv_freq) { return 2 * position * inv_freq; };
             e.factor *= e.factor;
         }));
     }
-    check_named("sections_in_the_other_order", in_sections.made([](Engine& e) { e.axes = interleaved_sections.axes; }));
-    check_named("sections_in_the_other_order", interleaved_sections.made([](Engine& e) { e.axes = in_sections.axes; }));
+    check_named("sections_in_the_other_order",
+                in_sections.made([](Engine& e) { e.axes = interleaved_sections.axes; }));
+    check_named("sections_in_the_other_order",
+                interleaved_sections.made([](Engine& e) { e.axes = in_sections.axes; }));
     const auto exchanged = [](std::uint32_t a, std::uint32_t b) {
         return on_axes([a, b](auto sequence, auto t, auto axis) {
             return of_image(sequence, t, axis == a ? b : axis == b ? a : axis);
@@ -513,17 +578,21 @@ TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
 
 TEST_CASE("what is wrong in one place alone is named with its index") {
     const std::size_t at = place(1, 4, 2, q_offset + 1);
-    const auto spoilt = [](const std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t c)>& where) {
+    const auto spoilt = [](const std::function<bool(std::uint64_t b, std::uint64_t t,
+                                                    std::uint64_t h, std::uint64_t c)>& where) {
         Case made{Engine()};
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t row = i / head_dim, c = i % head_dim;
-            if (c >= q_offset && c < q_offset + rotary_dim && where(row / heads / tokens, row / heads % tokens, row % heads, c)) {
+            if (c >= q_offset && c < q_offset + rotary_dim &&
+                where(row / heads / tokens, row / heads % tokens, row % heads, c)) {
                 made.out[i] += 1;
             }
         }
         return made;
     };
-    Case one = spoilt([](auto b, auto t, auto h, auto c) { return b == 1 && t == 4 && h == 2 && c == q_offset + 1; });
+    Case one = spoilt([](auto b, auto t, auto h, auto c) {
+        return b == 1 && t == 4 && h == 2 && c == q_offset + 1;
+    });
     const Judgement judgement = one.judged();
     REQUIRE(judgement.lone);
     CHECK(judgement.lone->region == Region::element);
@@ -532,24 +601,33 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
     CHECK(judgement.lone->worst.head == 2);
     CHECK(judgement.lone->worst.channel == q_offset + 1);
     CHECK(judgement.lone->wrong == 1);
-    const double exact = 1.25 * (one.in[at] * std::cos(16 * 0.25) - one.in[at + pairs] * std::sin(16 * 0.25));
+    const double exact = 1.25 * (one.in[at] * std::cos(16 * 0.25) -
+                                 one.in[at + pairs] * std::sin(16 * 0.25));
     CHECK(judgement.lone->expected == doctest::Approx(exact).epsilon(1e-14));
     CHECK(judgement.lone->actual == double(one.out[at]));
-    const double unit = 0x1p-24 * 1.25 * (std::fabs(double(one.in[at])) + std::fabs(double(one.in[at + pairs])));
-    CHECK(*judgement.lone->error_u == doctest::Approx(std::fabs(double(one.out[at]) - exact) / unit).epsilon(1e-9));
+    const double unit = 0x1p-24 * 1.25 *
+                        (std::fabs(double(one.in[at])) + std::fabs(double(one.in[at + pairs])));
+    CHECK(*judgement.lone->error_u ==
+          doctest::Approx(std::fabs(double(one.out[at]) - exact) / unit).epsilon(1e-9));
 
     struct Spoilt {
         Region region;
         std::uint64_t wrong;
         Case made;
     };
-    Spoilt all[] = {{Region::row, rotary_dim, spoilt([](auto b, auto t, auto h, auto) { return b == 1 && t == 4 && h == 2; })},
-                    {Region::token, heads * rotary_dim, spoilt([](auto b, auto t, auto, auto) { return b == 1 && t == 4; })},
-                    {Region::head, batch * tokens * rotary_dim, spoilt([](auto, auto, auto h, auto) { return h == 2; })},
-                    {Region::sequence, 2 * heads * rotary_dim,
-                     spoilt([](auto b, auto t, auto, auto) { return b == 1 && (t == 4 || t == 5); })}};
+    Spoilt all[] = {
+        {Region::row, rotary_dim,
+         spoilt([](auto b, auto t, auto h, auto) { return b == 1 && t == 4 && h == 2; })},
+        {Region::token, heads * rotary_dim,
+         spoilt([](auto b, auto t, auto, auto) { return b == 1 && t == 4; })},
+        {Region::head, batch * tokens * rotary_dim,
+         spoilt([](auto, auto, auto h, auto) { return h == 2; })},
+        {Region::sequence, 2 * heads * rotary_dim,
+         spoilt([](auto b, auto t, auto, auto) { return b == 1 && (t == 4 || t == 5); })}};
     // Heads 0, 1 and 0 of one sequence.
-    const auto zigzag = [](auto b, auto t, auto h, auto c) { return b == 1 && t > 3 && t < 7 && h == t % 2 && c == q_offset; };
+    const auto zigzag = [](auto b, auto t, auto h, auto c) {
+        return b == 1 && t > 3 && t < 7 && h == t % 2 && c == q_offset;
+    };
     CHECK(spoilt(zigzag).judged().lone->region == Region::sequence);
     for (Spoilt& each : all) {
         CAPTURE(int(each.region));
@@ -559,11 +637,16 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
         CHECK(judged.lone->region == each.region);
         CHECK(judged.lone->wrong == each.wrong);
     }
-    // Two values of two rows are not in one place; a mistake that explains everything needs no place; nor does a pass.
-    CHECK(!spoilt([](auto b, auto t, auto h, auto c) { return t == 4 + b && h == b && c == q_offset; }).judged().lone);
+    // Two values of two rows are not in one place; a mistake that explains everything needs no
+    // place; nor does a pass.
+    CHECK(!spoilt(
+               [](auto b, auto t, auto h, auto c) { return t == 4 + b && h == b && c == q_offset; })
+               .judged()
+               .lone);
     CHECK(!Case(changed([](Engine& e) { e.direction = -1; })).judged().lone);
     CHECK(!Case(Engine()).judged().lone);
-    // A channel that should have passed through has no error in u, and neither has what is no number.
+    // A channel that should have passed through has no error in u, and neither has what is no
+    // number.
     Case outside{Engine()}, not_a_number{Engine()};
     outside.out[place(0, 3, 1, 0)] += 1;
     not_a_number.out[place(0, 3, 1, q_offset)] = std::numeric_limits<float>::quiet_NaN();
@@ -577,15 +660,20 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
 }
 
 TEST_CASE("angles in float32") {
-    const auto far = [](Engine& e) { e.position = [](auto b, auto t, auto) { return 100000.0 + 31 * double(b) + double(t); }; };
+    const auto far = [](Engine& e) {
+        e.position = [](auto b, auto t, auto) { return 100000.0 + 31 * double(b) + double(t); };
+    };
     const auto place_far = [&](Case& made) {
         for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            made.evidence.operation.positions[row] = std::int64_t(100000 + 31 * (row / tokens) + row % tokens);
+            made.evidence.operation.positions[row] = std::int64_t(100000 + 31 * (row / tokens) +
+                                                                  row % tokens);
         }
     };
     Case product(changed([&](Engine& e) {
         far(e);
-        e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+        e.angle = [](double position, double inv_freq) -> double {
+            return float(position) * float(inv_freq);
+        };
     }));
     place_far(product);
     check_named("float32_angles", product);
@@ -598,7 +686,8 @@ TEST_CASE("angles in float32") {
             for (int j = 0; j < int(pair); ++j) {
                 angle *= step;
             }
-            return angle * float(Engine().inv_freq[std::size_t(pair)] / powers(500, 0.25)[std::size_t(pair)]);
+            return angle * float(Engine().inv_freq[std::size_t(pair)] /
+                                 powers(500, 0.25)[std::size_t(pair)]);
         };
     }));
     place_far(running);
@@ -607,16 +696,21 @@ TEST_CASE("angles in float32") {
 
 TEST_CASE("an engine whose frequencies are float32 too") {
     const auto judged_with = [](const std::vector<float>& frequencies, bool swapped) {
-        const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) { return 1000000.0 + 31 * double(b) + double(t); };
+        const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) {
+            return 1000000.0 + 31 * double(b) + double(t);
+        };
         Case made(changed([&](Engine& e) {
             e.position = far;
             e.interleaved = e.interleaved_out = swapped;
             e.inv_freq = {frequencies.begin(), frequencies.end()};
-            e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+            e.angle = [](double position, double inv_freq) -> double {
+                return float(position) * float(inv_freq);
+            };
         }));
         made.evidence.operation.inv_freq = powers(500, 0.25);
         for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            made.evidence.operation.positions[row] = std::int64_t(far(row / tokens, row % tokens, 0));
+            made.evidence.operation.positions[row] = std::int64_t(
+                far(row / tokens, row % tokens, 0));
         }
         return made;
     };
@@ -627,7 +721,8 @@ TEST_CASE("an engine whose frequencies are float32 too") {
     check_named("float32_angles", judged_with(frequencies, false));
     // Another pow(): each pair has an error of its own in the last places.
     std::vector<float> other = frequencies;
-    other[1] = std::nextafter(std::nextafter(std::max(other[1], float(powers(500, 0.25)[1])), 1.0f), 1.0f);
+    other[1] = std::nextafter(std::nextafter(std::max(other[1], float(powers(500, 0.25)[1])), 1.0f),
+                              1.0f);
     other[2] = std::nextafter(other[2], 0.0f);
     check_named("float32_angles", judged_with(other, false));
     check_named("swapped_pairing + float32_angles", judged_with(other, true));
@@ -638,12 +733,17 @@ TEST_CASE("an engine whose frequencies are float32 too") {
 }
 
 TEST_CASE("an engine whose float32 exponents are no exact fractions") {
-    // 1/3 and 2/3 as float32, times ln(base): the frequencies are several units in the last place off.
-    const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) { return 10000000.0 + 31 * double(b) + double(t); };
+    // 1/3 and 2/3 as float32, times ln(base): the frequencies are several units in the last place
+    // off.
+    const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) {
+        return 10000000.0 + 31 * double(b) + double(t);
+    };
     Case made(changed([&](Engine& e) {
         e.position = far;
         e.inv_freq = {1.0f, 1.0f / std::pow(1e9f, 2.0f / 6.0f), 1.0f / std::pow(1e9f, 4.0f / 6.0f)};
-        e.angle = [](double position, double inv_freq) -> double { return float(position) * float(inv_freq); };
+        e.angle = [](double position, double inv_freq) -> double {
+            return float(position) * float(inv_freq);
+        };
     }));
     made.evidence.base = 1e9;
     made.evidence.operation.inv_freq = powers(1e9, 1.0 / 3, 3);
@@ -653,10 +753,16 @@ TEST_CASE("an engine whose float32 exponents are no exact fractions") {
     check_named("float32_angles", made);
 }
 
-TEST_CASE("whoever asks for a tolerance gets other arithmetic accepted within it, and no other operation") {
-    Case rough(changed(
-        [](Engine& e) { e.angle = [](double place, double frequency) -> double { return float(place) * float(frequency); }; }));
-    // At positions this small the product is wrong by a few u: more than this bound, which is narrower for that reason.
+TEST_CASE(
+    "whoever asks for a tolerance gets other arithmetic accepted within it, and no other "
+    "operation") {
+    Case rough(changed([](Engine& e) {
+        e.angle = [](double place, double frequency) -> double {
+            return float(place) * float(frequency);
+        };
+    }));
+    // At positions this small the product is wrong by a few u: more than this bound, which is
+    // narrower for that reason.
     rough.limits.bound_u = 1.5;
     CHECK(rough.judged().outcome == Outcome::mistake);
     CHECK(rough.judged().matches.front().mistake == "float32_angles");
@@ -687,7 +793,8 @@ TEST_CASE("other RoPEs of the model") {
     unscaled.evidence.others = {{"short_sequence", "the RoPE of a short sequence", other}};
     check_named("scaling_ignored", unscaled);
     const Judgement judgement = unscaled.judged();
-    CHECK(judgement.matches.front().meaning == "unscaled frequencies, no attention factor; the RoPE of a short sequence");
+    CHECK(judgement.matches.front().meaning ==
+          "unscaled frequencies, no attention factor; the RoPE of a short sequence");
     CHECK(!find(judgement, "short_sequence"));
 }
 
@@ -731,7 +838,8 @@ TEST_CASE("an engine that computes in 16 bits throughout is close, and no more t
 }
 
 TEST_CASE("what no mistake explains is said to be unexplained") {
-    Case one_value{Engine()}, noise{Engine()}, not_a_number{Engine()}, infinite{Engine()}, outside{Engine()};
+    Case one_value{Engine()}, noise{Engine()}, not_a_number{Engine()}, infinite{Engine()},
+        outside{Engine()};
     const std::size_t inside = place(0, 3, 1, q_offset);
     one_value.out[inside] += 1;
     for (float& value : noise.out) {

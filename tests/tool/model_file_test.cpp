@@ -15,7 +15,8 @@ namespace {
 
 void check_read_once(const std::string& original) {
     CAPTURE(original);
-    const std::string copy = VKROPE_TEST_SCRATCH "/model_file_test" + std::filesystem::path(original).extension().string();
+    const std::string copy = VKROPE_TEST_SCRATCH "/model_file_test" +
+                             std::filesystem::path(original).extension().string();
     std::filesystem::copy_file(original, copy, std::filesystem::copy_options::overwrite_existing);
     const ModelFile file(copy);
     const Result<Rotation> before = file.read({});

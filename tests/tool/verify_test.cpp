@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `vkrope rotate --verify` must notice a wrong output. No healthy device makes one, so these are made here: at position 0 the
-// rotation leaves every value as it is, and then one value is changed.
+// `vkrope rotate --verify` must notice a wrong output. No healthy device makes one, so these are
+// made here: at position 0 the rotation leaves every value as it is, and then one value is changed.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -94,7 +94,8 @@ TEST_CASE("an error just within the bound passes, one just beyond it fails") {
     Case::set(far.measured.outputs[Q], in_window, 1.0f + 6 * u);
     CHECK(!far.verified().passed);
     CHECK(far.verified().verdicts[Q]->largest_error_u == doctest::Approx(3.0));
-    CHECK(far.verified().failure.find("Q: a value is too far from the exact one (3 u, allowed 2.5 u)") == 0);
+    CHECK(far.verified().failure.find(
+              "Q: a value is too far from the exact one (3 u, allowed 2.5 u)") == 0);
 }
 
 TEST_CASE("an attention factor allows 3 u of what it scales") {
@@ -116,8 +117,9 @@ TEST_CASE("each source has its own bound") {
         AngleSource source;
         double bound;
     };
-    for (const auto& [source, bound] : {Source{AngleSource::factored_texture, 6}, Source{AngleSource::computed, 4.5},
-                                        Source{AngleSource::direct_texture, 2.5}, Source{AngleSource::direct_buffer, 2.5}}) {
+    for (const auto& [source, bound] :
+         {Source{AngleSource::factored_texture, 6}, Source{AngleSource::computed, 4.5},
+          Source{AngleSource::direct_texture, 2.5}, Source{AngleSource::direct_buffer, 2.5}}) {
         Case within, beyond;
         within.measured.angles.source = beyond.measured.angles.source = source;
         CHECK(within.verified().bound_u == bound);
@@ -144,8 +146,10 @@ TEST_CASE("float32 angles are verified as what they are, and not as the exact on
             for (std::size_t j = 0; j < 2; ++j) {
                 const double angle = j == 0 ? first : 131071 * 0.5;
                 const std::size_t at = token * head_dim + rotary_offset + j;
-                Case::set(rotated.measured.outputs[Q], at, float(std::cos(angle) - std::sin(angle)));
-                Case::set(rotated.measured.outputs[Q], at + 2, float(std::sin(angle) + std::cos(angle)));
+                Case::set(rotated.measured.outputs[Q], at,
+                          float(std::cos(angle) - std::sin(angle)));
+                Case::set(rotated.measured.outputs[Q], at + 2,
+                          float(std::sin(angle) + std::cos(angle)));
             }
         }
         CHECK(rotated.verified().bound_u == 2.5);
@@ -167,7 +171,8 @@ TEST_CASE("a channel outside the window must be the same bits") {
 }
 
 TEST_CASE("NaN and infinity where the exact value is finite fail") {
-    for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const float wrong :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         Case rotated;
         Case::set(rotated.measured.outputs[Q], in_window, wrong);
         CHECK(!rotated.verified().passed);
@@ -180,13 +185,15 @@ TEST_CASE("K is verified too, at its own offset") {
     rotated.inputs.rotation.k_rotary_offset = 0;
     rotated.measured.outputs[K] = rotated.measured.outputs[Q];
     CHECK(rotated.verified().passed);
-    Case::set(rotated.measured.outputs[K], head_dim + rotary_dim, 0.0f);  // outside K's window, inside Q's
+    Case::set(rotated.measured.outputs[K], head_dim + rotary_dim,
+              0.0f);  // outside K's window, inside Q's
     CHECK(rotated.verified().failure.find("K: a channel outside the rotated window") == 0);
 }
 
 namespace {
 
-/// With a V [1, 3, 1, 8] of numbers that are all different, and the output that a device would give.
+/// With a V [1, 3, 1, 8] of numbers that are all different, and the output that a device would
+/// give.
 Case with_v() {
     Case moved;
     TensorFile v = *moved.inputs.tensors[Q];
@@ -211,7 +218,8 @@ TEST_CASE("V is right where it is its input, at any position") {
     CHECK(moved.verified().verdicts[V]->elements == tokens * head_dim);
     CHECK(moved.verified().verdicts[V]->passed_through == tokens * head_dim);
     moved.inputs.positions.ids.assign(tokens, 131071);
-    const Verification elsewhere = moved.verified();  // where Q, which is not rotated here, is wrong
+    const Verification elsewhere =
+        moved.verified();  // where Q, which is not rotated here, is wrong
     CHECK(!elsewhere.verdicts[V]->bits_changed);
     CHECK(elsewhere.failure.find("Q: ") == 0);
 }
@@ -221,20 +229,27 @@ TEST_CASE("a V that was not written, or has a row of another token, fails") {
     absent.measured.outputs[V].assign(tokens * head_dim * sizeof(float), std::byte{0});
     CHECK(!absent.verified().passed);
     const std::string failure = absent.verified().failure;
-    CHECK(failure.find("V: a value is not that of its input: batch 0 token 0 head 0 channel 0: got 0 ") == 0);
+    CHECK(failure.find(
+              "V: a value is not that of its input: batch 0 token 0 head 0 channel 0: got 0 ") ==
+          0);
     std::vector<std::byte>& rows = swapped.measured.outputs[V];
     constexpr std::ptrdiff_t row_bytes = head_dim * sizeof(float);
-    std::swap_ranges(rows.begin() + row_bytes, rows.begin() + 2 * row_bytes, rows.begin() + 2 * row_bytes);
+    std::swap_ranges(rows.begin() + row_bytes, rows.begin() + 2 * row_bytes,
+                     rows.begin() + 2 * row_bytes);
     CHECK(!swapped.verified().passed);
-    CHECK(swapped.verified().failure.find("V: a value is not that of its input: batch 0 token 1 ") == 0);
+    CHECK(swapped.verified().failure.find(
+              "V: a value is not that of its input: batch 0 token 1 ") == 0);
 }
 
-TEST_CASE("one bit of V is a change: a rounding, a zero's sign, a NaN's payload, a subnormal that was flushed") {
+TEST_CASE(
+    "one bit of V is a change: a rounding, a zero's sign, a NaN's payload, a subnormal that was "
+    "flushed") {
     struct Change {
         float in, out;
     };
-    for (const auto& [in, out] : {Change{1.0f, 1.0f + 2 * u}, Change{-0.0f, 0.0f}, Change{with_bits(1), 0.0f},
-                                  Change{with_bits(0x7f800001), with_bits(0x7fc00001)}}) {
+    for (const auto& [in, out] :
+         {Change{1.0f, 1.0f + 2 * u}, Change{-0.0f, 0.0f}, Change{with_bits(1), 0.0f},
+          Change{with_bits(0x7f800001), with_bits(0x7fc00001)}}) {
         Case changed = with_v();
         Case::set(changed.inputs.tensors[V]->array.data, outside, in);
         Case::set(changed.measured.outputs[V], outside, in);

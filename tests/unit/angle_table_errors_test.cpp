@@ -25,7 +25,8 @@ Rotation two_pairs() {
 void check_refused(const Status& status, Code code, const std::vector<const char*>& texts) {
     CHECK(status.code == code);
     for (const char* text : texts) {
-        CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ", text);
+        CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what,
+                      " lacks ", text);
     }
 }
 
@@ -64,13 +65,15 @@ TEST_CASE("a rotation that has no table is refused") {
         check_plan_refused(rotation, {"inv_freq has 1", "= 2"});
     }
     SUBCASE("frequencies out of range") {
-        for (const double bad : {2048.0, -2048.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+        for (const double bad :
+             {2048.0, -2048.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
             rotation.inv_freq[1] = bad;
             check_plan_refused(rotation, {"inv_freq[1] is ", "below 2048"});
         }
     }
     SUBCASE("attention factor out of range") {
-        for (const double bad : {0.0, -1.0, infinity, 0x1p65, 0x1p-65, std::numeric_limits<double>::quiet_NaN()}) {
+        for (const double bad :
+             {0.0, -1.0, infinity, 0x1p65, 0x1p-65, std::numeric_limits<double>::quiet_NaN()}) {
             rotation.attention_factor = bad;
             check_plan_refused(rotation, {"attention_factor is ", "2^-64 to 2^64"});
         }
@@ -80,7 +83,8 @@ TEST_CASE("a rotation that has no table is refused") {
 TEST_CASE("max_position is 1 to 2^31") {
     for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 1, ~std::uint64_t{0}}) {
         const auto plan = plan_angles(two_pairs(), AngleSource::direct_buffer, bad, 4096);
-        check_refused(plan.status, Code::invalid_argument, {"max_position is ", std::to_string(bad).c_str(), "2147483648"});
+        check_refused(plan.status, Code::invalid_argument,
+                      {"max_position is ", std::to_string(bad).c_str(), "2147483648"});
     }
 }
 
@@ -89,17 +93,22 @@ TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22"
         CHECK(plan_angles(two_pairs(), source, max_positions + 1, 4096));
         for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 2, ~std::uint64_t{0}}) {
             const auto plan = plan_angles(two_pairs(), source, bad, 4096);
-            const char* most = bad == 0 && source == AngleSource::by_default ? "2147483648" : "2147483649";
-            check_refused(plan.status, Code::invalid_argument, {"max_position is ", std::to_string(bad).c_str(), most});
+            const char* most = bad == 0 && source == AngleSource::by_default ? "2147483648"
+                                                                             : "2147483649";
+            check_refused(plan.status, Code::invalid_argument,
+                          {"max_position is ", std::to_string(bad).c_str(), most});
         }
     }
     CHECK(plan_angles(two_pairs(), AngleSource::factored_texture, 1u << 22, 4096));
-    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, (1u << 22) + 1, 4096).status, Code::limit_exceeded,
-                  {"max_position is 4194305", "4194304"});
-    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, max_positions, 4096).status, Code::limit_exceeded,
-                  {"max_position is 2147483648", "4194304"});
-    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, max_positions + 1, 4096).status, Code::invalid_argument,
-                  {"max_position is 2147483649"});
+    check_refused(
+        plan_angles(two_pairs(), AngleSource::factored_texture, (1u << 22) + 1, 4096).status,
+        Code::limit_exceeded, {"max_position is 4194305", "4194304"});
+    check_refused(
+        plan_angles(two_pairs(), AngleSource::factored_texture, max_positions, 4096).status,
+        Code::limit_exceeded, {"max_position is 2147483648", "4194304"});
+    check_refused(
+        plan_angles(two_pairs(), AngleSource::factored_texture, max_positions + 1, 4096).status,
+        Code::invalid_argument, {"max_position is 2147483649"});
 }
 
 TEST_CASE("a float32 product is for direct tables") {
@@ -107,37 +116,45 @@ TEST_CASE("a float32 product is for direct tables") {
     rotation.product = AngleProduct::float32;
     std::vector<float> memory(2100 * 4, 7.0f);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed}) {
-        const std::vector<const char*> says = {"rotation.product is float32", "direct_texture or direct_buffer",
-                                               source == AngleSource::computed ? "it is 2" : "it is 1"};
+        const std::vector<const char*> says = {
+            "rotation.product is float32", "direct_texture or direct_buffer",
+            source == AngleSource::computed ? "it is 2" : "it is 1"};
         check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, says);
         const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
         REQUIRE(of_exact.bytes != 0);
-        check_refused(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4), Code::invalid_argument, says);
+        check_refused(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4),
+                      Code::invalid_argument, says);
     }
     // By default it takes a direct texture, which has its own reach.
-    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions, 4096).status, Code::limit_exceeded, {"texels"});
-    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status, Code::invalid_argument,
-                  {"max_position is 2147483649"});
+    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions, 4096).status,
+                  Code::limit_exceeded, {"texels"});
+    check_refused(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status,
+                  Code::invalid_argument, {"max_position is 2147483649"});
     rotation.product = AngleProduct(7);
-    for (const AngleSource source : {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
-                                     AngleSource::direct_texture, AngleSource::direct_buffer}) {
-        check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, {"rotation.product is 7"});
+    for (const AngleSource source :
+         {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+          AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument,
+                      {"rotation.product is 7"});
     }
     check_refused(
-        fill_angles(rotation, plan_angles(two_pairs(), AngleSource::direct_buffer, 37, 0).value, memory.data(), memory.size() * 4),
+        fill_angles(rotation, plan_angles(two_pairs(), AngleSource::direct_buffer, 37, 0).value,
+                    memory.data(), memory.size() * 4),
         Code::invalid_argument, {"rotation.product is 7"});
     CHECK(memory == std::vector<float>(2100 * 4, 7.0f));
 }
 
 TEST_CASE("other arguments of plan_angles") {
-    check_refused(plan_angles(two_pairs(), AngleSource::direct_texture, 8, 0).status, Code::invalid_argument,
-                  {"max_image_side is 0"});
-    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, 8, 0).status, Code::invalid_argument,
-                  {"max_image_side is 0"});
-    check_refused(plan_angles(two_pairs(), AngleSource::by_default, 8, 0).status, Code::invalid_argument, {"max_image_side is 0"});
-    check_refused(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument, {"source is 99"});
-    check_refused(plan_angles(two_pairs(), AngleSource::caller_buffer, 8, 4096).status, Code::invalid_argument,
-                  {"source is caller_buffer", "plan_caller_angles"});
+    check_refused(plan_angles(two_pairs(), AngleSource::direct_texture, 8, 0).status,
+                  Code::invalid_argument, {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource::factored_texture, 8, 0).status,
+                  Code::invalid_argument, {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource::by_default, 8, 0).status,
+                  Code::invalid_argument, {"max_image_side is 0"});
+    check_refused(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument,
+                  {"source is 99"});
+    check_refused(plan_angles(two_pairs(), AngleSource::caller_buffer, 8, 4096).status,
+                  Code::invalid_argument, {"source is caller_buffer", "plan_caller_angles"});
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
@@ -146,23 +163,26 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
     rotation.inv_freq = {1, 0.1, 0.01, 0.001};
     // 8 columns of 2 texels fit into 16; a ninth does not.
     CHECK(plan_angles(rotation, AngleSource::direct_texture, 128, 16));
-    check_refused(plan_angles(rotation, AngleSource::direct_texture, 129, 16).status, Code::limit_exceeded,
-                  {"129", "18 texels", "16"});
-    check_refused(plan_angles(rotation, AngleSource::direct_texture, max_positions, 16384).status, Code::limit_exceeded,
-                  {"2147483648", "262144 texels", "16384"});
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, 129, 16).status,
+                  Code::limit_exceeded, {"129", "18 texels", "16"});
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, max_positions, 16384).status,
+                  Code::limit_exceeded, {"2147483648", "262144 texels", "16384"});
     // A row alone that is wider than the device's largest image.
-    check_refused(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status, Code::limit_exceeded, {"2 texels"});
+    check_refused(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status,
+                  Code::limit_exceeded, {"2 texels"});
 
-    // 2048 fine rows and 2 or 3 coarse ones: 2050 fit into 130 columns of 16, 2064 as well, 2081 take 131.
+    // 2048 fine rows and 2 or 3 coarse ones: 2050 fit into 130 columns of 16, 2064 as well, 2081
+    // take 131.
     CHECK(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 262));
-    check_refused(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 16).status, Code::limit_exceeded,
-                  {"65536", "260 texels", "16"});
+    check_refused(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 16).status,
+                  Code::limit_exceeded, {"65536", "260 texels", "16"});
 
-    CHECK(plan_angles(rotation, AngleSource::direct_buffer, (1u << 27) - 1, 0).value.bytes == 0xffffffe0);
-    check_refused(plan_angles(rotation, AngleSource::direct_buffer, 1u << 27, 0).status, Code::limit_exceeded,
-                  {"134217728", "4294967296", "4294967295"});
-    check_refused(plan_angles(rotation, AngleSource::direct_buffer, max_positions, 0).status, Code::limit_exceeded,
-                  {"68719476736 bytes", "4294967295"});
+    CHECK(plan_angles(rotation, AngleSource::direct_buffer, (1u << 27) - 1, 0).value.bytes ==
+          0xffffffe0);
+    check_refused(plan_angles(rotation, AngleSource::direct_buffer, 1u << 27, 0).status,
+                  Code::limit_exceeded, {"134217728", "4294967296", "4294967295"});
+    check_refused(plan_angles(rotation, AngleSource::direct_buffer, max_positions, 0).status,
+                  Code::limit_exceeded, {"68719476736 bytes", "4294967295"});
 }
 
 TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
@@ -170,12 +190,13 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
     std::vector<float> memory(4096, 7.0f);
     const std::size_t bytes = memory.size() * 4;
     const auto untouched = [&] { return memory == std::vector<float>(4096, 7.0f); };
-    for (const AngleSource source :
-         {AngleSource::direct_texture, AngleSource::direct_buffer, AngleSource::factored_texture, AngleSource::computed}) {
+    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer,
+                                     AngleSource::factored_texture, AngleSource::computed}) {
         const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
         REQUIRE(good.bytes > 0);
         const auto refused = [&](const AnglePlan& plan, const char* text) {
-            check_refused(fill_angles(rotation, plan, memory.data(), bytes), Code::invalid_argument, {text});
+            check_refused(fill_angles(rotation, plan, memory.data(), bytes), Code::invalid_argument,
+                          {text});
             CHECK(untouched());
         };
         AnglePlan plan = good;
@@ -220,16 +241,19 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
             std::swap(plan.extent.width, plan.extent.height);
             refused(plan, "plan.bytes is ");
         }
-        check_refused(fill_angles(rotation, good, memory.data(), good.bytes - 1), Code::invalid_argument, {"bytes is "});
-        check_refused(fill_angles(rotation, good, nullptr, bytes), Code::invalid_argument, {"memory is "});
-        check_refused(fill_angles(rotation, good, reinterpret_cast<char*>(memory.data()) + 2, bytes - 4), Code::invalid_argument,
-                      {"memory is ", "aligned to 4"});
+        check_refused(fill_angles(rotation, good, memory.data(), good.bytes - 1),
+                      Code::invalid_argument, {"bytes is "});
+        check_refused(fill_angles(rotation, good, nullptr, bytes), Code::invalid_argument,
+                      {"memory is "});
+        check_refused(
+            fill_angles(rotation, good, reinterpret_cast<char*>(memory.data()) + 2, bytes - 4),
+            Code::invalid_argument, {"memory is ", "aligned to 4"});
         CHECK(untouched());
     }
 }
 TEST_CASE("a caller's table: each broken rule is named, also where bytes would not fit 64 bits") {
-    const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride, Element element, const char* names,
-                            Code code) {
+    const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride,
+                            Element element, const char* names, Code code) {
         const auto plan = plan_caller_angles(pairs, rows, row_stride, element);
         INFO(plan.status.what);
         CHECK(plan.status.code == code);

@@ -34,9 +34,11 @@ bool rounded_once(float got, long double exact, long double slack) {
     return std::fabs(got - exact) <= std::ldexp(0.5L, exponent - 24) + slack;
 }
 
-void check_entry(CosSin got, const Rotation& rotation, std::size_t pair, long double position, long double gain) {
+void check_entry(CosSin got, const Rotation& rotation, std::size_t pair, long double position,
+                 long double gain) {
     const long double angle = position * rotation.inv_freq[pair];
-    // Truncating the fraction of a turn to 64 bits moves an angle by less than position * 2^-64 turn.
+    // Truncating the fraction of a turn to 64 bits moves an angle by less than position * 2^-64
+    // turn.
     const long double slack = gain * (6.3L * std::fabs(position) * 0x1p-64L + 0x1p-50L);
     CHECK(rounded_once(got.cos, gain * std::cos(angle), slack));
     CHECK(rounded_once(got.sin, gain * std::sin(angle), slack));
@@ -76,11 +78,14 @@ struct Row {
 std::vector<Row> documented_rows(const Rotation& rotation, const AnglePlan& plan) {
     std::vector<Row> rows;
     if (plan.source == AngleSource::direct_texture) {
-        for (std::uint64_t r = 0; r < plan.rows; ++r) rows.push_back({r, rotation.attention_factor});
+        for (std::uint64_t r = 0; r < plan.rows; ++r)
+            rows.push_back({r, rotation.attention_factor});
         return rows;
     }
-    for (std::uint64_t coarse = 0; coarse < plan.rows; coarse += 2048) rows.push_back({coarse, 1.0});
-    for (std::uint64_t fine = 0; fine < std::min(plan.rows, 2048u); ++fine) rows.push_back({fine, rotation.attention_factor});
+    for (std::uint64_t coarse = 0; coarse < plan.rows; coarse += 2048)
+        rows.push_back({coarse, 1.0});
+    for (std::uint64_t fine = 0; fine < std::min(plan.rows, 2048u); ++fine)
+        rows.push_back({fine, rotation.attention_factor});
     return rows;
 }
 
@@ -96,8 +101,8 @@ void check_texture(const Rotation& rotation, const AnglePlan& plan) {
         REQUIRE(y < plan.extent.height);
         const std::size_t first = (y * plan.extent.width + x) * 4;
         for (std::size_t j = 0; j < plan.pairs; ++j) {
-            check_entry({texels[first + 2 * j], texels[first + 2 * j + 1]}, rotation, j, static_cast<long double>(rows[r].position),
-                        rows[r].factor);
+            check_entry({texels[first + 2 * j], texels[first + 2 * j + 1]}, rotation, j,
+                        static_cast<long double>(rows[r].position), rows[r].factor);
             REQUIRE(!seen[first + 2 * j]);
             seen[first + 2 * j] = seen[first + 2 * j + 1] = true;
         }
@@ -109,7 +114,8 @@ void check_texture(const Rotation& rotation, const AnglePlan& plan) {
     }
 }
 
-AnglePlan planned(const Rotation& rotation, AngleSource source, std::uint64_t max_position, std::uint32_t side) {
+AnglePlan planned(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
+                  std::uint32_t side) {
     const Result<AnglePlan> plan = plan_angles(rotation, source, max_position, side);
     REQUIRE_MESSAGE(plan, plan.status.what);
     return plan.value;
@@ -118,7 +124,9 @@ AnglePlan planned(const Rotation& rotation, AngleSource source, std::uint64_t ma
 }  // namespace
 
 TEST_CASE("quarter turns are exact") {
-    const auto is = [](CosSin got, float cos, float sin) { return got.cos == cos && got.sin == sin; };
+    const auto is = [](CosSin got, float cos, float sin) {
+        return got.cos == cos && got.sin == sin;
+    };
     constexpr std::uint64_t quarter = std::uint64_t{1} << 62;
     CHECK(is(table_entry(0, 1.25), 1.25f, 0));
     CHECK(is(table_entry(quarter, 1.25), 0, 1.25f));
@@ -157,8 +165,9 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
                 CAPTURE(position);
                 // cosl's own argument is rounded to 64 bits: at 2047.9 * 2^31 that is worth 2^-22.
                 if (std::fabs(rotation.inv_freq[j]) < 1.5 || position < 4096) {
-                    check_entry(table_entry(std::uint64_t(position) * fraction, rotation.attention_factor), rotation, j,
-                                static_cast<long double>(position));
+                    check_entry(
+                        table_entry(std::uint64_t(position) * fraction, rotation.attention_factor),
+                        rotation, j, static_cast<long double>(position));
                 }
             }
         }
@@ -210,7 +219,8 @@ TEST_CASE("texels lie where the plan says") {
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
         const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
-        check_texture(rotation, planned(rotation, AngleSource::direct_texture, c.max_position, c.max_image_side));
+        check_texture(rotation, planned(rotation, AngleSource::direct_texture, c.max_position,
+                                        c.max_image_side));
     }
 }
 
@@ -233,7 +243,9 @@ TEST_CASE("a buffer is one row a position") {
     }
 }
 
-TEST_CASE("a factored texture has a row for each digit of a position, and the bytes that the header says") {
+TEST_CASE(
+    "a factored texture has a row for each digit of a position, and the bytes that the header "
+    "says") {
     const Rotation rotation = rotation_with(64);
     struct Case {
         std::uint64_t max_position;
@@ -253,7 +265,8 @@ TEST_CASE("a factored texture has a row for each digit of a position, and the by
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
         // 4096 is the least side that every device has: no table needs more, nor a second column.
-        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position, 4096);
+        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position,
+                                       4096);
         CHECK(plan.source == AngleSource::factored_texture);
         CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
         CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
@@ -267,14 +280,16 @@ TEST_CASE("a factored texture has a row for each digit of a position, and the by
         CHECK(angle_lines(plan).bytes == 32 * 16);
     }
     const auto mebibytes = [&](std::uint64_t max_position) {
-        return double(planned(rotation, AngleSource::factored_texture, max_position, 4096).bytes) / (1 << 20);
+        return double(planned(rotation, AngleSource::factored_texture, max_position, 4096).bytes) /
+               (1 << 20);
     };
     CHECK(mebibytes(131072) == doctest::Approx(1.03).epsilon(0.005));
     CHECK(mebibytes(max_factored_positions) == 2.0);
     CHECK(max_factored_positions == 1u << 22);
 }
 
-TEST_CASE("texels of a factored texture lie where the plan says; the factor is in the fine rows alone") {
+TEST_CASE(
+    "texels of a factored texture lie where the plan says; the factor is in the fine rows alone") {
     struct Case {
         const char* name;
         std::uint32_t pairs, max_position, max_image_side, columns;
@@ -296,13 +311,16 @@ TEST_CASE("texels of a factored texture lie where the plan says; the factor is i
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
         const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
-        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position, c.max_image_side);
+        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position,
+                                       c.max_image_side);
         CHECK(plan.extent.width == plan.row_texels * c.columns);
         check_texture(rotation, plan);
     }
 }
 
-TEST_CASE("computed angles are the numbers that shaders/turns.glsl reads, in the order of VKROPE_TURN_WORDS") {
+TEST_CASE(
+    "computed angles are the numbers that shaders/turns.glsl reads, in the order of "
+    "VKROPE_TURN_WORDS") {
     for (const std::uint32_t pairs : {1u, 2u, 5u, 64u}) {
         for (const double factor : {1.0, 0.75, 1.34, 1.1902380714238083, 0x1p-64, 0x1p64}) {
             CAPTURE(pairs);
@@ -319,30 +337,37 @@ TEST_CASE("computed angles are the numbers that shaders/turns.glsl reads, in the
             CHECK(angle_lines(plan).count == 1);
             CHECK(angle_lines(plan).bytes == plan.bytes);
 
-            // Two uvec4: radians_high, radians_low, radians of VkropeTurnFactor; then a.high, a.low.
+            // Two uvec4: radians_high, radians_low, radians of VkropeTurnFactor; then a.high,
+            // a.low.
             const std::vector<float> numbers = filled(rotation, plan);
-            const long double units = static_cast<long double>(factor) * 6.283185307179586476925286766559005768L / 0x1p20L;
+            const long double units = static_cast<long double>(factor) *
+                                      6.283185307179586476925286766559005768L / 0x1p20L;
             const float radians_high = numbers[0], radians_low = numbers[1], radians = numbers[2];
-            CHECK((std::bit_cast<std::uint32_t>(radians_high) & 0x1ffff) == 0);  // 7 significant bits
+            CHECK((std::bit_cast<std::uint32_t>(radians_high) & 0x1ffff) ==
+                  0);  // 7 significant bits
             CHECK(radians_high <= units);
             CHECK(rounded_once(radians_low, units - radians_high, units * 0x1p-50L));
             CHECK(rounded_once(radians, units / 4096, units * 0x1p-60L));
             CHECK(numbers[4] == float(factor));
             CHECK(numbers[5] == float(factor - double(float(factor))));
-            for (const std::size_t unused : {3, 6, 7}) CHECK(std::bit_cast<std::uint32_t>(numbers[unused]) == 0);
+            for (const std::size_t unused : {3, 6, 7})
+                CHECK(std::bit_cast<std::uint32_t>(numbers[unused]) == 0);
             // One uvec4 for two pairs: low, high, low, high.
             for (std::size_t j = 0; j < pairs; ++j) {
                 const std::uint64_t low = std::bit_cast<std::uint32_t>(numbers[8 + 2 * j]);
                 const std::uint64_t high = std::bit_cast<std::uint32_t>(numbers[8 + 2 * j + 1]);
                 CHECK((high << 32 | low) == turn_fraction(rotation.inv_freq[j]));
             }
-            for (std::size_t i = 8 + 2 * std::size_t{pairs}; i < numbers.size(); ++i) CHECK(numbers[i] == 0.0f);
+            for (std::size_t i = 8 + 2 * std::size_t{pairs}; i < numbers.size(); ++i)
+                CHECK(numbers[i] == 0.0f);
         }
     }
     CHECK(planned(rotation_with(64), AngleSource::computed, max_positions + 1, 0).bytes == 544);
 }
 
-TEST_CASE("by default the table is factored, beyond its reach angles are computed, and a float32 product takes rows of its own") {
+TEST_CASE(
+    "by default the table is factored, beyond its reach angles are computed, and a float32 product "
+    "takes rows of its own") {
     Rotation rotation = rotation_with(64);
     const auto taken = [&](std::uint64_t max_position) {
         return planned(rotation, AngleSource::by_default, max_position, 4096).source;
@@ -353,10 +378,14 @@ TEST_CASE("by default the table is factored, beyond its reach angles are compute
     CHECK(taken(max_positions + 1) == AngleSource::computed);
     rotation.product = AngleProduct::float32;
     CHECK(taken(4096) == AngleSource::direct_texture);
-    static_assert(default_angles(AngleProduct::exact, max_factored_positions) == AngleSource::factored_texture);
-    static_assert(default_angles(AngleProduct::exact, max_factored_positions + 1) == AngleSource::computed);
-    static_assert(default_angles(AngleProduct::float32, max_positions) == AngleSource::direct_texture);
-    static_assert(AngleSource{} == AngleSource::by_default);  // zero means the default, in C as well
+    static_assert(default_angles(AngleProduct::exact, max_factored_positions) ==
+                  AngleSource::factored_texture);
+    static_assert(default_angles(AngleProduct::exact, max_factored_positions + 1) ==
+                  AngleSource::computed);
+    static_assert(default_angles(AngleProduct::float32, max_positions) ==
+                  AngleSource::direct_texture);
+    static_assert(AngleSource{} ==
+                  AngleSource::by_default);  // zero means the default, in C as well
 }
 
 TEST_CASE("the bound of each source") {
@@ -374,7 +403,9 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
     rotation.product = AngleProduct::float32;
     const float factor = float(rotation.attention_factor);
     std::size_t others = 0;  // that the exact product would have made
-    const auto same_bits = [](float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); };
+    const auto same_bits = [](float a, float b) {
+        return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+    };
     const auto check_row = [&](const float* row, std::uint64_t position) {
         CAPTURE(position);
         for (std::size_t j = 0; j < 3; ++j) {
@@ -383,7 +414,8 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
             const volatile float sin = float(std::sin(static_cast<long double>(angle)));
             CHECK(same_bits(row[2 * j], cos * factor));
             CHECK(same_bits(row[2 * j + 1], sin * factor));
-            const CosSin exact = table_entry(position * turn_fraction(rotation.inv_freq[j]), rotation.attention_factor);
+            const CosSin exact = table_entry(position * turn_fraction(rotation.inv_freq[j]),
+                                             rotation.attention_factor);
             others += !same_bits(row[2 * j], exact.cos) || !same_bits(row[2 * j + 1], exact.sin);
         }
     };

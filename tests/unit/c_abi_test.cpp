@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rules that the C interface adds to the C++ one: sizes of structs, zero as the default, codes, and that nothing but a code
-// comes out. Linked with the shared library, so that what is tested is what other languages call.
+// The rules that the C interface adds to the C++ one: sizes of structs, zero as the default, codes,
+// and that nothing but a code comes out. Linked with the shared library, so that what is tested is
+// what other languages call.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -67,7 +68,8 @@ PFN_vkVoidFunction VKAPI_PTR no_functions(VkInstance, const char*) {
 
 TEST_CASE("C: the header's version is the library's and the project's") {
     CHECK(vkrope_version() == VKROPE_VERSION);
-    const std::string header = std::to_string(VKROPE_VERSION_MAJOR) + "." + std::to_string(VKROPE_VERSION_MINOR) + "." +
+    const std::string header = std::to_string(VKROPE_VERSION_MAJOR) + "." +
+                               std::to_string(VKROPE_VERSION_MINOR) + "." +
                                std::to_string(VKROPE_VERSION_PATCH);
     CHECK(header == VKROPE_TEST_VERSION);
 }
@@ -159,7 +161,8 @@ TEST_CASE("C: no byte past the size of a smaller struct is written") {
     plan.struct_size = offsetof(vkrope_angle_plan, pairs);
     plan.pairs = 1234;
     plan.bytes = 5678;
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 8, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 8, 0, &plan, nullptr) ==
+            VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_DIRECT_BUFFER);
     CHECK(plan.usage == VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     CHECK(plan.pairs == 1234);
@@ -240,9 +243,11 @@ TEST_CASE("C: the numbers are those of the C++ tier") {
     // A failure changes nothing.
     vkrope_error error;
     scaling.high_freq_factor = scaling.low_freq_factor / 2;
-    CHECK(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "low_freq_factor"));
-    CHECK(vkrope_scale_linear(made.data(), made.size(), 0, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_scale_linear(made.data(), made.size(), 0, nullptr) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(made == scaled);
 }
 
@@ -251,12 +256,15 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
     vkrope::Rotation same;
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
-    for (const auto source : {vkrope::AngleSource::by_default, vkrope::AngleSource::factored_texture, vkrope::AngleSource::computed,
-                              vkrope::AngleSource::direct_texture, vkrope::AngleSource::direct_buffer}) {
+    for (const auto source :
+         {vkrope::AngleSource::by_default, vkrope::AngleSource::factored_texture,
+          vkrope::AngleSource::computed, vkrope::AngleSource::direct_texture,
+          vkrope::AngleSource::direct_buffer}) {
         const auto expected = vkrope::plan_angles(same, source, 100, 64);
         REQUIRE(expected);
         auto plan = sized<vkrope_angle_plan>();
-        REQUIRE(vkrope_plan_angles(rotation.get(), vkrope_angle_source(source), 100, 64, &plan, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_plan_angles(rotation.get(), vkrope_angle_source(source), 100, 64, &plan,
+                                   nullptr) == VKROPE_SUCCESS);
         CHECK(int(plan.source) == int(expected->source));
         CHECK(plan.format == expected->format);
         CHECK(plan.extent.width == expected->extent.width);
@@ -270,7 +278,8 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
 
         std::vector<float> theirs(expected->bytes / 4), ours(expected->bytes / 4);
         REQUIRE(vkrope::fill_angles(same, expected.value, theirs.data(), expected->bytes));
-        REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes, nullptr) ==
+                VKROPE_SUCCESS);
         CHECK(ours == theirs);
 
         // The same in two parts.
@@ -280,29 +289,37 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
         std::vector<float> parts(expected->bytes / 4);
         const auto half = std::uint32_t(lines.count / 2), rest = std::uint32_t(lines.count - half);
         const std::size_t half_bytes = half * lines.bytes;
-        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, 0, half, parts.data(), half_bytes, nullptr) == VKROPE_SUCCESS);
-        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, half, rest, parts.data() + half_bytes / 4, plan.bytes - half_bytes,
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, 0, half, parts.data(), half_bytes,
+                                      nullptr) == VKROPE_SUCCESS);
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, half, rest,
+                                      parts.data() + half_bytes / 4, plan.bytes - half_bytes,
                                       nullptr) == VKROPE_SUCCESS);
         CHECK(parts == theirs);
 
         vkrope_error error;
-        CHECK(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes - 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes - 1, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(says(error, "bytes"));
     }
     vkrope_error error;
     auto plan = sized<vkrope_angle_plan>();
-    CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "source is 99"));
     // What a zeroed argument means.
-    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRODUCT_EXACT == 0 && VKROPE_CONVERSION_BY_DEVICE == 0);
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan, nullptr) == VKROPE_SUCCESS);
+    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRODUCT_EXACT == 0 &&
+                  VKROPE_CONVERSION_BY_DEVICE == 0);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan,
+                               nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, (1u << 22) + 1, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, (1u << 22) + 1, 0, &plan,
+                               nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
     CHECK(plan.usage == VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT);
     plan.source = VKROPE_ANGLES_BY_DEFAULT;
     float numbers[12] = {};
-    CHECK(vkrope_fill_angles(rotation.get(), &plan, numbers, sizeof numbers, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_fill_angles(rotation.get(), &plan, numbers, sizeof numbers, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "plan.source is 0"));
 }
 
@@ -314,10 +331,12 @@ TEST_CASE("C: the product of an angle is the rotation's, and its table that of t
     const OwnedRotation rotation = rotation_of(info);
     CHECK(info_of(rotation).product == VKROPE_ANGLE_PRODUCT_FLOAT32);
     auto plan = sized<vkrope_angle_plan>();
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan,
+                               nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
     std::vector<float> ours(plan.bytes / 4), theirs(plan.bytes / 4), exact(plan.bytes / 4);
-    REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), plan.bytes, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), plan.bytes, nullptr) ==
+            VKROPE_SUCCESS);
     vkrope::Rotation same;
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
@@ -329,7 +348,8 @@ TEST_CASE("C: the product of an angle is the rotation's, and its table that of t
     CHECK(ours == theirs);
     CHECK(ours != exact);
     vkrope_error error;
-    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32"));
 }
 
@@ -337,10 +357,12 @@ TEST_CASE("C: a model file that has no RoPE that is known is a code and a senten
     vkrope_error error;
     vkrope_rotation* rotation = nullptr;
     const char broken[] = "{\"model_type\": ";
-    CHECK(vkrope_rotation_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) == VKROPE_ERROR_INVALID_DATA);
+    CHECK(vkrope_rotation_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
     CHECK(rotation == nullptr);
     CHECK(!std::string(error.what).empty());
-    CHECK(vkrope_rotation_from_hf_config(nullptr, 0, nullptr, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_hf_config(nullptr, 0, nullptr, &rotation, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "json is null"));
 }
 
@@ -351,7 +373,8 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     auto query = sized<vkrope_model_query>();
     const auto ask = [&](vkrope_error& error) {
         vkrope_rotation* rotation = nullptr;
-        const vkrope_result result = vkrope_rotation_from_hf_config(json.data(), json.size(), &query, &rotation, &error);
+        const vkrope_result result = vkrope_rotation_from_hf_config(json.data(), json.size(),
+                                                                    &query, &rotation, &error);
         CHECK((rotation != nullptr) == (result == VKROPE_SUCCESS));
         vkrope_rotation_destroy(rotation);
         return result;
@@ -373,15 +396,19 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
 
 TEST_CASE("C: a GGUF file, through a function and from a disk") {
     GgufBuilder file("qwen2vl");
-    file.u32("attention.key_length", 128).u32("rope.dimension_count", 128).f32("rope.freq_base", 1e6f);
+    file.u32("attention.key_length", 128)
+        .u32("rope.dimension_count", 128)
+        .f32("rope.freq_base", 1e6f);
     const std::string bytes = file.i32_list("rope.dimension_sections", {16, 24, 24, 0}).file();
     const vkrope_read_at read = [](void* user, std::uint64_t offset, void* to, std::size_t count) {
-        return static_cast<std::string*>(user)->copy(static_cast<char*>(to), count, std::size_t(offset));
+        return static_cast<std::string*>(user)->copy(static_cast<char*>(to), count,
+                                                     std::size_t(offset));
     };
     std::string content = bytes;
     vkrope_rotation* made = nullptr;
     vkrope_error error;
-    REQUIRE(vkrope_rotation_from_gguf(content.size(), read, &content, nullptr, &made, &error) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_rotation_from_gguf(content.size(), read, &content, nullptr, &made, &error) ==
+            VKROPE_SUCCESS);
     const OwnedRotation rotation(made);
     CHECK(info_of(rotation).pairing == VKROPE_PAIRING_HALF_SPLIT);
     CHECK(info_of(rotation).inv_freq_count == 64);
@@ -395,16 +422,21 @@ TEST_CASE("C: a GGUF file, through a function and from a disk") {
 
     auto query = sized<vkrope_model_query>();
     query.tower = "vision";
-    CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "vision"));
     CHECK(made == nullptr);
     content.resize(20);  // shorter than it is said to be
-    CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) == VKROPE_ERROR_INVALID_DATA);
-    CHECK(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "read is null"));
-    CHECK(vkrope_rotation_from_gguf_file(nullptr, nullptr, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_gguf_file(nullptr, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "path is null"));
-    CHECK(vkrope_rotation_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) == VKROPE_ERROR_INVALID_DATA);
+    CHECK(vkrope_rotation_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
     CHECK(says(error, "does not exist"));
 }
 
@@ -426,7 +458,8 @@ TEST_CASE("C: a rotation has its sections, and null without any") {
     const std::string json = R"({"model_type": "qwen2_vl", "head_dim": 128, "rope_theta": 1e6,
         "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
     vkrope_rotation* made = nullptr;
-    REQUIRE(vkrope_rotation_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_rotation_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) ==
+            VKROPE_SUCCESS);
     const OwnedRotation model(made);
     const vkrope_rotation_info of_model = info_of(model);
     REQUIRE(of_model.sections != nullptr);
@@ -449,11 +482,14 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     CHECK(vkrope_rotation_get_info(nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_default_inv_freq(1, 2, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_scale_linear(nullptr, 1, 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "device is null"));
     CHECK(vkrope_buffer_upload(nullptr, nullptr, 0, 0, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_host_rotation_run(nullptr, VKROPE_DIRECTION_FORWARD, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_host_rotation_run(nullptr, VKROPE_DIRECTION_FORWARD, nullptr, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_device_list_count(nullptr) == 0);
     CHECK(vkrope_host_rotation_q_bytes(nullptr) == 0);
     CHECK(vkrope_buffer_whole(nullptr).buffer == VK_NULL_HANDLE);
@@ -547,11 +583,13 @@ TEST_CASE("C: a count that no memory holds is an error") {
 #define VKROPE_TEST_SANITIZED
 #endif
 #endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(VKROPE_TEST_SANITIZED)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(VKROPE_TEST_SANITIZED)
 TEST_CASE("C: an exception of the standard library comes out as a code") {
     double inv_freq[1] = {1};
     vkrope_error error;
-    CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 32, 2, &error) == VKROPE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 32, 2, &error) ==
+          VKROPE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK(error.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK(says(error, "memory"));
     CHECK(inv_freq[0] == 1);
@@ -576,44 +614,52 @@ void refuses_numbers(const char* name, Call&& call) {
 
 }  // namespace
 
-// Under the undefined-behaviour sanitizer these numbers also show that none is taken for an enumerator on the way.
+// Under the undefined-behaviour sanitizer these numbers also show that none is taken for an
+// enumerator on the way.
 TEST_CASE("C: numbers that are no enumerators are refused, and named") {
-    refuses_numbers<vkrope_pairing>("info.pairing", [](const vkrope_pairing& pairing, vkrope_error* error) {
-        auto info = four_channels();
-        std::memcpy(&info.pairing, &pairing, sizeof pairing);
-        vkrope_rotation* rotation = nullptr;
-        return vkrope_rotation_create(&info, &rotation, error);
-    });
-    refuses_numbers<vkrope_angle_product>("info.product", [](const vkrope_angle_product& product, vkrope_error* error) {
-        auto info = four_channels();
-        std::memcpy(&info.product, &product, sizeof product);
-        vkrope_rotation* rotation = nullptr;
-        return vkrope_rotation_create(&info, &rotation, error);
-    });
-    refuses_numbers<vkrope_section_order>("info.sections.order", [](const vkrope_section_order& order, vkrope_error* error) {
-        auto info = four_channels();
-        auto sections = sized<vkrope_sections>();
-        sections.axes = 2;
-        std::memcpy(&sections.order, &order, sizeof order);
-        info.sections = &sections;
-        vkrope_rotation* rotation = nullptr;
-        return vkrope_rotation_create(&info, &rotation, error);
-    });
+    refuses_numbers<vkrope_pairing>("info.pairing",
+                                    [](const vkrope_pairing& pairing, vkrope_error* error) {
+                                        auto info = four_channels();
+                                        std::memcpy(&info.pairing, &pairing, sizeof pairing);
+                                        vkrope_rotation* rotation = nullptr;
+                                        return vkrope_rotation_create(&info, &rotation, error);
+                                    });
+    refuses_numbers<vkrope_angle_product>(
+        "info.product", [](const vkrope_angle_product& product, vkrope_error* error) {
+            auto info = four_channels();
+            std::memcpy(&info.product, &product, sizeof product);
+            vkrope_rotation* rotation = nullptr;
+            return vkrope_rotation_create(&info, &rotation, error);
+        });
+    refuses_numbers<vkrope_section_order>(
+        "info.sections.order", [](const vkrope_section_order& order, vkrope_error* error) {
+            auto info = four_channels();
+            auto sections = sized<vkrope_sections>();
+            sections.axes = 2;
+            std::memcpy(&sections.order, &order, sizeof order);
+            info.sections = &sections;
+            vkrope_rotation* rotation = nullptr;
+            return vkrope_rotation_create(&info, &rotation, error);
+        });
     const OwnedRotation rotation = rotation_of(four_channels());
     auto plan = sized<vkrope_angle_plan>();
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
-    refuses_numbers<vkrope_angle_source>("source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
+            VKROPE_SUCCESS);
+    refuses_numbers<vkrope_angle_source>("source", [&](const vkrope_angle_source& source,
+                                                       vkrope_error* error) {
         return as_in_c(vkrope_plan_angles)(rotation.get(), number_in(source), 4, 16, &plan, error);
     });
-    refuses_numbers<vkrope_element>("element", [&](const vkrope_element& element, vkrope_error* error) {
-        return as_in_c(vkrope_plan_caller_angles)(2, 4, 2, number_in(element), &plan, error);
-    });
-    refuses_numbers<vkrope_angle_source>("plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
-        vkrope_angle_plan other = plan;
-        std::memcpy(&other.source, &source, sizeof source);
-        float memory[16];
-        return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
-    });
+    refuses_numbers<vkrope_element>(
+        "element", [&](const vkrope_element& element, vkrope_error* error) {
+            return as_in_c(vkrope_plan_caller_angles)(2, 4, 2, number_in(element), &plan, error);
+        });
+    refuses_numbers<vkrope_angle_source>(
+        "plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+            vkrope_angle_plan other = plan;
+            std::memcpy(&other.source, &source, sizeof source);
+            float memory[16];
+            return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
+        });
 
     // Of a kernel: a device whose functions are never asked for comes before none of these rules.
     auto device = sized<vkrope_device_ref>();
@@ -652,7 +698,8 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
         put(info.pairing_out, number);
         vkrope_kernel* kernel = nullptr;
         vkrope_error error;
-        CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(says(error, ("pairing_out is " + std::to_string(number)).c_str()));
     }
 }
@@ -663,35 +710,47 @@ TEST_CASE("C: errors name the fields that C has") {
     const OwnedRotation rotation = rotation_of(unrotated);
     auto plan = sized<vkrope_angle_plan>();
     vkrope_error error;
-    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "rotation.unrotated is true"));
     auto in_floats = four_channels();
     in_floats.product = VKROPE_ANGLE_PRODUCT_FLOAT32;
     const OwnedRotation floats = rotation_of(in_floats);
-    CHECK(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be VKROPE_ANGLES_DIRECT_TEXTURE"));
+    CHECK(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error,
+               "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be "
+               "VKROPE_ANGLES_DIRECT_TEXTURE"));
 
-    const std::string config = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 4,
+    const std::string config =
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 4,
         "max_position_embeddings": 2048, "rope_theta": 10000.0})";
     auto query = sized<vkrope_model_query>();
     query.layer_number = 5;
     vkrope_rotation* read = nullptr;
-    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "query.layer_number is 5: the model has 4"));
     query.layer_type = "full_attention";
-    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "query.layer_number is 5 and query.layer_type is given: only one of them"));
 
     auto calling = four_channels();
     const OwnedRotation four = rotation_of(calling);
-    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_CALLER_BUFFER, 4, 0, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_CALLER_BUFFER, 4, 0, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(error.what) ==
-          "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of the caller's own");
-    REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+          "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin "
+          "of the caller's own");
+    REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
+            VKROPE_SUCCESS);
     plan.bytes = 12;
     float memory[16];
-    CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(error.what) == "plan.bytes is 12: must be as vkrope_plan_angles gave it for 4 positions");
+    CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) ==
+          "plan.bytes is 12: must be as vkrope_plan_angles gave it for 4 positions");
 }
 
 TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
@@ -700,15 +759,20 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
     vkrope_error error;
     vkrope_rotation* none = nullptr;
     for (const std::string path :
-         {"rotation.rotates is false: a layer without RoPE has no angle table", "source is 9: must be an AngleSource",
-          "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own", "layer is 2: the model has 4",
-          "positions.int64 ", "device.enabled is 0x1f: bits that are no Enabled"}) {
-        CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) == VKROPE_ERROR_INVALID_DATA);
+         {"rotation.rotates is false: a layer without RoPE has no angle table",
+          "source is 9: must be an AngleSource",
+          "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own",
+          "layer is 2: the model has 4", "positions.int64 ",
+          "device.enabled is 0x1f: bits that are no Enabled"}) {
+        CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==
+              VKROPE_ERROR_INVALID_DATA);
         CHECK(std::string(error.what) == path + " does not exist");
         auto other = sized<vkrope_model_query>();
         other.tower = path.c_str();
-        const std::string config = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
-        CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        const std::string config =
+            R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
+        CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(says(error, path.substr(0, 20).c_str()));
     }
 }
@@ -722,7 +786,8 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     made.sections = &sections;
     const OwnedRotation rotation = rotation_of(made);
     auto plan = sized<vkrope_angle_plan>();
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
+            VKROPE_SUCCESS);
     CHECK(plan.axes == 2);
     CHECK(plan.section_pairs[1] == 1);
     auto q = sized<vkrope_width>();
@@ -730,7 +795,8 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     q.out = VKROPE_ELEMENT_F16;
     auto info = sized<vkrope_kernel_info>();
     vkrope_error error;
-    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_SUCCESS,
+    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info,
+                                                    &error) == VKROPE_SUCCESS,
                     error.what);
     CHECK(info.q == &q);
     CHECK(info.k == nullptr);
@@ -745,28 +811,34 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     REQUIRE(info.sections);
     CHECK(info.sections->axes == 2);
 
-    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "both absent"));
     plan.axes = 0;
-    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "plan.sections has 0 axes"));
-    CHECK(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "rotation is null"));
 }
 
 TEST_CASE("C: the image of a plan, and an upload that is refused before anything is recorded") {
     const OwnedRotation rotation = rotation_of(four_channels());
     auto plan = sized<vkrope_angle_plan>();
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan,
+                               nullptr) == VKROPE_SUCCESS);
     VkImageCreateInfo image;
     vkrope_error error;
-    REQUIRE_MESSAGE(vkrope_get_angle_image_info(&plan, &image, &error) == VKROPE_SUCCESS, error.what);
+    REQUIRE_MESSAGE(vkrope_get_angle_image_info(&plan, &image, &error) == VKROPE_SUCCESS,
+                    error.what);
     CHECK(image.format == plan.format);
     CHECK(image.extent.width == plan.extent.width);
     CHECK(image.usage == (VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT));
     VkImageViewCreateInfo view;
     const auto handle = (VkImage)std::uintptr_t{5};
-    REQUIRE_MESSAGE(vkrope_get_angle_view_info(&plan, handle, &view, &error) == VKROPE_SUCCESS, error.what);
+    REQUIRE_MESSAGE(vkrope_get_angle_view_info(&plan, handle, &view, &error) == VKROPE_SUCCESS,
+                    error.what);
     CHECK(view.image == handle);
     auto device = sized<vkrope_device_ref>();
     device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
@@ -774,7 +846,8 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     auto upload = sized<vkrope_angle_upload>();
     const auto commands = reinterpret_cast<VkCommandBuffer>(std::uintptr_t{1});
     const auto refuses = [&](const char* words) {
-        CHECK(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(says(error, words));
     };
     refuses("upload.staging is null");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Errors of the C interface name what C has. The sentences are made by the C++ tiers; host/c/status.cpp has a table of those that
-// name something else in C. Here is what keeps the table whole: every sentence of these tiers, read from their source, that has a
-// name which the C++ headers declare and vkrope.h does not, must be in it; and what is in it must be such a sentence.
+// Errors of the C interface name what C has. The sentences are made by the C++ tiers;
+// host/c/status.cpp has a table of those that name something else in C. Here is what keeps the
+// table whole: every sentence of these tiers, read from their source, that has a name which the C++
+// headers declare and vkrope.h does not, must be in it; and what is in it must be such a sentence.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ std::string content_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Code without comments, and its string literals: those that follow each other are one, and a conversion of a number is a #.
+/// Code without comments, and its string literals: those that follow each other are one, and a
+/// conversion of a number is a #.
 struct Source {
     std::string code;
     std::vector<std::string> literals;
@@ -33,8 +35,10 @@ struct Source {
 std::string with_numbers_as_hashes(const std::string& format) {
     std::string text;
     for (std::size_t at = 0; at < format.size(); ++at) {
-        const std::size_t conversion = format[at] == '%' ? format.find_first_not_of("hlzjt", at + 1) : format.npos;
-        const bool integer = conversion != format.npos && std::string("dioux").find(format[conversion]) != std::string::npos;
+        const std::size_t conversion = format[at] == '%' ? format.find_first_not_of("hlzjt", at + 1)
+                                                         : format.npos;
+        const bool integer = conversion != format.npos &&
+                             std::string("dioux").find(format[conversion]) != std::string::npos;
         text += integer ? '#' : format[at];
         if (integer) at = conversion;
     }
@@ -111,43 +115,53 @@ Foreign foreign_to_c() {
     REQUIRE(c.count("attention_factor") == 1);
     Foreign foreign;
     for (const char* header : {"types", "frequencies", "kernel", "runtime"}) {
-        const std::string code = read(content_of(host / "include/vkrope" / (std::string(header) + ".hpp"))).code;
+        const std::string code =
+            read(content_of(host / "include/vkrope" / (std::string(header) + ".hpp"))).code;
         foreign.names.merge(names_of(code));
-        foreign.fields.merge(names_of(code, [&code](std::size_t, std::size_t end) {  // as in `bool int64 = false;`
-            const std::size_t next = code.find_first_not_of(" \n", end);
-            return next != code.npos && std::string(",;={").find(code[next]) != std::string::npos;
-        }));
+        foreign.fields.merge(
+            names_of(code, [&code](std::size_t, std::size_t end) {  // as in `bool int64 = false;`
+                const std::size_t next = code.find_first_not_of(" \n", end);
+                return next != code.npos &&
+                       std::string(",;={").find(code[next]) != std::string::npos;
+            }));
     }
     foreign.names.erase("vkrope");  // the namespace; as a word it is the library
     std::erase_if(foreign.names, [&](const std::string& name) { return c.count(name) != 0; });
-    std::erase_if(foreign.fields, [&](const std::string& name) { return foreign.names.count(name) == 0; });
+    std::erase_if(foreign.fields,
+                  [&](const std::string& name) { return foreign.names.count(name) == 0; });
     return foreign;
 }
 
-/// Whether a literal says a name that C has not. A lower-case word may be English: it is a name behind a dot or an arrow, before
-/// "is" or "has" at the beginning, or alone, as what goes into a %s.
+/// Whether a literal says a name that C has not. A lower-case word may be English: it is a name
+/// behind a dot or an arrow, before "is" or "has" at the beginning, or alone, as what goes into a
+/// %s.
 bool is_foreign(const std::string& literal, const Foreign& foreign) {
     if (foreign.fields.count(literal) != 0) return true;
     if (literal.find(' ') == literal.npos) return false;
     const Words words = names_of(literal);
     const Words fields = names_of(literal, [&literal](std::size_t begin, std::size_t end) {
-        if (begin == 0) return literal.compare(end, 4, " is ") == 0 || literal.compare(end, 5, " has ") == 0;
+        if (begin == 0)
+            return literal.compare(end, 4, " is ") == 0 || literal.compare(end, 5, " has ") == 0;
         return literal[begin - 1] == '.' || literal[begin - 1] == '>';
     });
     return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
         const bool no_english = word.find_first_of("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") != word.npos;
-        return foreign.names.count(word) != 0 && (no_english || (fields.count(word) != 0 && foreign.fields.count(word) != 0));
+        return foreign.names.count(word) != 0 &&
+               (no_english || (fields.count(word) != 0 && foreign.fields.count(word) != 0));
     });
 }
 
-/// Sentences that say such a name. What scales frequencies speaks of parameters of functions, of which C has those whose
-/// parameters have the same names there; the others are called for model files alone, of whose keys they then speak.
+/// Sentences that say such a name. What scales frequencies speaks of parameters of functions, of
+/// which C has those whose parameters have the same names there; the others are called for model
+/// files alone, of whose keys they then speak.
 Words foreign_sentences(const Foreign& foreign) {
     Words sentences;
     for (const char* tier : {"kernel", "frequencies", "runtime"}) {
         for (const auto& entry : std::filesystem::recursive_directory_iterator(host / tier)) {
             if (entry.is_directory()) continue;
-            if (entry.path().filename().string().starts_with("scaling") || entry.path().filename() == "CMakeLists.txt") continue;
+            if (entry.path().filename().string().starts_with("scaling") ||
+                entry.path().filename() == "CMakeLists.txt")
+                continue;
             for (const std::string& literal : read(content_of(entry.path())).literals) {
                 if (is_foreign(literal, foreign)) sentences.insert(literal);
             }
@@ -158,41 +172,46 @@ Words foreign_sentences(const Foreign& foreign) {
 
 }  // namespace
 
-TEST_CASE("C: every sentence that names what C spells differently is in the table, and nothing else is") {
+TEST_CASE(
+    "C: every sentence that names what C spells differently is in the table, and nothing else is") {
     const Foreign foreign = foreign_to_c();
-    for (const char* field : {"rotates", "int64", "offsets_int64", "cu_seqlens_int64", "push_descriptors"}) {
+    for (const char* field :
+         {"rotates", "int64", "offsets_int64", "cu_seqlens_int64", "push_descriptors"}) {
         CHECK_MESSAGE(foreign.fields.count(field) == 1, field);
     }
     const Words sentences = foreign_sentences(foreign);
-    CHECK(sentences.count("rotation.rotates is false: a layer without RoPE has no angle table") == 1);
+    CHECK(sentences.count("rotation.rotates is false: a layer without RoPE has no angle table") ==
+          1);
     const std::string source = content_of(host / "c/status.cpp");
     const std::size_t begin = source.find("renamed[] = {"), end = source.find("\n};", begin);
     REQUIRE(begin != source.npos);
     const std::vector<std::string> table = read(source.substr(begin, end - begin)).literals;
     REQUIRE(table.size() % 2 == 0);  // of C++, of C
     for (const std::string& sentence : sentences) {
-        CHECK_MESSAGE(std::find(table.begin(), table.end(), sentence) != table.end(), "not in host/c/status.cpp: ", sentence);
+        CHECK_MESSAGE(std::find(table.begin(), table.end(), sentence) != table.end(),
+                      "not in host/c/status.cpp: ", sentence);
     }
     for (std::size_t i = 0; i < table.size(); i += 2) {
         CHECK_MESSAGE(sentences.count(table[i]) == 1, "no such sentence: ", table[i]);
         CHECK_MESSAGE(!is_foreign(table[i + 1], foreign), "not C's words: ", table[i + 1]);
-        CHECK(std::count(table[i].begin(), table[i].end(), '#') == std::count(table[i + 1].begin(), table[i + 1].end(), '#'));
+        CHECK(std::count(table[i].begin(), table[i].end(), '#') ==
+              std::count(table[i + 1].begin(), table[i + 1].end(), '#'));
     }
 }
 
 TEST_CASE("C: the test above notices a sentence with a field that C spells differently") {
     const Foreign foreign = foreign_to_c();
-    for (const char* literal :
-         {"rotation.rotates is false", "call->offsets_int64 is given", "int64", "source is 3: must be an AngleSource",
-          "push_descriptors is false: it must be true", "rotates is false"}) {
+    for (const char* literal : {"rotation.rotates is false", "call->offsets_int64 is given",
+                                "int64", "source is 3: must be an AngleSource",
+                                "push_descriptors is false: it must be true", "rotates is false"}) {
         CHECK_MESSAGE(is_foreign(literal, foreign), literal);
     }
-    for (const char* literal :
-         {"rotation.unrotated is true", "a layer that rotates has 3", "positions.int64_ids is given", "tokens is 3"}) {
+    for (const char* literal : {"rotation.unrotated is true", "a layer that rotates has 3",
+                                "positions.int64_ids is given", "tokens is 3"}) {
         CHECK_MESSAGE(!is_foreign(literal, foreign), literal);
     }
-    CHECK(read("f(\"a %u b\"  /* c */\n  \"d %\" PRIu64 \" e\"); // \"g\"\nh(\"i\", \"j\");").literals ==
-          std::vector<std::string>{"a # b"
-                                   "d # e",
-                                   "i", "j"});
+    CHECK(read("f(\"a %u b\"  /* c */\n  \"d %\" PRIu64 \" e\"); // \"g\"\nh(\"i\", \"j\");")
+              .literals == std::vector<std::string>{"a # b"
+                                                    "d # e",
+                                                    "i", "j"});
 }

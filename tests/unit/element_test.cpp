@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle's own conversions. They are what f16 and bf16 results are judged by, so every f16 is tried.
+// The oracle's own conversions. They are what f16 and bf16 results are judged by, so every f16 is
+// tried.
 #include "reference/element.hpp"
 
 #include <doctest/doctest.h>
@@ -104,8 +105,10 @@ TEST_CASE("f32 rounds as the hardware does") {
     std::mt19937_64 random(1);
     for (int i = 0; i < 200000; ++i) {
         const auto fraction = static_cast<long double>(random()) * 0x1p-64L;
-        const long double value = std::ldexp(fraction, int(random() % 300) - 160) * (random() % 2 == 0 ? 1 : -1);
-        REQUIRE(narrow(Type::f32, value) == std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+        const long double value = std::ldexp(fraction, int(random() % 300) - 160) *
+                                  (random() % 2 == 0 ? 1 : -1);
+        REQUIRE(narrow(Type::f32, value) ==
+                std::bit_cast<std::uint32_t>(static_cast<float>(value)));
     }
 }
 

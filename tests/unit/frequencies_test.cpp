@@ -89,7 +89,8 @@ TEST_CASE("llama3 scaling keeps high frequencies, divides low ones and blends be
     // 8192 / 3276.8 = 2.5 lies halfway between the factors 1 and 4.
     CHECK(scaled(3276.8) == doctest::Approx(two_pi / 3276.8 * (0.5 + 0.5 / 8)).epsilon(1e-14));
     // 8192 / 4681.142857 = 1.75: a quarter of the way.
-    CHECK(scaled(8192 / 1.75) == doctest::Approx(two_pi / (8192 / 1.75) * (0.25 + 0.75 / 8)).epsilon(1e-14));
+    CHECK(scaled(8192 / 1.75) ==
+          doctest::Approx(two_pi / (8192 / 1.75) * (0.25 + 0.75 / 8)).epsilon(1e-14));
 }
 
 TEST_CASE("llama3 scaling names the number that breaks its rule") {
@@ -128,7 +129,8 @@ TEST_CASE("turn fractions are exact") {
         {0x1.921fb54442d19p+2, 0x0000000000000760},  // the double above 2 pi
         {1000.5, 0x3c098a2638452da5},
         {0x1.fffffffffffffp+10, 0xf306dc9c88202460},
-        {0x1.b407242a4f6b0p+10, 0x957fb07b4a48db78},  // the exact value lies 2^-21 units below the next one
+        {0x1.b407242a4f6b0p+10,
+         0x957fb07b4a48db78},  // the exact value lies 2^-21 units below the next one
         {0x1.11291c2528b6cp+10, 0xe64109a07c8721bb},  // and here as little above this one
         {5e-19, 1},
         {3e-19, 0},
@@ -151,6 +153,7 @@ TEST_CASE("turn fractions agree with long double over the range of real models")
         const long double turns = inv_freq / two_pi;
         const long double exact = std::ldexp(turns - std::floor(turns), 64);
         CAPTURE(inv_freq);
-        CHECK(std::fabs(exact - static_cast<long double>(turn_fraction(inv_freq))) <= 2 + 2 * turns);
+        CHECK(std::fabs(exact - static_cast<long double>(turn_fraction(inv_freq))) <=
+              2 + 2 * turns);
     }
 }

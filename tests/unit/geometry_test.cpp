@@ -7,7 +7,8 @@ namespace vkrope {
 
 namespace {
 
-KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim, std::uint32_t offset = 0) {
+KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                std::uint32_t offset = 0) {
     const Width width{element, element, head_dim, offset};
     return {.rotary_dim = rotary_dim, .q = width, .k = width};
 }
@@ -31,7 +32,8 @@ TEST_CASE("the windows decide which accesses there are") {
     CHECK(widths_allow(info(Element::f16, 80, 20), shader::access_word));
     CHECK_FALSE(widths_allow(info(Element::f16, 7, 6), shader::access_word));  // a row of 7
     CHECK(widths_allow(info(Element::f16, 7, 6), shader::access_narrow));
-    CHECK_FALSE(widths_allow(info(Element::f32, 80, 64, 2), shader::access_wide));  // starts in the middle of 16 bytes
+    CHECK_FALSE(widths_allow(info(Element::f32, 80, 64, 2),
+                             shader::access_wide));  // starts in the middle of 16 bytes
     CHECK(widths_allow(info(Element::f32, 80, 64, 4), shader::access_wide));
 }
 
@@ -92,13 +94,17 @@ TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave 
 }
 
 TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgroup has lanes") {
-    const Geometry long_rows = geometry_for(info(Element::f16, 65534, 65534), shader::access_narrow, Load::few_tokens, {});
+    const Geometry long_rows = geometry_for(info(Element::f16, 65534, 65534), shader::access_narrow,
+                                            Load::few_tokens, {});
     CHECK(long_rows.step_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
     // One pair turns, and 32 766 steps of 65 534 channels are copied: no lane has all of them.
-    CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {}).step_lanes == 64);
-    CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {}).step_lanes == 40);
-    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens, {.workgroup_invocations = 16})
+    CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {})
+              .step_lanes == 64);
+    CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {})
+              .step_lanes == 40);
+    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens,
+                       {.workgroup_invocations = 16})
               .step_lanes == 16);
 }
 
@@ -118,16 +124,20 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
     CHECK(two.step_lanes == 2);
     CHECK(two.group_tokens == 64);
     // 8190 steps that copy are more than 64 for each of those that rotate.
-    const Geometry wide = geometry_for(info(Element::f32, 65532, 8), shader::access_wide, Load::processor, limits);
+    const Geometry wide = geometry_for(info(Element::f32, 65532, 8), shader::access_wide,
+                                       Load::processor, limits);
     CHECK(wide.step_lanes == 128);
     CHECK(wide.group_tokens == 1);
     CHECK(most_heads(info(Element::f32, 65532, 8), wide, limits) == 16384 / (4 + 64));
     CHECK(most_heads(half, two, limits) == 16384 / (4 + 4));
     const KernelInfo whole = info(Element::f32, 128, 128);
-    CHECK(most_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits), limits) == 16384 / 4);
+    CHECK(most_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
+                     limits) == 16384 / 4);
     // A row of 65534 elements, one at a time: 256 steps a lane.
     const KernelInfo elements = info(Element::f16, 65534, 65534);
-    CHECK(most_heads(elements, geometry_for(elements, shader::access_narrow, Load::processor, limits), limits) == 16384 / 256);
+    CHECK(most_heads(elements,
+                     geometry_for(elements, shader::access_narrow, Load::processor, limits),
+                     limits) == 16384 / 256);
 }
 
 TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
@@ -154,14 +164,18 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
 }
 
 TEST_CASE("on a processor a step of word access has as many words as the windows allow") {
-    const auto unit = [](const KernelInfo& of, Load load) { return geometry_for(of, shader::access_word, load, {}).unit_elements; };
-    CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);    // halves of 12
-    CHECK(unit(info(Element::f16, 128, 128), Load::processor) == 2);  // 16-byte access does it, and few calls are left
+    const auto unit = [](const KernelInfo& of, Load load) {
+        return geometry_for(of, shader::access_word, load, {}).unit_elements;
+    };
+    CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);  // halves of 12
+    CHECK(unit(info(Element::f16, 128, 128), Load::processor) ==
+          2);  // 16-byte access does it, and few calls are left
     CHECK(unit(info(Element::f16, 80, 20), Load::processor) == 2);
     CHECK(unit(info(Element::f32, 96, 24), Load::processor) == 1);
     CHECK(unit(info(Element::f32, 90, 20, 2), Load::processor) == 2);
     CHECK(unit(info(Element::f32, 7, 6), Load::processor) == 1);
-    CHECK(unit(info(Element::f16, 128, 128), Load::few_tokens) == 2);  // neighbouring lanes: neighbouring words
+    CHECK(unit(info(Element::f16, 128, 128), Load::few_tokens) ==
+          2);  // neighbouring lanes: neighbouring words
     CHECK(unit(info(Element::f32, 128, 128), Load::few_tokens) == 1);
 }
 
@@ -191,17 +205,22 @@ TEST_CASE("a dispatch has no more tokens and heads than the device has workgroup
     CHECK(most_tokens(processor, limits) == 7 * 16);
 }
 
-TEST_CASE("invocations in a row fold from x into y, and no more are asked for than a shader counts") {
+TEST_CASE(
+    "invocations in a row fold from x into y, and no more are asked for than a shader counts") {
     const DispatchLimits limits{.workgroup_count = {7, 7, 7}};
-    const auto shape = [&](std::uint64_t invocations) { return shape_in_a_row(invocations, 64, limits); };
+    const auto shape = [&](std::uint64_t invocations) {
+        return shape_in_a_row(invocations, 64, limits);
+    };
     CHECK(shape(7 * 64).groups[0] == 7);
     CHECK(shape(7 * 64).groups[1] == 1);
     CHECK(shape(7 * 64 + 1).groups[1] == 2);
     CHECK(shape(49 * 64).groups[1] == 7);
     CHECK(most_in_a_row(64, limits) == 49 * 64);
     // 2^32 invocations are the most that the shader counts, whatever the device allows.
-    CHECK(most_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1} << 32);
-    CHECK(most_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) == std::uint64_t{65535} * 1024 * 64);
+    CHECK(most_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1}
+                                                                                     << 32);
+    CHECK(most_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) ==
+          std::uint64_t{65535} * 1024 * 64);
 }
 
 }  // namespace vkrope

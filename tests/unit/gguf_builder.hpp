@@ -18,12 +18,18 @@ class GgufBuilder {
     std::uint64_t extra_values = 0, extra_tensors = 0;  // that the header counts and the file lacks
 
     // Keys of the architecture ...
-    GgufBuilder& u32(const std::string& key, std::uint32_t value) { return value_of(prefix_ + key, 4, little(value, 4)); }
+    GgufBuilder& u32(const std::string& key, std::uint32_t value) {
+        return value_of(prefix_ + key, 4, little(value, 4));
+    }
     GgufBuilder& f32(const std::string& key, float value) {
         return value_of(prefix_ + key, 6, little(std::bit_cast<std::uint32_t>(value), 4));
     }
-    GgufBuilder& boolean(const std::string& key, unsigned char value) { return value_of(prefix_ + key, 7, little(value, 1)); }
-    GgufBuilder& text(const std::string& key, const std::string& value) { return text_of(prefix_ + key, value); }
+    GgufBuilder& boolean(const std::string& key, unsigned char value) {
+        return value_of(prefix_ + key, 7, little(value, 1));
+    }
+    GgufBuilder& text(const std::string& key, const std::string& value) {
+        return text_of(prefix_ + key, value);
+    }
     GgufBuilder& i32_list(const std::string& key, const std::vector<std::int32_t>& list) {
         std::string bytes = little(5, 4) + little(list.size(), 8);
         for (const std::int32_t number : list) {
@@ -40,7 +46,9 @@ class GgufBuilder {
     }
 
     // ... and of any name.
-    GgufBuilder& text_of(const std::string& key, const std::string& value) { return value_of(key, 8, string(value)); }
+    GgufBuilder& text_of(const std::string& key, const std::string& value) {
+        return value_of(key, 8, string(value));
+    }
     GgufBuilder& text_list_of(const std::string& key, const std::vector<std::string>& list) {
         std::string bytes = little(8, 4) + little(list.size(), 8);
         for (const std::string& one : list) {
@@ -58,7 +66,8 @@ class GgufBuilder {
         return value_of("general.alignment", 4, little(bytes, 4));
     }
 
-    GgufBuilder& tensor(const std::string& name, const std::vector<float>& numbers, std::uint32_t type = 0) {
+    GgufBuilder& tensor(const std::string& name, const std::vector<float>& numbers,
+                        std::uint32_t type = 0) {
         tensor_of(name, {numbers.size()}, type, data_.size());
         for (const float number : numbers) {
             data_ += little(std::bit_cast<std::uint32_t>(number), 4);
@@ -66,8 +75,8 @@ class GgufBuilder {
         data_.resize((data_.size() + alignment_ - 1) / alignment_ * alignment_);
         return *this;
     }
-    GgufBuilder& tensor_of(const std::string& name, const std::vector<std::uint64_t>& extents, std::uint32_t type,
-                           std::uint64_t offset) {
+    GgufBuilder& tensor_of(const std::string& name, const std::vector<std::uint64_t>& extents,
+                           std::uint32_t type, std::uint64_t offset) {
         tensors_ += string(name) + little(extents.size(), 4);
         for (const std::uint64_t extent : extents) {
             tensors_ += little(extent, 8);
@@ -79,8 +88,8 @@ class GgufBuilder {
 
     /// All that comes before the tensors' data.
     std::string head() const {
-        return "GGUF" + little(version, 4) + little(tensor_count_ + extra_tensors, 8) + little(value_count_ + extra_values, 8) +
-               values_ + tensors_;
+        return "GGUF" + little(version, 4) + little(tensor_count_ + extra_tensors, 8) +
+               little(value_count_ + extra_values, 8) + values_ + tensors_;
     }
     std::string file() const {
         std::string bytes = head();
@@ -95,7 +104,9 @@ class GgufBuilder {
         }
         return text;
     }
-    static std::string string(const std::string& content) { return little(content.size(), 8) + content; }
+    static std::string string(const std::string& content) {
+        return little(content.size(), 8) + content;
+    }
 
    private:
     std::string prefix_, values_, tensors_, data_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Configurations that must not become a Rotation: unsupported ones by name, broken ones with field, value and rule.
+// Configurations that must not become a Rotation: unsupported ones by name, broken ones with field,
+// value and rule.
 #include <doctest/doctest.h>
 
 #include <ctime>
@@ -12,8 +13,8 @@ using namespace vkrope;
 namespace {
 
 std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, )" + fields +
-           "}";
+    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, )" +
+           fields + "}";
 }
 
 struct Bad {
@@ -25,7 +26,8 @@ void check_refused(const Bad& bad, Code code) {
     CAPTURE(bad.json.substr(0, 400));
     const Result<Rotation> result = from_hf_config(bad.json);
     CHECK(result.status.code == code);
-    CHECK_MESSAGE(std::string(result.status.what).find(bad.text) != std::string::npos, result.status.what, " lacks ", bad.text);
+    CHECK_MESSAGE(std::string(result.status.what).find(bad.text) != std::string::npos,
+                  result.status.what, " lacks ", bad.text);
     CHECK(result.value.inv_freq.empty());
     for (const char* c = result.status.what; *c != 0; ++c) {
         CHECK((*c >= ' ' && *c <= '~'));
@@ -33,7 +35,8 @@ void check_refused(const Bad& bad, Code code) {
 }
 
 std::string nested(std::size_t depth) {
-    return llama_with(R"("rope_theta": 10000, "x": )" + std::string(depth, '[') + std::string(depth, ']'));
+    return llama_with(R"("rope_theta": 10000, "x": )" + std::string(depth, '[') +
+                      std::string(depth, ']'));
 }
 
 /// `count` elements, with a comma between them.
@@ -56,7 +59,8 @@ double seconds_to_read(const std::string& json) {
 
 /// A model of `type` that is plain in everything else.
 std::string of_type(const std::string& type) {
-    return R"({"model_type": ")" + type + R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000})";
+    return R"({"model_type": ")" + type +
+           R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000})";
 }
 
 }  // namespace
@@ -65,50 +69,67 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
     const std::string plain = llama_with(R"("rope_theta": 1e4)");
     const std::size_t most = std::size_t{16} << 20;
     CHECK(from_hf_config(plain + std::string(most - plain.size(), ' ')));
-    check_refused({plain + std::string(most + 1 - plain.size(), ' '), "16777217 bytes, must be at most 16777216"},
+    check_refused({plain + std::string(most + 1 - plain.size(), ' '),
+                   "16777217 bytes, must be at most 16777216"},
                   Code::invalid_data);
-    const auto with_values = [](std::size_t count) {  // the document, five fields and a list are values, too
-        const auto zero = [](const std::string&) { return std::string("0"); };
-        return llama_with(R"("rope_theta": 1e4, "x": [)" + listed(count - 7, zero) + "]");
-    };
+    const auto with_values =
+        [](std::size_t count) {  // the document, five fields and a list are values, too
+            const auto zero = [](const std::string&) { return std::string("0"); };
+            return llama_with(R"("rope_theta": 1e4, "x": [)" + listed(count - 7, zero) + "]");
+        };
     CHECK(from_hf_config(with_values(524288)));
-    check_refused({with_values(524289), "not usable JSON: more than 524288 values"}, Code::invalid_data);
+    check_refused({with_values(524289), "not usable JSON: more than 524288 values"},
+                  Code::invalid_data);
 }
 
 TEST_CASE("layer types are few, and a document that names many says how many it may have") {
     const auto quoted = [](const std::string& number) { return "\"t" + number + '"'; };
-    const auto section = [&](const std::string& number) { return quoted(number) + R"(: {"rope_theta": 1e4})"; };
+    const auto section = [&](const std::string& number) {
+        return quoted(number) + R"(: {"rope_theta": 1e4})";
+    };
     const auto layers = [&](std::size_t count) {
         return llama_with(R"("rope_theta": 1e4, "layer_types": [)" + listed(count, quoted) + "]");
     };
-    const auto sections = [&](std::size_t count) { return llama_with(R"("rope_parameters": {)" + listed(count, section) + "}"); };
+    const auto sections = [&](std::size_t count) {
+        return llama_with(R"("rope_parameters": {)" + listed(count, section) + "}");
+    };
     CHECK(from_hf_config(layers(64)));
-    check_refused({layers(65), "layer_types has 65 layer types: must have at most 64"}, Code::invalid_data);
+    check_refused({layers(65), "layer_types has 65 layer types: must have at most 64"},
+                  Code::invalid_data);
     check_refused({layers(60000), "layer_types has 60000 layer types"}, Code::invalid_data);
     const auto letters = [](std::size_t count) {
-        return llama_with(R"("rope_theta": 1e4, "sliding_window_pattern": ")" + std::string(count, 'L') + "\"");
+        return llama_with(R"("rope_theta": 1e4, "sliding_window_pattern": ")" +
+                          std::string(count, 'L') + "\"");
     };
     CHECK(from_hf_config(letters(65536)));
-    check_refused({letters(65537), "sliding_window_pattern has 65537 letters: must have at most 65536"}, Code::invalid_data);
+    check_refused(
+        {letters(65537), "sliding_window_pattern has 65537 letters: must have at most 65536"},
+        Code::invalid_data);
     CHECK(from_hf_config(sections(64)));
-    check_refused({sections(65), "rope_parameters has 65 layer types: must have at most 64"}, Code::invalid_data);
+    check_refused({sections(65), "rope_parameters has 65 layer types: must have at most 64"},
+                  Code::invalid_data);
     check_refused({sections(60000), "rope_parameters has 60000 layer types"}, Code::invalid_data);
 }
 
 TEST_CASE("there are no more than 100 warnings, and how many there are beyond is said") {
     const auto key = [](const std::string& number) { return "\"rope" + number + "\": 1"; };
-    const Result<Rotation> result = from_hf_config(llama_with(R"("rope_theta": 1e4, )" + listed(1000, key)));
+    const Result<Rotation> result = from_hf_config(
+        llama_with(R"("rope_theta": 1e4, )" + listed(1000, key)));
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);
     CHECK(result->warnings.back() == "and 900 warnings more");
 }
 
 TEST_CASE("a language model deep inside others is compared with each of them once") {
-    const auto key = [](const std::string& number) { return "\"some_key_of_no_matter_" + number + "\": 0"; };
+    const auto key = [](const std::string& number) {
+        return "\"some_key_of_no_matter_" + number + "\": 0";
+    };
     const std::string flat = llama_with(R"("rope_theta": 1e4, )" + listed(50000, key));
     std::string deep = flat;
     for (int i = 0; i < 60; ++i) {
-        deep = R"({"vlm_config": {"a": 1}, "decoder": {"a": 1}, "encoder": {"a": 1}, "thinker_config": )" + deep + "}";
+        deep =
+            R"({"vlm_config": {"a": 1}, "decoder": {"a": 1}, "encoder": {"a": 1}, "thinker_config": )" +
+            deep + "}";
     }
     CHECK(seconds_to_read(deep) < 4 * seconds_to_read(flat) + 0.1);
 }
@@ -118,15 +139,20 @@ TEST_CASE("scalings that are unknown are named, never read as default") {
         for (const char* key : {"type", "rope_type"}) {
             const std::string field = std::string("\"") + key + "\": \"" + type + "\"";
             const std::string text = std::string("rope_scaling.") + key + " is \"" + type + "\"";
-            check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {)" + field + R"(, "factor": 2.0})"), text.c_str()},
+            check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {)" + field +
+                                      R"(, "factor": 2.0})"),
+                           text.c_str()},
                           Code::not_supported);
         }
     }
-    check_refused({llama_with(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "spiral"})"), "rope_parameters.rope_type"},
+    check_refused({llama_with(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "spiral"})"),
+                   "rope_parameters.rope_type"},
                   Code::not_supported);
-    check_refused({llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4, "rope_type": "spiral"}})"),
-                   "rope_parameters.full_attention.rope_type is \"spiral\""},
-                  Code::not_supported);
+    check_refused(
+        {llama_with(
+             R"("rope_parameters": {"full_attention": {"rope_theta": 1e4, "rope_type": "spiral"}})"),
+         "rope_parameters.full_attention.rope_type is \"spiral\""},
+        Code::not_supported);
 }
 
 TEST_CASE("models without RoPE are named") {
@@ -137,35 +163,50 @@ TEST_CASE("models without RoPE are named") {
         {llama_with(R"("position_encoding_2d": true)"), "position_encoding_2d"},
         {llama_with(R"("position_embedding_type": "nope")"), "position_embedding_type is \"nope\""},
         {R"({"model_type": "falcon", "alibi": true})", "alibi is true"},
-        {R"({"model_type": "esm", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "esm", "hidden_size": 320, "num_attention_heads": 20})", "position_embedding_type is missing"},
+        {R"({"model_type": "esm", "position_embedding_type": "absolute"})",
+         "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "esm", "hidden_size": 320, "num_attention_heads": 20})",
+         "position_embedding_type is missing"},
         {R"({"model_type": "granitemoehybrid"})", "position_embedding_type is missing"},
-        {R"({"model_type": "brand_new", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40})", "hidden_size is 5120"},
-        {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})", "text_config.model_type is \"opt\""},
-        {R"({"model_type": "olmo_hybrid", "rope_parameters": null})", "rope_theta is missing: without it model_type olmo_hybrid"},
-        {llama_with(R"("rope_theta": 1e4, "layer_rope_theta": [10000, 0])"), "layer_rope_theta is an array: a base of its own"},
-        {R"({"model_type": "xlm-roberta", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "xlm-roberta", "hidden_size": 768})", "position_embedding_type is missing"},
-        {R"({"model_type": "new", "position_embedding_type": "absolute"})", "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32})", "rope is missing: without it model_type mpt"},
+        {R"({"model_type": "brand_new", "position_embedding_type": "absolute"})",
+         "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40})",
+         "hidden_size is 5120"},
+        {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})",
+         "text_config.model_type is \"opt\""},
+        {R"({"model_type": "olmo_hybrid", "rope_parameters": null})",
+         "rope_theta is missing: without it model_type olmo_hybrid"},
+        {llama_with(R"("rope_theta": 1e4, "layer_rope_theta": [10000, 0])"),
+         "layer_rope_theta is an array: a base of its own"},
+        {R"({"model_type": "xlm-roberta", "position_embedding_type": "absolute"})",
+         "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "xlm-roberta", "hidden_size": 768})",
+         "position_embedding_type is missing"},
+        {R"({"model_type": "new", "position_embedding_type": "absolute"})",
+         "position_embedding_type is \"absolute\""},
+        {R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32})",
+         "rope is missing: without it model_type mpt"},
         {R"({"model_type": "mpt", "attn_config": {"alibi": true}})", "attn_config.alibi is true"},
-        {R"({"model_type": "mpt", "attn_config": {"alibi": false, "rope": false}})", "attn_config.rope is false"},
+        {R"({"model_type": "mpt", "attn_config": {"alibi": false, "rope": false}})",
+         "attn_config.rope is false"},
         {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true, "rope_impl": "hf", "rope_hf_config":
             {"type": "linear", "factor": 2}}})",
          "attn_config.rope_hf_config.type is \"linear\": only no_scaling"},
         {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true, "rope_dail_config": {"type": "xpos"}}})",
          "attn_config.rope_dail_config.type is \"xpos\": only original"},
-        {R"({"model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32})", "use_mem_rope is missing"},
+        {R"({"model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32})",
+         "use_mem_rope is missing"},
         {R"({"model_type": "zamba2", "use_mem_rope": false})", "use_mem_rope is false"},
-        {R"({"model_type": "zamba2", "use_mem_rope": true, "use_long_context": true})", "use_long_context is true"},
+        {R"({"model_type": "zamba2", "use_mem_rope": true, "use_long_context": true})",
+         "use_long_context is true"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::not_supported);
     }
     for (const char* type :
-         {"bert", "bloom", "cohere2_moe", "dinov3_vit", "ernie4_5_moe_vl", "ernie4_5_vl_moe", "gpt2", "jamba", "m2m_100", "mamba",
-          "mt5", "nemotron_h", "openai-gpt", "opt", "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
+         {"bert", "bloom", "cohere2_moe", "dinov3_vit", "ernie4_5_moe_vl", "ernie4_5_vl_moe",
+          "gpt2", "jamba", "m2m_100", "mamba", "mt5", "nemotron_h", "openai-gpt", "opt",
+          "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
         const std::string text = std::string("model_type is \"") + type + "\"";
         check_refused({of_type(type), text.c_str()}, Code::not_supported);
     }
@@ -173,14 +214,19 @@ TEST_CASE("models without RoPE are named") {
 
 TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
     const auto unknown = [](const std::string& fields) {
-        return R"({"model_type": "brand_new", "hidden_size": 4096, "num_attention_heads": 32)" + fields + "}";
+        return R"({"model_type": "brand_new", "hidden_size": 4096, "num_attention_heads": 32)" +
+               fields + "}";
     };
-    check_refused({unknown(""), "model_type is \"brand_new\": it is unknown, and no key names RoPE"}, Code::not_supported);
-    check_refused({unknown(R"(, "max_position_embeddings": 512, "position_embedding_type": null)"), "no key names RoPE"},
+    check_refused(
+        {unknown(""), "model_type is \"brand_new\": it is unknown, and no key names RoPE"},
+        Code::not_supported);
+    check_refused({unknown(R"(, "max_position_embeddings": 512, "position_embedding_type": null)"),
+                   "no key names RoPE"},
                   Code::not_supported);
     for (const char* names_it :
-         {R"("rope_theta": 1e4)", R"("rope_scaling": null)", R"("rope_parameters": {})", R"("rotary_dim": 64)",
-          R"("partial_rotary_factor": 0.5)", R"("position_embedding_type": "rope")"}) {
+         {R"("rope_theta": 1e4)", R"("rope_scaling": null)", R"("rope_parameters": {})",
+          R"("rotary_dim": 64)", R"("partial_rotary_factor": 0.5)",
+          R"("position_embedding_type": "rope")"}) {
         CAPTURE(std::string(names_it));
         CHECK(from_hf_config(unknown(", " + std::string(names_it))));
     }
@@ -188,87 +234,120 @@ TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
 
 TEST_CASE("formulas that share the name ntk are not taken for each other") {
     for (const char* key : {"type", "rope_type"}) {
-        const std::string text = std::string("rope_scaling.") + key + " is \"ntk\": its formula is known of model_type new alone";
-        check_refused(
-            {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2, ")" + std::string(key) + "\": \"ntk\"}"), text.c_str()},
-            Code::not_supported);
+        const std::string text = std::string("rope_scaling.") + key +
+                                 " is \"ntk\": its formula is known of model_type new alone";
+        check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2, ")" +
+                                  std::string(key) + "\": \"ntk\"}"),
+                       text.c_str()},
+                      Code::not_supported);
     }
-    const std::string gte = R"({"model_type": "new", "rope_theta": 1e4, "rope_scaling": {"type": "ntk")";
+    const std::string gte =
+        R"({"model_type": "new", "rope_theta": 1e4, "rope_scaling": {"type": "ntk")";
     check_refused({gte + "}}", "rope_scaling.factor is missing"}, Code::invalid_data);
-    check_refused({gte + R"(, "factor": 0.5}})", "rope_scaling.factor is 0.5: rope_type ntk needs at least 1"}, Code::invalid_data);
-    check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b is 0"}, Code::invalid_data);
+    check_refused({gte + R"(, "factor": 0.5}})",
+                   "rope_scaling.factor is 0.5: rope_type ntk needs at least 1"},
+                  Code::invalid_data);
+    check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b is 0"},
+                  Code::invalid_data);
 }
 
 TEST_CASE("InternLM's rotary object, broken") {
-    const auto internlm = [](const std::string& fields) { return R"({"model_type": "internlm", "rotary": )" + fields + "}"; };
-    check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"), "rotary.type is \"spiral\": must be origin or dynamic"},
+    const auto internlm = [](const std::string& fields) {
+        return R"({"model_type": "internlm", "rotary": )" + fields + "}";
+    };
+    check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"),
+                   "rotary.type is \"spiral\": must be origin or dynamic"},
                   Code::not_supported);
     check_refused({internlm(R"({"base": 1e4})"), "rotary.type is missing"}, Code::invalid_data);
-    check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base is -1"}, Code::invalid_data);
-    check_refused({internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor is 0"}, Code::invalid_data);
-    check_refused({internlm(R"({"base": 1e4, "type": "origin"}, "rope_theta": 1e6)"), "rotary.base is 10000.0 but rope_theta is"},
+    check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base is -1"},
                   Code::invalid_data);
-    check_refused({internlm(R"({"type": "origin"}, "rope_scaling": {"type": "linear", "factor": 2})"), "rotary and rope_scaling"},
+    check_refused(
+        {internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor is 0"},
+        Code::invalid_data);
+    check_refused({internlm(R"({"base": 1e4, "type": "origin"}, "rope_theta": 1e6)"),
+                   "rotary.base is 10000.0 but rope_theta is"},
                   Code::invalid_data);
+    check_refused(
+        {internlm(R"({"type": "origin"}, "rope_scaling": {"type": "linear", "factor": 2})"),
+         "rotary and rope_scaling"},
+        Code::invalid_data);
 }
 
 TEST_CASE("what a query asks for and the model does not have") {
     const std::string llama = llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3)");
     const std::string gemma = R"({"model_type": "gemma3_text", "num_hidden_layers": 6})";
-    const auto refused = [](const std::string& json, const ModelQuery& query, Code code, const std::string& text) {
+    const auto refused = [](const std::string& json, const ModelQuery& query, Code code,
+                            const std::string& text) {
         const Result<Rotation> result = from_hf_config(json, query);
         CHECK(result.status.code == code);
-        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos, result.status.what, " lacks ", text);
+        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
+                      result.status.what, " lacks ", text);
     };
-    refused(llama, {.layer_type = "full_attention"}, Code::invalid_argument, "the model has no layer types");
+    refused(llama, {.layer_type = "full_attention"}, Code::invalid_argument,
+            "the model has no layer types");
     refused(llama, {.layer = 3}, Code::invalid_argument, "layer is 3: the model has 3");
-    refused(llama, {.layer_type = "full_attention", .layer = 1}, Code::invalid_argument, "only one of them");
-    refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, Code::invalid_argument, "seq_len is 2147483649");
+    refused(llama, {.layer_type = "full_attention", .layer = 1}, Code::invalid_argument,
+            "only one of them");
+    refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, Code::invalid_argument,
+            "seq_len is 2147483649");
     refused(llama, {.tower = "vision"}, Code::invalid_argument, "the model has no vision_config");
-    refused(llama, {.tower = "audio"}, Code::invalid_argument, "tower is 'audio': must be text or vision");
+    refused(llama, {.tower = "audio"}, Code::invalid_argument,
+            "tower is 'audio': must be text or vision");
     refused(gemma, {.layer_type = "local"}, Code::invalid_argument,
             "layer_type is 'local': the model has full_attention, sliding_attention");
     refused(gemma, {.layer = 6}, Code::invalid_argument, "layer is 6: the model has 6");
-    refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})", {.tower = "vision"},
-            Code::not_supported, "siglip_vision_model");
-    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})", {.tower = "vision"},
-            Code::invalid_data, "hidden_size is 1280 and num_heads is 24");
-    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})", {.tower = "vision"},
-            Code::invalid_data, "head_dim is 6: must be a multiple of 4");
-    refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"}, Code::invalid_argument,
-            "its layers all have the same RoPE");
+    refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})",
+            {.tower = "vision"}, Code::not_supported, "siglip_vision_model");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})",
+            {.tower = "vision"}, Code::invalid_data, "hidden_size is 1280 and num_heads is 24");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})",
+            {.tower = "vision"}, Code::invalid_data, "head_dim is 6: must be a multiple of 4");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"},
+            Code::invalid_argument, "its layers all have the same RoPE");
 }
 
 TEST_CASE("lists and sections of the wrong length") {
-    const std::string vl = R"({"model_type": "qwen2_vl", "hidden_size": 1536, "num_attention_heads": 12, "rope_theta": 1e6, )";
+    const std::string vl =
+        R"({"model_type": "qwen2_vl", "hidden_size": 1536, "num_attention_heads": 12, "rope_theta": 1e6, )";
     const Bad bad[] = {
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 25]}})",
          "mrope_section adds up to 65: must be rotary_dim / 2 = 64"},
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [64]}})",
          "mrope_section is an array of 1: must be a list of 2 to 8"},
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": 64}})", "mrope_section is 64"},
-        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, -24, 72]}})", "mrope_section[1] is -24"},
-        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [32, 32], "mrope_interleaved": true}})",
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, -24, 72]}})",
+         "mrope_section[1] is -24"},
+        {vl +
+             R"("rope_scaling": {"type": "mrope", "mrope_section": [32, 32], "mrope_interleaved": true}})",
          "interleaved sections have 3"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope"})"), "mrope_section is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope"})"),
+         "mrope_section is missing"},
         {llama_with(R"("rope_theta": 1e4, "mrope_interleaved": true)"), "mrope_section is missing"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
+        {llama_with(
+             R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
                        "short_factor": [1, 1, 1], "long_factor": [1, 1]})"),
          "rope_scaling.short_factor has 3 elements: must have rotary_dim / 2 = 2"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
+        {llama_with(
+             R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
                        "short_factor": [1, 1], "long_factor": [1, 0]})"),
          "rope_scaling.long_factor[1] is 0"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "su", "factor": 2, "short_factor": 3})"),
+        {llama_with(
+             R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "su", "factor": 2, "short_factor": 3})"),
          "rope_scaling.short_factor is 3: must be a list"},
-        {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"])"),
+        {llama_with(
+             R"("rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"])"),
          "layer_types has 1 elements: must have one a layer, 3"},
-        {llama_with(R"("rope_theta": 1e4, "layer_types": [1])"), "layer_types[0] is 1: must be a string"},
+        {llama_with(R"("rope_theta": 1e4, "layer_types": [1])"),
+         "layer_types[0] is 1: must be a string"},
         {llama_with(R"("rope_theta": 1e4, "layer_types": "full_attention")"), "must be a list"},
-        {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0])"), "no_rope_layers has 2 elements"},
+        {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0])"),
+         "no_rope_layers has 2 elements"},
         {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[] is 2"},
-        {llama_with(R"("rope_theta": 1e4, "no_rope_layer_interval": 0)"), "no_rope_layer_interval is 0"},
+        {llama_with(R"("rope_theta": 1e4, "no_rope_layer_interval": 0)"),
+         "no_rope_layer_interval is 0"},
         {llama_with(R"("qk_rope_head_dim": 64)"), "qk_nope_head_dim is missing"},
-        {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 63})", "rotary_dim becomes 63: must be even"},
+        {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 63})",
+         "rotary_dim becomes 63: must be even"},
         {llama_with(R"("rope_theta": 1e4, "rope_ratio": 0)"), "rope_ratio is 0"},
         {llama_with(R"("layer_types": ["full_attention", "sliding_attention"],
                        "rope_parameters": {"sliding_attention": {"rope_theta": 1e4}})"),
@@ -279,31 +358,40 @@ TEST_CASE("lists and sections of the wrong length") {
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
     }
-    const Result<Rotation> unknown =
-        from_hf_config(llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"), {.layer = 1});
+    const Result<Rotation> unknown = from_hf_config(
+        llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"), {.layer = 1});
     CHECK(unknown.status.code == Code::invalid_data);
     CHECK(std::string(unknown.status.what).find("layer_types is missing") != std::string::npos);
 }
 
 TEST_CASE("rope_theta") {
     for (const char* value : {"0", "-10000", "true", "false", "\"10000\"", "[]", "{}", "-0.0"}) {
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "}, Code::invalid_data);
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "a finite number above 0"}, Code::invalid_data);
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "},
+                      Code::invalid_data);
+        check_refused(
+            {llama_with(std::string("\"rope_theta\": ") + value), "a finite number above 0"},
+            Code::invalid_data);
     }
     for (const char* value : {"NaN", "Infinity", "-Infinity"}) {
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "}, Code::invalid_data);
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "must be a finite number"}, Code::invalid_data);
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "},
+                      Code::invalid_data);
+        check_refused(
+            {llama_with(std::string("\"rope_theta\": ") + value), "must be a finite number"},
+            Code::invalid_data);
     }
     check_refused({llama_with("\"rope_theta\": NULL"), "not valid JSON"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e999"), "number overflow"}, Code::invalid_data);
     check_refused({llama_with("\"rope_theta\": 1e-30"), "must be below 2048"}, Code::invalid_data);
-    check_refused({R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta is missing"},
+    check_refused({R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})",
+                   "rope_theta is missing"},
                   Code::invalid_data);
 }
 
 TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
-    const std::string plain = R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 64)";
-    const std::string unread = R"(, "x": null, "time_step_limit": [0.0, Infinity, null, {"y": -Infinity}], "z": NaN,
+    const std::string plain =
+        R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 64)";
+    const std::string unread =
+        R"(, "x": null, "time_step_limit": [0.0, Infinity, null, {"y": -Infinity}], "z": NaN,
         "text \" NaN": "a \\" , "NaN\\": null)";
     const Result<Rotation> result = from_hf_config(plain + unread + "}");
     REQUIRE_MESSAGE(result, result.status.what);
@@ -311,10 +399,13 @@ TEST_CASE("floats that are not finite are passed over where nothing reads them, 
     const Bad bad[] = {
         {plain + unread + R"(, "rope_scaling": {"type": "linear", "factor": NaN}})",
          "rope_scaling.factor is NaN: must be a finite"},
-        {plain + R"(, "rope_scaling": {"type": "linear", "factor": Infinity}})", "rope_scaling.factor is Infinity"},
-        {plain + R"(, "rope_scaling": {"type": "longrope", "factor": 2, "short_factor": [1, -Infinity], "long_factor": [1, 1]}})",
+        {plain + R"(, "rope_scaling": {"type": "linear", "factor": Infinity}})",
+         "rope_scaling.factor is Infinity"},
+        {plain +
+             R"(, "rope_scaling": {"type": "longrope", "factor": 2, "short_factor": [1, -Infinity], "long_factor": [1, 1]}})",
          "rope_scaling.short_factor[1] is -Infinity"},
-        {plain + R"(, "num_hidden_layers": NaN})", "num_hidden_layers is NaN: must be a whole number"},
+        {plain + R"(, "num_hidden_layers": NaN})",
+         "num_hidden_layers is NaN: must be a whole number"},
         {R"({"model_type": NaN})", "model_type is NaN: must be a string"},
         {plain + R"(, "a": NaN, "b": 1, "b": 2})", "the key \"b\" is given twice"},
         {plain + R"(, "a": NaN, "b": 1e999})", "number overflow"},
@@ -335,12 +426,16 @@ TEST_CASE("a file that contradicts itself") {
     const Bad bad[] = {
         {llama_with(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6})"),
          "rope_theta is 10000.0 but rope_parameters.rope_theta is 1000000.0"},
-        {llama_with(R"("rope_theta": 1e4, "rotary_emb_base": 1e6)"), "rotary_emb_base is 1000000.0"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2})"),
+        {llama_with(R"("rope_theta": 1e4, "rotary_emb_base": 1e6)"),
+         "rotary_emb_base is 1000000.0"},
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2})"),
          R"(rope_scaling.rope_type is "default" but rope_scaling.type is "linear")"},
-        {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})"),
+        {llama_with(
+             R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})"),
          "rope_parameters and rope_scaling differ in "},
-        {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 4})"),
+        {llama_with(
+             R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 4})"),
          "differ in factor"},
         {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "x": 1},
                        "rope_parameters": {"rope_type": "linear", "factor": 2})"),
@@ -348,15 +443,21 @@ TEST_CASE("a file that contradicts itself") {
         {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
                        "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 1e4})"),
          "rope_parameters and rope_scaling differ in rope_theta"},
-        {llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "rope_theta": 1e6})"),
+        {llama_with(
+             R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "rope_theta": 1e6})"),
          "has both rope_theta and parameters per layer type"},
         {llama_with(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)"), "rotary_pct is 0.25"},
-        {llama_with(R"("partial_rotary_factor": 0.5, "rope_parameters": {"partial_rotary_factor": 0.25})"),
+        {llama_with(
+             R"("partial_rotary_factor": 0.5, "rope_parameters": {"partial_rotary_factor": 0.25})"),
          "rope_parameters.partial_rotary_factor is 0.25"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_dim": 32)"), "asks for 64"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 128, "kv_channels": 64)"), "kv_channels is 64"},
-        {llama_with(R"("rope_theta": 1e4, "rope_interleaved": true)"), "contradicts the pairing of model_type llama"},
-        {llama_with(R"("rope_theta": 1e4, "original_max_position_embeddings": 4096, "rope_scaling": {"type": "llama3", "factor": 8,
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_dim": 32)"),
+         "asks for 64"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 128, "kv_channels": 64)"),
+         "kv_channels is 64"},
+        {llama_with(R"("rope_theta": 1e4, "rope_interleaved": true)"),
+         "contradicts the pairing of model_type llama"},
+        {llama_with(
+             R"("rope_theta": 1e4, "original_max_position_embeddings": 4096, "rope_scaling": {"type": "llama3", "factor": 8,
                        "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192})"),
          "original_max_position_embeddings is 4096"},
     };
@@ -368,42 +469,60 @@ TEST_CASE("a file that contradicts itself") {
 TEST_CASE("scaling parameters that are missing or out of range") {
     const auto llama3_without = [](const std::string& left_out) {
         std::string fields = R"("type": "llama3")";
-        for (const char* field : {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+        for (const char* field : {"factor", "low_freq_factor", "high_freq_factor",
+                                  "original_max_position_embeddings"}) {
             if (left_out != field) {
-                fields += ", \"" + std::string(field) + "\": " + (field == std::string("low_freq_factor") ? "1" : "8");
+                fields += ", \"" + std::string(field) +
+                          "\": " + (field == std::string("low_freq_factor") ? "1" : "8");
             }
         }
         return llama_with(R"("rope_theta": 1e4, "rope_scaling": {)" + fields + "}");
     };
-    for (const char* field : {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    for (const char* field :
+         {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
         const std::string text = std::string("rope_scaling.") + field + " is missing";
         check_refused({llama3_without(field), text.c_str()}, Code::invalid_data);
     }
     CHECK(from_hf_config(llama3_without("")));
     const Bad bad[] = {
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear"})"), "rope_scaling.factor is missing"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 0})"), "rope_scaling.factor is 0"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"})"), "rope_scaling.factor is \"2\""},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": true})"), "rope_scaling.factor is true"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2})"), "rope_scaling.rope_type is missing"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": 4})"), "rope_scaling.type is 4: must be a string"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": 4)"), "rope_scaling is 4: must be an object or null"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear"})"),
+         "rope_scaling.factor is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 0})"),
+         "rope_scaling.factor is 0"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"})"),
+         "rope_scaling.factor is \"2\""},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": true})"),
+         "rope_scaling.factor is true"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2})"),
+         "rope_scaling.rope_type is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": 4})"),
+         "rope_scaling.type is 4: must be a string"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": 4)"),
+         "rope_scaling is 4: must be an object or null"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": [2])"), "rope_scaling is an array"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn"})"),
          "rope_scaling.factor is missing: rope_type yarn needs it"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic"})"), "rope_scaling.factor is missing"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic"})"),
+         "rope_scaling.factor is missing"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "longrope", "factor": 2})"),
          "rope_scaling.short_factor is missing"},
         {R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2}})",
          "max_position_embeddings is missing"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": -2})"), "rope_scaling.factor is -2"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 0})"), "beta_fast is 0"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_slow": 33})"),
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": -2})"),
+         "rope_scaling.factor is -2"},
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 0})"),
+         "beta_fast is 0"},
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_slow": 33})"),
          "beta_fast is 32: must be at least beta_slow, which is 33"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})"),
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})"),
          "truncate is 1: must be true or false"},
-        {llama_with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})"), "base is 1: must be finite and above 1"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 5,
+        {llama_with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})"),
+         "base is 1: must be finite and above 1"},
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 5,
                        "high_freq_factor": 4, "original_max_position_embeddings": 8192})"),
          "low_freq_factor is 5: must be at most"},
     };
@@ -414,8 +533,8 @@ TEST_CASE("scaling parameters that are missing or out of range") {
 
 TEST_CASE("head counts and widths") {
     const auto heads = [](const std::string& hidden, const std::string& count) {
-        return R"({"model_type": "llama", "rope_theta": 1e4, "hidden_size": )" + hidden + R"(, "num_attention_heads": )" + count +
-               "}";
+        return R"({"model_type": "llama", "rope_theta": 1e4, "hidden_size": )" + hidden +
+               R"(, "num_attention_heads": )" + count + "}";
     };
     CHECK(from_hf_config(heads("4096.0", "32.0")).value.head_dim == 128);
     const Bad bad[] = {
@@ -428,20 +547,28 @@ TEST_CASE("head counts and widths") {
         {heads("\"4096\"", "32"), "hidden_size is \"4096\""},
         {heads("4096", "33"), "hidden_size is 4096 and num_attention_heads is 33"},
         {heads("32", "32"), "head_dim, must be whole, 2 to 65534"},
-        {R"({"model_type": "brand_new", "rope_theta": 1e4, "hidden_size": 4096})", "num_attention_heads is missing"},
+        {R"({"model_type": "brand_new", "rope_theta": 1e4, "hidden_size": 4096})",
+         "num_attention_heads is missing"},
         {R"({"model_type": "brand_new", "rope_theta": 1e4})", "hidden_size is missing"},
         {llama_with(R"("rope_theta": 1e4, "head_dim": 1)"), "head_dim is 1"},
         {llama_with(R"("rope_theta": 1e4, "head_dim": 65536)"), "head_dim is 65536"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 127)"), "rotary_dim becomes 127: must be even, 2 to head_dim, which is 127"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 127)"),
+         "rotary_dim becomes 127: must be even, 2 to head_dim, which is 127"},
         {llama_with(R"("rope_theta": 1e4, "rotary_dim": 130)"), "rotary_dim is 130"},
         {llama_with(R"("rope_theta": 1e4, "rotary_dim": 63)"), "rotary_dim is 63"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.26)"), "partial_rotary_factor is 0.26: rotary_dim becomes 33"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.001)"), "rotary_dim becomes 0"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.26)"),
+         "partial_rotary_factor is 0.26: rotary_dim becomes 33"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.001)"),
+         "rotary_dim becomes 0"},
         {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 1.5)"), "must be at most 1"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0)"), "partial_rotary_factor is 0"},
-        {R"({"model_type": 3, "hidden_size": 4096, "num_attention_heads": 32})", "model_type is 3: must be a string"},
-        {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 0})", "max_position_embeddings is 0"},
-        {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 1e30})", "max_position_embeddings"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0)"),
+         "partial_rotary_factor is 0"},
+        {R"({"model_type": 3, "hidden_size": 4096, "num_attention_heads": 32})",
+         "model_type is 3: must be a string"},
+        {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 0})",
+         "max_position_embeddings is 0"},
+        {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 1e30})",
+         "max_position_embeddings"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
@@ -456,10 +583,13 @@ TEST_CASE("text that is not the JSON of a configuration") {
         {"[1]", "the document is an array: must be an object"},
         {"null", "the document is null"},
         {std::string("{\"a\": \"\xff\x1b[31m\"}"), "not valid JSON"},
-        {llama_with(R"("rope_theta": 1e4, "rope_theta": 1e4)"), "the key \"rope_theta\" is given twice"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2, "factor": 4})"),
+        {llama_with(R"("rope_theta": 1e4, "rope_theta": 1e4)"),
+         "the key \"rope_theta\" is given twice"},
+        {llama_with(
+             R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2, "factor": 4})"),
          "\"factor\" is given twice"},
-        {llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b\u001b": 1, "b\u001b": 2}])"), "is given twice"},
+        {llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b\u001b": 1, "b\u001b": 2}])"),
+         "is given twice"},
         {nested(64), "nested more than 64 deep"},
         {nested(1000000), "nested more than 64 deep"},
     };
@@ -468,5 +598,6 @@ TEST_CASE("text that is not the JSON of a configuration") {
     }
     CHECK(from_hf_config(nested(63)));
     // The same key in two objects is no duplicate.
-    CHECK(from_hf_config(llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b": 1}], "b": {"b": 1})")));
+    CHECK(from_hf_config(
+        llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b": 1}], "b": {"b": 1})")));
 }

@@ -22,8 +22,8 @@ std::string model_file(const std::string& name) {
 
 /// A plain Llama with `fields` added: `"rope_theta": 10000`, say.
 std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, )" + fields +
-           "}";
+    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, )" +
+           fields + "}";
 }
 
 Rotation imported(const std::string& json, const ModelQuery& query = {}) {
@@ -56,7 +56,8 @@ std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
 
 // models/expected: Hugging Face transformers' formulas, evaluated in float64.
 TEST_CASE("real models") {
-    const std::vector<std::string> longest_warning = {"longrope depends on the length, which is unknown: the short list assumed"};
+    const std::vector<std::string> longest_warning = {
+        "longrope depends on the length, which is unknown: the short list assumed"};
     struct Model {
         const char* name;
         std::vector<std::uint32_t> sections = {};
@@ -74,9 +75,11 @@ TEST_CASE("real models") {
          .warnings = {"kv_lora_rank is missing: 512 assumed, the default of deepseek_v2"}},
         {.name = "falcon-7b"},
         {.name = "gemma-3-4b.full",
-         .warnings = {"the model has layers of several types (full_attention, sliding_attention): full_attention assumed"}},
+         .warnings = {"the model has layers of several types (full_attention, sliding_attention): "
+                      "full_attention assumed"}},
         {.name = "glm-4-9b"},
-        {.name = "gpt-j-6b", .warnings = {"rope_theta is missing: 10000 assumed, the default of gptj"}},
+        {.name = "gpt-j-6b",
+         .warnings = {"rope_theta is missing: 10000 assumed, the default of gptj"}},
         {.name = "gpt-neox-20b"},
         {.name = "gpt-oss-20b"},
         {.name = "llama-3.1-8b"},
@@ -87,7 +90,8 @@ TEST_CASE("real models") {
         {.name = "qwen2-vl-2b", .sections = {16, 24, 24}},
         {.name = "qwen2.5-7b"},
         {.name = "qwen2.5-7b.yarn",
-         .warnings = {"rope_scaling.factor is 4.0 but max_position_embeddings, 32768, is 1 times original_max_position_embeddings: "
+         .warnings = {"rope_scaling.factor is 4.0 but max_position_embeddings, 32768, is 1 times "
+                      "original_max_position_embeddings: "
                       "the factor is taken"}},
         {.name = "qwen3-vl-4b", .sections = {24, 20, 20}, .order = SectionOrder::interleaved},
         {.name = "stablelm-3b"},
@@ -95,10 +99,12 @@ TEST_CASE("real models") {
     for (const Model& model : models) {
         CAPTURE(std::string(model.name));
         const std::string text = model_file(model.name);
-        const auto expected = nlohmann::json::parse(model_file(std::string("expected/") + model.name));
+        const auto expected = nlohmann::json::parse(
+            model_file(std::string("expected/") + model.name));
         for (const auto& variant : expected["variants"]) {
             const bool known = !variant["seq_len"].is_null();
-            const Rotation rotation = imported(text, {.seq_len = known ? variant["seq_len"].get<std::uint64_t>() : 0});
+            const Rotation rotation = imported(
+                text, {.seq_len = known ? variant["seq_len"].get<std::uint64_t>() : 0});
             CHECK(rotation.head_dim == expected["head_dim"]);
             CHECK(rotation.rotary_dim == expected["rotary_dim"]);
             CHECK((rotation.pairing == half ? "half_split" : "interleaved") == expected["pairing"]);
@@ -126,19 +132,25 @@ TEST_CASE("every spelling of a RoPE gives the same numbers") {
     const std::vector<double> expected = imported(model_file("llama-3.1-8b")).inv_freq;
     const std::string numbers = R"("factor": 8, "low_freq_factor": 1, "high_freq_factor": 4)";
     const std::string original = R"("original_max_position_embeddings": 8192)";
-    const std::string v4 = R"("rope_theta": 500000, "rope_scaling": {"rope_type": "llama3", )" + numbers + ", " + original + "}";
-    const std::string v5 = R"("rope_parameters": {"rope_theta": 5e5, "rope_type": "llama3", )" + numbers + ", " + original + "}";
+    const std::string v4 = R"("rope_theta": 500000, "rope_scaling": {"rope_type": "llama3", )" +
+                           numbers + ", " + original + "}";
+    const std::string v5 = R"("rope_parameters": {"rope_theta": 5e5, "rope_type": "llama3", )" +
+                           numbers + ", " + original + "}";
     const std::string spellings[] = {
         v4,
         v5,
         v4 + ", " + v5,
         v4 + R"(, "rope_parameters": null)",
         v5 + R"(, "rope_scaling": {})",
-        R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + numbers + ", " + original + "}",
-        R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", "rope_type": "llama3", )" + numbers + ", " + original + "}",
+        R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + numbers + ", " +
+            original + "}",
+        R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", "rope_type": "llama3", )" +
+            numbers + ", " + original + "}",
         R"("rope_theta": 500000, "rope_scaling": {"type": "llama3", )" + numbers + "}, " + original,
-        R"("rope_theta": 500000, )" + original + R"(, "rope_scaling": {"type": "llama3", )" + numbers + ", " + original + "}",
-        R"("rotary_emb_base": 500000, "rope_scaling": {"type": "llama3", )" + numbers + ", " + original + "}",
+        R"("rope_theta": 500000, )" + original + R"(, "rope_scaling": {"type": "llama3", )" +
+            numbers + ", " + original + "}",
+        R"("rotary_emb_base": 500000, "rope_scaling": {"type": "llama3", )" + numbers + ", " +
+            original + "}",
         R"("head_dim": 128.0, )" + v4,
     };
     for (const std::string& spelling : spellings) {
@@ -152,7 +164,8 @@ TEST_CASE("every spelling of a RoPE gives the same numbers") {
 
 TEST_CASE("linear scaling") {
     const std::vector<double> plain = imported(llama_with(R"("rope_theta": 10000)")).inv_freq;
-    const Rotation halved = imported(llama_with(R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2.0})"));
+    const Rotation halved = imported(
+        llama_with(R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2.0})"));
     CHECK(halved.rope_type == "linear");
     REQUIRE(halved.inv_freq.size() == plain.size());
     for (std::size_t j = 0; j < plain.size(); ++j) {
@@ -196,7 +209,8 @@ TEST_CASE("partial rotation, in all its spellings") {
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
-        const Rotation rotation = imported(llama_with(R"("head_dim": 126, )" + spelling));  // 126 * 0.4 = 50.4
+        const Rotation rotation = imported(
+            llama_with(R"("head_dim": 126, )" + spelling));  // 126 * 0.4 = 50.4
         CHECK(rotation.head_dim == 126);
         CHECK(rotation.rotary_dim == 50);
         CHECK(rotation.inv_freq.size() == 25);
@@ -215,7 +229,8 @@ TEST_CASE("what a file leaves out is assumed aloud") {
     CHECK(warns(bare, "rope_theta is missing: 10000 assumed"));
     CHECK(bare.warnings.size() == 2);
 
-    const Rotation unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" + heads + "}");
+    const Rotation unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" +
+                                      heads + "}");
     CHECK(unknown.pairing == half);
     CHECK(warns(unknown, R"(model_type "brand\nnew" is unknown)"));
     CHECK(unknown.warnings.size() == 1);
@@ -231,7 +246,8 @@ TEST_CASE("what a file leaves out is assumed aloud") {
     CHECK(warns(glm, "head_dim is missing: 128 assumed, the default of glm"));
     CHECK(warns(glm, "partial_rotary_factor is missing: 0.5 assumed, the default of glm"));
 
-    const Rotation gptj = imported(R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rope_theta": 10000})");
+    const Rotation gptj = imported(
+        R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rope_theta": 10000})");
     CHECK(gptj.rotary_dim == 64);
     CHECK(warns(gptj, "rotary_dim is missing: 64 assumed"));
 }
@@ -248,18 +264,23 @@ TEST_CASE("keys that are not read are named") {
 
 TEST_CASE("pairing follows the model, and an explicit key where there is no model") {
     const auto pairing_of = [](const std::string& type) {
-        const std::string numbers = R"(", "hidden_size": 512, "num_attention_heads": 8, "rope_theta": 1e4})";
+        const std::string numbers =
+            R"(", "hidden_size": 512, "num_attention_heads": 8, "rope_theta": 1e4})";
         return imported(R"({"model_type": ")" + type + numbers).pairing;
     };
-    for (const char* type : {"llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3", "gpt_neox",
-                             "stablelm", "falcon", "glm4_moe", "starcoder2", "arcee"}) {
+    for (const char* type :
+         {"llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3",
+          "gpt_neox", "stablelm", "falcon", "glm4_moe", "starcoder2", "arcee"}) {
         CHECK_MESSAGE(pairing_of(type) == half, type);
     }
-    for (const char* type : {"gptj", "codegen", "chatglm", "glm", "glm4", "cohere", "ernie4_5", "helium"}) {
+    for (const char* type :
+         {"gptj", "codegen", "chatglm", "glm", "glm4", "cohere", "ernie4_5", "helium"}) {
         CHECK_MESSAGE(pairing_of(type) == interleaved, type);
     }
-    const std::string numbers = R"("hidden_size": 512, "num_attention_heads": 8, "rope_theta": 1e4})";
+    const std::string numbers =
+        R"("hidden_size": 512, "num_attention_heads": 8, "rope_theta": 1e4})";
     CHECK(imported(R"({"rope_interleaved": true, )" + numbers).pairing == interleaved);
     CHECK(imported(R"({"rope_interleaved": false, )" + numbers).pairing == half);
-    CHECK(imported(R"({"model_type": "glm", "rope_interleave": true, )" + numbers).pairing == interleaved);
+    CHECK(imported(R"({"model_type": "glm", "rope_interleave": true, )" + numbers).pairing ==
+          interleaved);
 }

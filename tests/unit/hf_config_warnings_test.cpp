@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nothing that a configuration says of its RoPE is dropped without a word: what contradicts is an error, and what is not used, or
-// assumed, is a warning that names it.
+// Nothing that a configuration says of its RoPE is dropped without a word: what contradicts is an
+// error, and what is not used, or assumed, is a warning that names it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 using Texts = std::vector<std::string>;
 
 std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192, "rope_theta": 1e4, )" + fields + "}";
+    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192, "rope_theta": 1e4, )" +
+           fields + "}";
 }
 
 /// DeepSeek's latent attention: query rows of 128 + 64 channels.
@@ -35,7 +36,8 @@ Rotation warned(const std::string& json, const Texts& texts, const ModelQuery& q
     std::string all;
     for (const std::string& warning : result.value.warnings) all += warning + "\n";
     CHECK_MESSAGE(result.value.warnings.size() == texts.size(), all);
-    for (const std::string& text : texts) CHECK_MESSAGE(all.find(text) != std::string::npos, all, " lacks ", text);
+    for (const std::string& text : texts)
+        CHECK_MESSAGE(all.find(text) != std::string::npos, all, " lacks ", text);
     return result.value;
 }
 
@@ -43,7 +45,8 @@ void refused(const std::string& json, const std::string& text, Code code = Code:
     CAPTURE(json);
     const Result<Rotation> result = from_hf_config(json);
     CHECK(result.status.code == code);
-    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos, result.status.what, " lacks ", text);
+    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
+                  result.status.what, " lacks ", text);
 }
 
 bool close(double a, double b) {
@@ -53,15 +56,19 @@ bool close(double a, double b) {
 }  // namespace
 
 TEST_CASE("widths beside latent attention") {
-    for (const char* agrees : {R"("partial_rotary_factor": 1.0)", R"("rotary_dim": 64)", R"("rotary_pct": 1)"}) {
+    for (const char* agrees :
+         {R"("partial_rotary_factor": 1.0)", R"("rotary_dim": 64)", R"("rotary_pct": 1)"}) {
         CHECK(warned(latent_with(agrees), {}).rotary_dim == 64);
     }
     const std::string third = R"("partial_rotary_factor": 0.333333)";  // 64 of 192
-    CHECK(warned(latent_with(third), {"ignored key partial_rotary_factor: it says of a query row of 192"}).rotary_dim == 64);
+    CHECK(warned(latent_with(third),
+                 {"ignored key partial_rotary_factor: it says of a query row of 192"})
+              .rotary_dim == 64);
     refused(latent_with(R"("partial_rotary_factor": 0.5)"),
             "partial_rotary_factor is 0.5 but qk_rope_head_dim, all of which turns, is 64");
     refused(latent_with(R"("partial_rotary_factor": 1.5)"), "must be at most 1");
-    refused(latent_with(R"("rotary_dim": 32)"), "rotary_dim is 32 but qk_rope_head_dim, all of which turns, is 64");
+    refused(latent_with(R"("rotary_dim": 32)"),
+            "rotary_dim is 32 but qk_rope_head_dim, all of which turns, is 64");
     refused(latent_with(R"("rotary_pct": 0.25)"), "rotary_pct is 0.25");
 }
 
@@ -80,55 +87,74 @@ TEST_CASE("widths beside a proportional rotation") {
         CHECK(quarter.rotary_dim == 64);
         CHECK(turning(quarter) == 8);
     }
-    CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 16)"), {"ignored key rotary_dim"})) == 8);
-    CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 64)"), {"ignored key rotary_dim"})) == 8);
+    CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 16)"),
+                         {"ignored key rotary_dim"})) == 8);
+    CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 64)"),
+                         {"ignored key rotary_dim"})) == 8);
     CHECK(turning(warned(proportional(R"("rotary_dim": 64)"), {"ignored key rotary_dim"})) == 32);
     refused(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 32)"),
             "rotary_dim is 32 but rope_type proportional turns 16 channels in a window of 64");
     refused(proportional(R"("rotary_dim": 16)"), "turns 64 channels");
-    refused(proportional(R"("partial_rotary_factor": 0.01)"), "partial_rotary_factor is 0.01: turns no pair of a head_dim of 64");
+    refused(proportional(R"("partial_rotary_factor": 0.01)"),
+            "partial_rotary_factor is 0.01: turns no pair of a head_dim of 64");
 }
 
 TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
     const auto yarn = [](const std::string& fields) {
-        return R"("rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 2048, )" + fields + "}";
+        return R"("rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 2048, )" +
+               fields + "}";
     };
     const double of_yarn = 0.1 * std::log(4.0) + 1;
-    CHECK(close(warned(llama_with(yarn(R"("mscale": 0.5)")), {"ignored key rope_scaling.mscale, which is 0.5"}).attention_factor,
-                of_yarn));
-    CHECK(close(warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0)")), {"ignored key rope_scaling.mscale_all_dim"})
+    CHECK(close(warned(llama_with(yarn(R"("mscale": 0.5)")),
+                       {"ignored key rope_scaling.mscale, which is 0.5"})
                     .attention_factor,
                 of_yarn));
-    CHECK(close(warned(llama_with(yarn(R"("mscale_all_dim": 0, "mscale": 0)")), {}).attention_factor, of_yarn));
-    CHECK(warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0.5)")), {}).attention_factor == 1);
-    CHECK(warned(
-              llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 1, "attention_factor": 1.25)")),
-              {"ignored key rope_scaling.mscale, which is 1: attention_factor is given", "ignored key rope_scaling.mscale_all_dim"})
-              .attention_factor == 1.25);
+    CHECK(close(warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0)")),
+                       {"ignored key rope_scaling.mscale_all_dim"})
+                    .attention_factor,
+                of_yarn));
+    CHECK(
+        close(warned(llama_with(yarn(R"("mscale_all_dim": 0, "mscale": 0)")), {}).attention_factor,
+              of_yarn));
+    CHECK(
+        warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0.5)")), {}).attention_factor ==
+        1);
+    CHECK(
+        warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 1, "attention_factor": 1.25)")),
+               {"ignored key rope_scaling.mscale, which is 1: attention_factor is given",
+                "ignored key rope_scaling.mscale_all_dim"})
+            .attention_factor == 1.25);
 
-    // DeepSeek's code has defaults for either, 1 and 0, and a softmax that one of them scales alone.
+    // DeepSeek's code has defaults for either, 1 and 0, and a softmax that one of them scales
+    // alone.
     const auto deepseek = [](const std::string& fields) {
-        return latent_with(R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, )" + fields +
-                           "}");
+        return latent_with(
+            R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, )" +
+            fields + "}");
     };
     const auto m = [](double mscale) { return 0.1 * mscale * std::log(40.0) + 1; };
-    const Rotation first = warned(deepseek(R"("mscale": 0.5)"), {"rope_scaling.mscale_all_dim is missing: 0 assumed"});
+    const Rotation first = warned(deepseek(R"("mscale": 0.5)"),
+                                  {"rope_scaling.mscale_all_dim is missing: 0 assumed"});
     CHECK(close(first.attention_factor, m(0.5)));
     CHECK(first.softmax_scale == 1);
-    const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"), {"rope_scaling.mscale is missing: 1 assumed"});
+    const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"),
+                                   {"rope_scaling.mscale is missing: 1 assumed"});
     CHECK(close(second.attention_factor, m(1) / m(0.5)));
     CHECK(close(second.softmax_scale, m(0.5) * m(0.5)));
-    const Rotation given = warned(deepseek(R"("mscale": 1, "mscale_all_dim": 1, "attention_factor": 1.5)"),
-                                  {"rope_scaling.attention_factor is 1.5: taken for cos and sin"});
+    const Rotation given = warned(
+        deepseek(R"("mscale": 1, "mscale_all_dim": 1, "attention_factor": 1.5)"),
+        {"rope_scaling.attention_factor is 1.5: taken for cos and sin"});
     CHECK(given.attention_factor == 1.5);
     CHECK(close(given.softmax_scale, m(1) * m(1)));
 }
 
 TEST_CASE("a factor that the lengths contradict") {
-    const std::string yarn = R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": )";
+    const std::string yarn =
+        R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": )";
     warned(llama_with(yarn + "4096}"), {});
-    const Rotation rotation =
-        warned(llama_with(yarn + "2048}"), {"rope_scaling.factor is 2 but max_position_embeddings, 8192, is 4 times"});
+    const Rotation rotation = warned(
+        llama_with(yarn + "2048}"),
+        {"rope_scaling.factor is 2 but max_position_embeddings, 8192, is 4 times"});
     CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / 2));
 }
 
@@ -138,18 +164,23 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
     };
     const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
     // HunYuan's files: a factor of 1.
-    CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"), {"ignored key rope_scaling.factor: alpha"}).inv_freq ==
-          alone.inv_freq);
+    CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"),
+                 {"ignored key rope_scaling.factor: alpha"})
+              .inv_freq == alone.inv_freq);
     CHECK(warned(dynamic(R"("alpha": 1000, "original_max_position_embeddings": 4096)"),
                  {"ignored key rope_scaling.original_max_position_embeddings"})
               .inv_freq == alone.inv_freq);
-    refused(dynamic(R"("alpha": 1000, "factor": 2.0)"), "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: which of them");
+    refused(dynamic(R"("alpha": 1000, "factor": 2.0)"),
+            "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: which of them");
     warned(dynamic(R"("factor": 2.0, "original_max_position_embeddings": 4096)"),
-           {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is 8192: the latter is taken"},
+           {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is "
+            "8192: the latter is taken"},
            {.seq_len = 8192});
 }
 
-TEST_CASE("dynamic scaling begins at max_position_embeddings, as in transformers' code, whatever else the file has") {
+TEST_CASE(
+    "dynamic scaling begins at max_position_embeddings, as in transformers' code, whatever else "
+    "the file has") {
     const auto dynamic = [](const std::string& original) {
         return R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 8192,
             "rope_scaling": {"type": "dynamic", "factor": 2.0)" +
@@ -164,14 +195,16 @@ TEST_CASE("dynamic scaling begins at max_position_embeddings, as in transformers
         const double alpha = seq_len == 16384 ? 3 : 1;  // 2 * 16384 / 8192 - 1
         CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / alpha));
     }
-    warned(R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0,
+    warned(
+        R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0,
         "original_max_position_embeddings": 4096}})",
-           {}, {.seq_len = 8192});
+        {}, {.seq_len = 8192});
 }
 
 TEST_CASE("defaults that the two generations of a class have differently") {
     warned(R"({"model_type": "cohere", "head_dim": 64})",
-           {"rope_theta is missing: 10000 assumed, the default of cohere, whose default in transformers 5 is 500000"});
+           {"rope_theta is missing: 10000 assumed, the default of cohere, whose default in "
+            "transformers 5 is 500000"});
 }
 
 TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
@@ -179,13 +212,15 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
         R"("seq_length": 2048, "max_position_embeddings": 8192, "head_dim": 64, "rope_theta": 1e4, "use_dynamic_ntk": true})";
     const std::vector<double> plain = warned(llama_with("\"use_cache\": true"), {}).inv_freq;
     for (const char* type : {"llama", "qwen2", "chatglm"}) {
-        const Result<Rotation> result =
-            from_hf_config(R"({"rotary_dim": 64, "model_type": ")" + std::string(type) + "\", " + fields, {.seq_len = 8192});
+        const Result<Rotation> result = from_hf_config(
+            R"({"rotary_dim": 64, "model_type": ")" + std::string(type) + "\", " + fields,
+            {.seq_len = 8192});
         REQUIRE_MESSAGE(result, result.status.what);
         CHECK(result.value.inv_freq == plain);
         CHECK(result.value.max_position == 8192);
         REQUIRE(result.value.warnings.size() == 1);
-        CHECK(result.value.warnings[0] == "ignored key use_dynamic_ntk: only the class of model_type qwen has it");
+        CHECK(result.value.warnings[0] ==
+              "ignored key use_dynamic_ntk: only the class of model_type qwen has it");
     }
     const std::string qwen = R"({"model_type": "qwen", )";
     CHECK(warned(qwen + fields, {}, {.seq_len = 8192}).inv_freq.back() < plain.back());
@@ -194,37 +229,50 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
 }
 
 TEST_CASE("numbers whose frequencies no double holds well") {
-    const auto scaled = [](const std::string& scaling) { return llama_with(R"("rope_scaling": {)" + scaling + "}"); };
+    const auto scaled = [](const std::string& scaling) {
+        return llama_with(R"("rope_scaling": {)" + scaling + "}");
+    };
     CHECK(warned(scaled(R"("type": "linear", "factor": 1e300)"), {}).inv_freq[0] == 1e-300);
     refused(scaled(R"("type": "linear", "factor": 1e305)"),
-            "the scaling linear make inv_freq[22] 1.77828e-308 radians per position: must be at least 2.23e-308");
+            "the scaling linear make inv_freq[22] 1.77828e-308 radians per position: must be at "
+            "least 2.23e-308");
     refused(scaled(R"("type": "linear", "factor": 1e-300)"),
             "rope_theta 10000 makes inv_freq[0] 1e+300 radians per position: must be below 2048");
-    refused(scaled(R"("type": "dynamic", "alpha": 1e306)"), "radians per position: must be at least");
+    refused(scaled(R"("type": "dynamic", "alpha": 1e306)"),
+            "radians per position: must be at least");
     refused(
         scaled(
             R"("type": "llama3", "factor": 1e308, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192)"),
         "the scaling llama3 make");
     refused(scaled(R"("type": "yarn", "factor": 1e308)"), "the scaling yarn make");
-    refused(scaled(R"("type": "proportional", "factor": 1e308, "partial_rotary_factor": 0.5)"), "the scaling proportional make");
+    refused(scaled(R"("type": "proportional", "factor": 1e308, "partial_rotary_factor": 0.5)"),
+            "the scaling proportional make");
     refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e300)"),
             "the scaling yarn makes the attention factor 1e+300: must be 2^-64 to 2^64");
-    refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e-300)"), "must be 2^-64 to 2^64");
-    refused(scaled(R"("type": "yarn", "factor": 4, "mscale": 1e300, "mscale_all_dim": 1e-300)"), "must be 2^-64 to 2^64");
-    refused(latent_with(R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096,
+    refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e-300)"),
+            "must be 2^-64 to 2^64");
+    refused(scaled(R"("type": "yarn", "factor": 4, "mscale": 1e300, "mscale_all_dim": 1e-300)"),
+            "must be 2^-64 to 2^64");
+    refused(
+        latent_with(
+            R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096,
                             "mscale": 1e200, "mscale_all_dim": 1e200})"),
-            "makes the softmax scale inf: must be finite");
+        "makes the softmax scale inf: must be finite");
     const auto based = [](const std::string& base) {
         return R"({"model_type": "llama", "head_dim": 128, "rope_theta": )" + base + "}";
     };
     CHECK(close(warned(based("1e300"), {}).inv_freq[63], std::pow(1e300, -126.0 / 128)));
     refused(based("1e-300"), "radians per position: must be below 2048");
-    const Result<Rotation> tower =
-        from_hf_config(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
+    const Result<Rotation> tower = from_hf_config(
+        R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
         "rope_theta": 1e-300}})",
-                       {.tower = "vision"});
-    CHECK(std::string(tower.status.what).find("vision_config.rope_theta 1e-300 makes inv_freq[1]") == 0);
-    refused(R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300, "rope_ratio": 1e300})", "base is inf");
+        {.tower = "vision"});
+    CHECK(
+        std::string(tower.status.what).find("vision_config.rope_theta 1e-300 makes inv_freq[1]") ==
+        0);
+    refused(
+        R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300, "rope_ratio": 1e300})",
+        "base is inf");
 }
 
 TEST_CASE("what stands around the language model's own object is named, with both values") {
@@ -232,20 +280,23 @@ TEST_CASE("what stands around the language model's own object is named, with bot
     const auto around = [&](const std::string& fields) {
         return R"({"model_type": "llava", "text_config": )" + inner + ", " + fields + "}";
     };
-    CHECK(warned(around(R"("head_dim": 128)"), {"ignored key head_dim, which is 128: text_config.head_dim is read, which is 64"})
+    CHECK(warned(around(R"("head_dim": 128)"),
+                 {"ignored key head_dim, which is 128: text_config.head_dim is read, which is 64"})
               .head_dim == 64);
-    warned(around(R"("rope_theta": 5e5)"),
-           {"ignored key rope_theta, which is 500000.0: text_config.rope_theta is read, which is 10000.0"});
+    warned(around(R"("rope_theta": 5e5)"), {"ignored key rope_theta, which is 500000.0: "
+                                            "text_config.rope_theta is read, which is 10000.0"});
     warned(around(R"("rope_scaling": {"type": "linear", "factor": 2})"),
            {"ignored key rope_scaling: text_config is read, which does not have it"});
     warned(around(R"("head_dim": 64, "rope_theta": 10000)"), {});
-    warned(around(R"("llm_config": {"head_dim": 32})"), {"ignored key llm_config: text_config is read, and differs"});
+    warned(around(R"("llm_config": {"head_dim": 32})"),
+           {"ignored key llm_config: text_config is read, and differs"});
     warned(around(R"("llm_config": )" + inner), {});
     const std::string omni =
         R"({"model_type": "qwen2_5_omni", "rope_theta": 1, "thinker_config": {"head_dim": 32, "language_config": {"head_dim": 8},
         "text_config": {"model_type": "llama", "head_dim": 64, "rope_theta": 1e4}}})";
     warned(omni, {"ignored key rope_theta, which is 1: thinker_config.text_config.rope_theta",
-                  "ignored key thinker_config.head_dim, which is 32", "ignored key thinker_config.language_config"});
+                  "ignored key thinker_config.head_dim, which is 32",
+                  "ignored key thinker_config.language_config"});
 }
 
 TEST_CASE("bases at the top level that no layer type has") {
@@ -257,54 +308,80 @@ TEST_CASE("bases at the top level that no layer type has") {
     const ModelQuery full{.layer_type = "full_attention"};
     warned(typed(R"("rope_theta": 1e6, "rope_local_base_freq": 10000)"), {}, full);
     warned(typed(R"("rope_theta": 5e5)"),
-           {"ignored key rope_theta, which is 500000.0: rope_parameters.full_attention.rope_theta is read"}, full);
-    warned(typed(R"("partial_rotary_factor": 0.5, "rope_theta": 1e4)"), {}, full);
-    warned(typed(R"("rope_local_base_freq": 2e4)"), {"ignored key rope_local_base_freq, which is 20000.0"}, full);
-    // Beside the sections it is named, too, where one of them has it; where none has, it is an error.
-    warned(R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
-        "sliding_attention": {"rope_theta": 1e4}, "rope_theta": 1e4}})",
-           {"ignored key rope_parameters.rope_theta, which is 10000.0: each layer type's own is read, and sliding_attention has"},
+           {"ignored key rope_theta, which is 500000.0: rope_parameters.full_attention.rope_theta "
+            "is read"},
            full);
+    warned(typed(R"("partial_rotary_factor": 0.5, "rope_theta": 1e4)"), {}, full);
+    warned(typed(R"("rope_local_base_freq": 2e4)"),
+           {"ignored key rope_local_base_freq, which is 20000.0"}, full);
+    // Beside the sections it is named, too, where one of them has it; where none has, it is an
+    // error.
+    warned(
+        R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
+        "sliding_attention": {"rope_theta": 1e4}, "rope_theta": 1e4}})",
+        {"ignored key rope_parameters.rope_theta, which is 10000.0: each layer type's own is read, "
+         "and sliding_attention has"},
+        full);
 }
 
 TEST_CASE("a base that only the older spelling has") {
-    CHECK(warned(R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
+    CHECK(
+        warned(
+            R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
         "rope_parameters": {"rope_type": "linear", "factor": 2}})",
-                 {})
-              .base == 5e5);
+            {})
+            .base == 5e5);
 }
 
 TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
-    const std::string foo = llama_with(R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
-    CHECK(warned(foo, {"layer type foo_attention is unknown: assumed to rotate as sliding_attention does"}, {.layer = 1}).rotates);
+    const std::string foo = llama_with(
+        R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
+    CHECK(
+        warned(foo,
+               {"layer type foo_attention is unknown: assumed to rotate as sliding_attention does"},
+               {.layer = 1})
+            .rotates);
     warned(foo, {"layer type foo_attention is unknown"});
     warned(foo, {}, {.layer = 0});
-    const std::string unused = R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "full_attention"],
+    const std::string unused =
+        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "full_attention"],
         "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";
     warned(unused, {"ignored rope_parameters.foo_attention: the model has no layers of that type"});
     // Parameters of its own say what such a layer is.
-    const std::string own = R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "foo_attention"],
+    const std::string own =
+        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "foo_attention"],
         "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";
     CHECK(warned(own, {}, {.layer = 1}).base == 1e6);
 }
 
 TEST_CASE("layers that are said twice, and differently") {
-    const auto layers = [](const std::string& fields) { return llama_with(R"("num_hidden_layers": 4, )" + fields); };
-    const std::string types = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
+    const auto layers = [](const std::string& fields) {
+        return llama_with(R"("num_hidden_layers": 4, )" + fields);
+    };
+    const std::string types =
+        R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
     const ModelQuery first{.layer = 0};
     warned(layers(types + R"(, "sliding_window_pattern": 2)"), {}, first);
     warned(layers(types + R"(, "sliding_window_pattern": "LG")"), {}, first);
     warned(layers(types + R"(, "sliding_window_pattern": 4)"),
-           {"ignored key sliding_window_pattern, which is 4: layer_types is read, which differs at layer 1"}, first);
-    warned(layers(types + R"(, "sliding_window_pattern": "LLLG")"), {"which is \"LLLG\": layer_types is read"}, first);
+           {"ignored key sliding_window_pattern, which is 4: layer_types is read, which differs at "
+            "layer 1"},
+           first);
+    warned(layers(types + R"(, "sliding_window_pattern": "LLLG")"),
+           {"which is \"LLLG\": layer_types is read"}, first);
     warned(layers(R"("no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4)"), {}, first);
     warned(layers(R"("no_rope_layers": [1, 0, 1, 0], "no_rope_layer_interval": 4)"),
-           {"ignored key no_rope_layer_interval, which is 4: no_rope_layers is read, which differs at layer 1"}, first);
+           {"ignored key no_rope_layer_interval, which is 4: no_rope_layers is read, which differs "
+            "at layer 1"},
+           first);
 }
 
 TEST_CASE("an attention factor beside those of LongRoPE's lists") {
-    const std::string json = R"({"model_type": "phimoe", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 8192,
+    const std::string json =
+        R"({"model_type": "phimoe", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 8192,
         "original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
         "attention_factor": 1.125, "short_mscale": 1.25, "long_mscale": 1.5}})";
-    CHECK(warned(json, {"ignored key rope_scaling.attention_factor, which is 1.125"}, {.seq_len = 1}).attention_factor == 1.25);
+    CHECK(
+        warned(json, {"ignored key rope_scaling.attention_factor, which is 1.125"}, {.seq_len = 1})
+            .attention_factor == 1.25);
 }

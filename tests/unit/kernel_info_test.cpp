@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a model says of its kernel: widths, offsets, sections and positions, in C++ and in C; and that a plan of another model is seen.
+// What a model says of its kernel: widths, offsets, sections and positions, in C++ and in C; and
+// that a plan of another model is seen.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -30,7 +31,8 @@ AnglePlan plan_of(const Rotation& rotation, AngleSource source = AngleSource::by
     return plan.value;
 }
 
-KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = Element::f16, std::optional<Element> k = Element::f16) {
+KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = Element::f16,
+                   std::optional<Element> k = Element::f16) {
     const auto info = kernel_info(rotation, plan_of(rotation), q, k);
     REQUIRE_MESSAGE(info, info.status.what);
     return info.value;
@@ -56,19 +58,26 @@ TEST_CASE("kernel_info: a model with one position a token") {
     CHECK(info.sections.axes == 0);
     CHECK(info_of(llama, Element::f32, {}).k.head_dim == 0);
     CHECK(info_of(llama, {}, Element::f32).q.head_dim == 0);
-    CHECK(kernel_info(llama, plan_of(llama, AngleSource::computed), Element::f32, {})->angles == AngleSource::computed);
+    CHECK(kernel_info(llama, plan_of(llama, AngleSource::computed), Element::f32, {})->angles ==
+          AngleSource::computed);
 }
 
 TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     const Rotation deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
-    CHECK(info.q == Width{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
-    CHECK(info.k == Width{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
+    CHECK(info.q ==
+          Width{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
+    CHECK(info.k ==
+          Width{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
-    Rotation partial{.head_dim = 80, .rotary_dim = 20, .q_rotary_offset = 60, .inv_freq = std::vector<double>(10, 1.0)};
-    CHECK(row_channels(partial, partial.q_rotary_offset) == 80);  // a window that ends with the head is no latent row
+    Rotation partial{.head_dim = 80,
+                     .rotary_dim = 20,
+                     .q_rotary_offset = 60,
+                     .inv_freq = std::vector<double>(10, 1.0)};
+    CHECK(row_channels(partial, partial.q_rotary_offset) ==
+          80);  // a window that ends with the head is no latent row
     CHECK(row_channels(partial, partial.k_rotary_offset) == 80);
 }
 
@@ -94,7 +103,8 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     without.positions = PositionSource::ids;
     std::swap(info, without);
     call.positions.axis_stride = 0;
-    CHECK(std::strstr(told().what, "angles.plan->sections.axes is 3: the kernel was created for sections of 0"));
+    CHECK(std::strstr(told().what,
+                      "angles.plan->sections.axes is 3: the kernel was created for sections of 0"));
     std::swap(info, without);
     call.positions.axis_stride = 1;
     info.sections.order = SectionOrder::interleaved;
@@ -108,16 +118,19 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
 }
 
 TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives") {
-    const Rotation llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"), qwen = read("qwen2-vl-2b.json");
+    const Rotation llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
+                   qwen = read("qwen2-vl-2b.json");
     Rotation nope = llama;
     nope.rotates = false;
     refuses(kernel_info(nope, plan_of(llama), Element::f16, {}), "rotates is false");
     refuses(kernel_info(llama, plan_of(deepseek), Element::f16, {}), "plan.pairs is 32");
     refuses(kernel_info(llama, AnglePlan{}, Element::f16, {}), "plan.pairs is 0");
-    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}), "plan.sections has 3 axes: must be the rotation's");
+    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}),
+            "plan.sections has 3 axes: must be the rotation's");
     Rotation other_order = qwen;
     other_order.sections.order = SectionOrder::interleaved;
-    refuses(kernel_info(other_order, plan_of(qwen), Element::f16, {}), "plan.sections differ from the rotation's in order");
+    refuses(kernel_info(other_order, plan_of(qwen), Element::f16, {}),
+            "plan.sections differ from the rotation's in order");
     refuses(kernel_info(llama, plan_of(llama), {}, {}), "q and k are both absent");
     AnglePlan broken = plan_of(llama);
     broken.source = AngleSource(9);
@@ -140,7 +153,10 @@ TEST_CASE("sections are equal where every pair has the same axis") {
     CHECK(sequential == Sections{.axes = 3, .pairs = {16, 24, 24}, .leftover_axis = 1});
     CHECK(sequential != Sections{.axes = 3, .pairs = {24, 16, 24}});
     CHECK(sequential != Sections{.axes = 4, .pairs = {16, 24, 24}});
-    CHECK(interleaved != Sections{.order = SectionOrder::interleaved, .axes = 3, .pairs = {24, 20, 20}, .leftover_axis = 1});
+    CHECK(interleaved != Sections{.order = SectionOrder::interleaved,
+                                  .axes = 3,
+                                  .pairs = {24, 20, 20},
+                                  .leftover_axis = 1});
     CHECK(interleaved != Sections{.axes = 3, .pairs = {24, 20, 20}});
 }
 

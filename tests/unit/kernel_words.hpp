@@ -17,7 +17,8 @@ namespace vkrope::test {
 struct KernelKind {
     const char* name;
     std::uint32_t angles;
-    bool has_k, has_v = false, turns = true;  // turns: there is a Q, and K is not what V alone is taken for
+    bool has_k, has_v = false,
+                turns = true;  // turns: there is a Q, and K is not what V alone is taken for
 };
 
 inline const std::vector<KernelKind>& kernel_kinds() {
@@ -39,10 +40,11 @@ inline const std::vector<KernelKind>& kernel_kinds() {
     return all;
 }
 
-inline constexpr std::array<std::uint32_t, 3> conversions = {shader::conversion_integer, shader::conversion_normals,
-                                                             shader::conversion_native};
+inline constexpr std::array<std::uint32_t, 3> conversions = {
+    shader::conversion_integer, shader::conversion_normals, shader::conversion_native};
 
-/// What else differs from kernel to kernel. batch: heads that a lane has, 0 for all, as on a processor.
+/// What else differs from kernel to kernel. batch: heads that a lane has, 0 for all, as on a
+/// processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
 };
@@ -55,7 +57,8 @@ inline constexpr std::array<KernelVariation, 5> kernel_variations = {
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
 /// `counts`: out_of_range has a binding.
-inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std::uint32_t conversion, bool counts = true) {
+inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
+                           std::uint32_t conversion, bool counts = true) {
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
@@ -81,10 +84,13 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std
     values.scatter = kind.has_k ? v.scatter : 0;
     values.pairing_out = v.pairing_out;
     values.rotary_dim = kind.turns ? dim : 0;
-    const auto window = [&](std::uint32_t number) { return kind.turns && number < v.windows ? 16u : 0u; };
-    values.window_dim_0 = window(0), values.window_dim_1 = window(1), values.window_dim_2 = window(2),
-    values.window_dim_3 = window(3);
-    values.window_at_1 = window(1), values.window_at_2 = 2 * window(2), values.window_at_3 = 3 * window(3);
+    const auto window = [&](std::uint32_t number) {
+        return kind.turns && number < v.windows ? 16u : 0u;
+    };
+    values.window_dim_0 = window(0), values.window_dim_1 = window(1),
+    values.window_dim_2 = window(2), values.window_dim_3 = window(3);
+    values.window_at_1 = window(1), values.window_at_2 = 2 * window(2),
+    values.window_at_3 = 3 * window(3);
     values.angles = kind.angles;
     values.positions = v.positions;
     values.axes = v.axes;
@@ -93,7 +99,8 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v, std
     values.k_after_q = kind.turns && kind.has_k && v.batch > 1;
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size, shader::constant_count);
+    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
+                                    shader::constant_count);
     REQUIRE(special.status);
     auto pruned = prune(special.value);
     REQUIRE(pruned.status);

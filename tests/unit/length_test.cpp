@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalings that depend on the length: which lengths the frequencies of one reading serve, and when new ones are due.
+// Scalings that depend on the length: which lengths the frequencies of one reading serve, and when
+// new ones are due.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -10,11 +11,14 @@ namespace vkrope::test {
 
 namespace {
 
-const std::string start = R"({"model_type": "llama", "head_dim": 8, "max_position_embeddings": 4096, )";
-const std::string dynamic = start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "dynamic", "factor": 2}})";
+const std::string start =
+    R"({"model_type": "llama", "head_dim": 8, "max_position_embeddings": 4096, )";
+const std::string dynamic =
+    start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "dynamic", "factor": 2}})";
 const std::string longrope =
-    start + R"("original_max_position_embeddings": 1024, "rope_theta": 10000, "rope_scaling": {"rope_type": "longrope",)"
-            R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
+    start +
+    R"("original_max_position_embeddings": 1024, "rope_theta": 10000, "rope_scaling": {"rope_type": "longrope",)"
+    R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
 
 Rotation read(const std::string& config, std::uint64_t seq_len) {
     const Result<Rotation> rotation = from_hf_config(config, {.seq_len = seq_len});
@@ -24,7 +28,8 @@ Rotation read(const std::string& config, std::uint64_t seq_len) {
 
 }  // namespace
 
-TEST_CASE("dynamic NTK: the trained length is served at once, every longer one by its own frequencies") {
+TEST_CASE(
+    "dynamic NTK: the trained length is served at once, every longer one by its own frequencies") {
     CHECK(read(dynamic, 0).longest_seq_len == 4096);
     CHECK(read(dynamic, 100).longest_seq_len == 4096);
     CHECK(read(dynamic, 4096).longest_seq_len == 4096);
@@ -47,7 +52,8 @@ TEST_CASE("the first Qwen: new frequencies with every doubling of the trained le
     const std::string qwen =
         R"({"model_type": "qwen", "hidden_size": 64, "num_attention_heads": 2, "kv_channels": 32, "seq_length": 2048,)"
         R"( "max_position_embeddings": 32768, "rotary_emb_base": 10000, "use_dynamic_ntk": true})";
-    for (const auto& [seq_len, longest] : {std::pair{0u, 2048u}, {2048u, 2048u}, {2049u, 4096u}, {4096u, 4096u}, {5000u, 8192u}}) {
+    for (const auto& [seq_len, longest] :
+         {std::pair{0u, 2048u}, {2048u, 2048u}, {2049u, 4096u}, {4096u, 4096u}, {5000u, 8192u}}) {
         CAPTURE(seq_len);
         const Rotation rotation = read(qwen, seq_len);
         CHECK(rotation.longest_seq_len == longest);
@@ -70,7 +76,10 @@ TEST_CASE("nothing behind a byte of value 0 is lost, and a base that no layer ha
 
 TEST_CASE("other models serve any length") {
     CHECK(read(start + R"("rope_theta": 10000})", 0).longest_seq_len == 0);
-    CHECK(read(start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2}})", 9000).longest_seq_len == 0);
+    CHECK(read(start +
+                   R"("rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2}})",
+               9000)
+              .longest_seq_len == 0);
 }
 
 }  // namespace vkrope::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each ability of the oracle against values worked out by hand: quarter turns, (x0, x1) to (-x1, x0), and angles of 0.
+// Each ability of the oracle against values worked out by hand: quarter turns, (x0, x1) to (-x1,
+// x0), and angles of 0.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +32,8 @@ Bytes stored(Type type, const std::vector<double>& values) {
 }
 
 /// One row a token; `pairs` pairs turn by a quarter a position.
-Tensor rows(std::uint64_t tokens, std::uint64_t heads, std::uint64_t head_dim, Type type = Type::f32) {
+Tensor rows(std::uint64_t tokens, std::uint64_t heads, std::uint64_t head_dim,
+            Type type = Type::f32) {
     return {.type = type,
             .tokens = tokens,
             .heads = heads,
@@ -48,8 +50,8 @@ Operation turn(std::size_t pairs, std::vector<std::int64_t> positions) {
     return operation;
 }
 
-Verdict judge(const Tensor& in, const Tensor& out, const Operation& operation, const std::vector<double>& x,
-              const std::vector<double>& y) {
+Verdict judge(const Tensor& in, const Tensor& out, const Operation& operation,
+              const std::vector<double>& x, const std::vector<double>& y) {
     return compare(in, out, operation, stored(in.type, x).data(), stored(out.type, y).data());
 }
 
@@ -63,20 +65,25 @@ bool right(const Verdict& verdict) {
 TEST_CASE("input and output of their own types") {
     Operation operation = turn(1, {1});
     operation.rotary_offset = 1;
-    const double between = 1 + 0x1p-9 + 0x1p-12;  // bf16 has 1 + 2^-7 next to 1, f16 has 1 + 2^-9 and 1 + 3 * 2^-10
+    const double between =
+        1 + 0x1p-9 + 0x1p-12;  // bf16 has 1 + 2^-7 next to 1, f16 has 1 + 2^-9 and 1 + 3 * 2^-10
     const auto verdict = [&](Type from, Type to, const std::vector<double>& y) {
         return judge(rows(1, 1, 4, from), rows(1, 1, 4, to), operation, {0.5, 2, 3, between}, y);
     };
     CHECK(right(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 0x1p-9})));
     CHECK(right(verdict(Type::f32, Type::bf16, {0.5, -3, 2, 1})));
-    CHECK(right(verdict(Type::f16, Type::f32, {0.5, -3, 2, 1 + 0x1p-9})));  // `between` was rounded on its way in
+    CHECK(right(verdict(Type::f16, Type::f32,
+                        {0.5, -3, 2, 1 + 0x1p-9})));  // `between` was rounded on its way in
     CHECK(right(verdict(Type::bf16, Type::f32, {0.5, -3, 2, 1})));
     CHECK(right(verdict(Type::f16, Type::bf16, {0.5, -3, 2, 1})));
-    CHECK(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 3 * 0x1p-10}).bits_changed);  // not the nearest
+    CHECK(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 3 * 0x1p-10})
+              .bits_changed);  // not the nearest
     CHECK(verdict(Type::f32, Type::bf16, {0.5, -3, 2, 1 + 0x1p-7}).bits_changed);
     CHECK(verdict(Type::f32, Type::bf16, {-0.5, -3, 2, 1}).bits_changed);
-    // Rotated channels: 3 and 3 + 2^-9, the next f16, which is half a step of it too far, 2^-10, in units of 2^-24 * 5.
-    CHECK(verdict(Type::f32, Type::f16, {0.5, -3 - 0x1p-9, 2, 1 + 0x1p-9}).largest_error_u == doctest::Approx(16384.0 / 5));
+    // Rotated channels: 3 and 3 + 2^-9, the next f16, which is half a step of it too far, 2^-10, in
+    // units of 2^-24 * 5.
+    CHECK(verdict(Type::f32, Type::f16, {0.5, -3 - 0x1p-9, 2, 1 + 0x1p-9}).largest_error_u ==
+          doctest::Approx(16384.0 / 5));
     CHECK(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 0x1p-9}).passed_through == 2);
 }
 
@@ -164,7 +171,8 @@ TEST_CASE("gain: the factor applied, left out, divided out") {
     CHECK(verdict(Gain::apply, {4 + 0x1p-21, 0, 7}).largest_error_u == 2);
     CHECK(verdict(Gain::omit, {1 + 0x1p-22, 0, 7}).largest_error_u == 4);
     CHECK(verdict(Gain::divide_out, {0.25 + 0x1p-22, 0, 7}).largest_error_u == 16);
-    operation.attention_factor = 3;  // 1/3 is no float: the nearest is 2^-25 / 3 away, a half u of u / 3
+    operation.attention_factor =
+        3;  // 1/3 is no float: the nearest is 2^-25 / 3 away, a half u of u / 3
     CHECK(verdict(Gain::divide_out, {1.0 / 3, 0, 7}).largest_error_u == doctest::Approx(0.5));
 }
 
@@ -173,22 +181,30 @@ TEST_CASE("destination rows in pages: each token's own, or nowhere") {
     const Tensor in = rows(5, 1, 2);
     Tensor out = rows(5, 1, 2);
     // Two pages of two rows, 7 elements from page to page and 3 from row to row.
-    out.cache = Cache{.slots = {3, -1, 0, 4, 1}, .pages = 2, .page_size = 2, .page_stride = 7, .row_stride = 3};
+    out.cache = Cache{
+        .slots = {3, -1, 0, 4, 1}, .pages = 2, .page_size = 2, .page_stride = 7, .row_stride = 3};
     const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const std::vector<double> y = {-6, 5, 99, -10, 9, 99, 99, 99, 99, 99, -2, 1};
     const Verdict verdict = judge(in, out, operation, x, y);
     CHECK(right(verdict));
     CHECK(verdict.elements == 6);
     CHECK(verdict.out_of_range == 1);  // slot 4; -1 is no mistake
-    CHECK_FALSE(right(judge(in, out, operation, x, {-6, 5, 99, -10, 9, 99, 99, -2, 1, 99, 99, 99})));
+    CHECK_FALSE(
+        right(judge(in, out, operation, x, {-6, 5, 99, -10, 9, 99, 99, -2, 1, 99, 99, 99})));
 
     std::vector<std::uint64_t> found;
-    each_row(out, [&](std::uint64_t row, std::uint64_t first) { found.insert(found.end(), {row, first}); });
+    each_row(out, [&](std::uint64_t row, std::uint64_t first) {
+        found.insert(found.end(), {row, first});
+    });
     CHECK(found == std::vector<std::uint64_t>{0, 10, 2, 0, 4, 3});
 
     out.heads = 2;  // [pages, heads, page_size, 2]
     out.head_stride = 4;
-    out.cache = Cache{.slots = {-7, 1, 2, 5000000000, -1}, .pages = 2, .page_size = 2, .page_stride = 8, .row_stride = 2};
+    out.cache = Cache{.slots = {-7, 1, 2, 5000000000, -1},
+                      .pages = 2,
+                      .page_size = 2,
+                      .page_stride = 8,
+                      .row_stride = 2};
     const std::vector<double> pages = {99, 99, -4, 3, 99, 99, -4, 3, -6, 5, 99, 99, -6, 5, 99, 99};
     Tensor shared = rows(5, 2, 2);
     shared.token_stride = 2;
@@ -216,6 +232,9 @@ TEST_CASE("positions that are not covered leave rows unrotated, re-paired where 
     y[5] = std::nextafter(2.0F, 3.0F);
     CHECK(judge(row, row, operation, x, y).bits_changed);
     operation.interleaved_out = true;
-    CHECK(right(judge(row, row, operation, x, {-3, 1, -4, 2, 1, 3, 2, 4, 1, 3, 2, 4, 1, 3, 2, 4, 3, -1, 4, -2})));
-    CHECK(judge(row, row, operation, x, {-3, 1, -4, 2, 1, 2, 3, 4, 1, 3, 2, 4, 1, 3, 2, 4, 3, -1, 4, -2}).bits_changed);
+    CHECK(right(judge(row, row, operation, x,
+                      {-3, 1, -4, 2, 1, 3, 2, 4, 1, 3, 2, 4, 1, 3, 2, 4, 3, -1, 4, -2})));
+    CHECK(judge(row, row, operation, x,
+                {-3, 1, -4, 2, 1, 2, 3, 4, 1, 3, 2, 4, 1, 3, 2, 4, 3, -1, 4, -2})
+              .bits_changed);
 }

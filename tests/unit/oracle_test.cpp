@@ -16,17 +16,21 @@ namespace {
 /// A tensor in memory, read and written as reals.
 struct Array {
     explicit Array(const Tensor& tensor)
-        : shape(tensor), width(tensor.type == Type::f32 ? 4 : 2), bytes(tensor.batch * tensor.batch_stride * width, 0x7e) {}
+        : shape(tensor), width(tensor.type == Type::f32 ? 4 : 2),
+          bytes(tensor.batch * tensor.batch_stride * width, 0x7e) {}
 
     std::size_t at(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t c) const {
-        return (b * shape.batch_stride + t * shape.token_stride + h * shape.head_stride + c) * width;
+        return (b * shape.batch_stride + t * shape.token_stride + h * shape.head_stride + c) *
+               width;
     }
     std::uint32_t bits(std::size_t offset) const {
         std::uint32_t value = 0;
         std::memcpy(&value, &bytes[offset], width);
         return value;
     }
-    void set_bits(std::size_t offset, std::uint32_t value) { std::memcpy(&bytes[offset], &value, width); }
+    void set_bits(std::size_t offset, std::uint32_t value) {
+        std::memcpy(&bytes[offset], &value, width);
+    }
     long double get(std::size_t offset) const { return widen(shape.type, bits(offset)); }
     void set(std::size_t offset, long double value) { set_bits(offset, narrow(shape.type, value)); }
 
@@ -36,7 +40,8 @@ struct Array {
 };
 
 /// batch, tokens, heads, head_dim with gaps after every row, token and sequence.
-Tensor gappy(Type type, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads, std::uint64_t head_dim) {
+Tensor gappy(Type type, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads,
+             std::uint64_t head_dim) {
     Tensor tensor = {type, batch, tokens, heads, head_dim, 0, 0, 0};
     tensor.head_stride = head_dim + 3;
     tensor.token_stride = heads * tensor.head_stride + 5;
@@ -76,8 +81,10 @@ Array rotate(const Array& input, const Operation& operation) {
         const std::uint64_t first = operation.rotary_offset + (operation.interleaved ? 2 * j : j);
         const std::size_t at0 = input.at(b, t, h, first);
         const std::size_t at1 = input.at(b, t, h, first + (operation.interleaved ? 1 : pairs));
-        const long double angle = (operation.inverse ? -1 : 1) * operation.inv_freq[j] * double(operation.positions[token]);
-        const long double c = operation.attention_factor * std::cos(angle), d = operation.attention_factor * std::sin(angle);
+        const long double angle = (operation.inverse ? -1 : 1) * operation.inv_freq[j] *
+                                  double(operation.positions[token]);
+        const long double c = operation.attention_factor * std::cos(angle),
+                          d = operation.attention_factor * std::sin(angle);
         output.set(at0, input.get(at0) * c - input.get(at1) * d);
         output.set(at1, input.get(at0) * d + input.get(at1) * c);
     }
@@ -155,7 +162,8 @@ TEST_CASE("the oracle says where the error is") {
     const Array input = random_input(tensor);
     Array output = rotate(input, operation);
     output.set(output.at(1, 2, 3, 4), 9);
-    CHECK(verdict_of(operation, input, output).worst.find("batch 1 token 2 head 3 channel 4: got 9 ") == 0);
+    CHECK(verdict_of(operation, input, output)
+              .worst.find("batch 1 token 2 head 3 channel 4: got 9 ") == 0);
     // A changed channel outside the window matters more than any error inside.
     output.set(output.at(0, 1, 2, 7), 5);
     output.set(output.at(1, 1, 1, 7), 6);
@@ -167,7 +175,8 @@ TEST_CASE("the oracle says where the error is") {
 TEST_CASE("channels outside the window keep every bit") {
     const Tensor tensor = {Type::f32, 1, 1, 1, 4, 4, 4, 4};
     Array input(tensor);
-    const std::uint32_t bits[] = {0x7fc00123, 0x3f800000, 0x3f800000, 0x80000000};  // a NaN with a payload, 1, 1, -0
+    const std::uint32_t bits[] = {0x7fc00123, 0x3f800000, 0x3f800000,
+                                  0x80000000};  // a NaN with a payload, 1, 1, -0
     for (std::size_t c = 0; c < 4; ++c) {
         input.set_bits(c * 4, bits[c]);
     }
@@ -185,7 +194,8 @@ TEST_CASE("channels outside the window keep every bit") {
 }
 
 TEST_CASE("angles are exact far out") {
-    // cos of 2126261371 * 0.1 (the double), computed with 400 bits. With the product rounded to double it is 2.4728478e-7.
+    // cos of 2126261371 * 0.1 (the double), computed with 400 bits. With the product rounded to
+    // double it is 2.4728478e-7.
     const long double exact = 0.0000002352460416277563856439226L;
     const Tensor tensor = {Type::f32, 1, 1, 1, 2, 2, 2, 2};
     Array input(tensor), output(tensor);
@@ -201,7 +211,8 @@ TEST_CASE("angles are exact far out") {
     output.set(4, 1);
     CHECK(verdict_of(operation, input, output).largest_error_u <= 0.002);
     output.set(0, exact + 0.01L * 0x1p-24L);
-    CHECK(verdict_of(operation, input, output).largest_error_u == doctest::Approx(0.01).epsilon(0.1));
+    CHECK(verdict_of(operation, input, output).largest_error_u ==
+          doctest::Approx(0.01).epsilon(0.1));
 }
 
 TEST_CASE("progress ends at 1, and nonsense is refused") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the oracle says of one pair of given bits: the unit of its errors, rounding cells, infinities and NaN.
+// What the oracle says of one pair of given bits: the unit of its errors, rounding cells,
+// infinities and NaN.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -12,11 +13,13 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// One pair (x0, x1) at position 0 and the claim that (y0, y1) is its rotation: cos is `gain`, sin 0.
-Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0, std::uint32_t y1,
-              double allowance = 0) {
+/// One pair (x0, x1) at position 0 and the claim that (y0, y1) is its rotation: cos is `gain`, sin
+/// 0.
+Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0,
+              std::uint32_t y1, double allowance = 0) {
     const Tensor tensor = {type, 1, 1, 1, 2, 2, 2, 2};
-    const auto stored = [&](std::uint32_t first, std::uint32_t second) -> std::vector<std::uint32_t> {
+    const auto stored = [&](std::uint32_t first,
+                            std::uint32_t second) -> std::vector<std::uint32_t> {
         if (type == Type::f32) {
             return {first, second};
         }
@@ -42,7 +45,8 @@ TEST_CASE("errors are in units of u times the inputs") {
     CHECK(judge(Type::f32, 0.5, one, 0, 0x3f000001, 0).largest_error_u == 2);
     CHECK(judge(Type::f32, 1, 0, 0, 0, 0).largest_error_u == 0);
     CHECK(judge(Type::f32, 1, 0, 0, 0, one).largest_error_u == infinity);
-    CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0).largest_error_u > 1e6);  // 2^-149 halved, to 0, without an allowance
+    CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0).largest_error_u >
+          1e6);  // 2^-149 halved, to 0, without an allowance
     CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0, 0x1p-148).largest_error_u == 0);
 }
 
@@ -51,7 +55,8 @@ TEST_CASE("16-bit results are judged by their rounding cells") {
     const double tie = 1 + 0x1p-11;
     CHECK(judge(Type::f16, tie, one, 0, one, 0).largest_error_u == 0);
     CHECK(judge(Type::f16, tie, one, 0, one + 1, 0).largest_error_u == 0);
-    CHECK(judge(Type::f16, tie, one, 0, one + 2, 0).largest_error_u == doctest::Approx(16384 / tie));
+    CHECK(judge(Type::f16, tie, one, 0, one + 2, 0).largest_error_u ==
+          doctest::Approx(16384 / tie));
     CHECK(judge(Type::f16, 1, one, 0, one + 1, 0).largest_error_u == 8192);
     CHECK(judge(Type::bf16, 1, 0x3f80, 0, 0x3f81, 0).largest_error_u == 65536);
 }
@@ -75,5 +80,6 @@ TEST_CASE("infinities and NaN") {
     CHECK(judge(Type::f32, 1, nan, one, nan, one).nan_mismatch);
     CHECK(judge(Type::f32, 1, one, 0, nan, 0).nan_mismatch);
     CHECK(judge(Type::f16, 1, 0x3c00, 0, 0x7e00, 0).nan_mismatch);
-    CHECK(judge(Type::f32, 1, one, 0, nan, 0).worst.find("channel 0: got nan") != std::string::npos);
+    CHECK(judge(Type::f32, 1, one, 0, nan, 0).worst.find("channel 0: got nan") !=
+          std::string::npos);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I know" of rows that are, never the
-// reverse; of the nested layouts that engines use it knows.
+// Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I
+// know" of rows that are, never the reverse; of the nested layouts that engines use it knows.
 #include "kernel/geometry/overlap.hpp"
 
 #include <doctest/doctest.h>
@@ -32,25 +32,36 @@ struct Placed {
         if (view.page_size == 1) view.token = 0;
         if (view.page_size != 0 && pages == 1) view.batch = 0;
         tensor.where = {the_buffer, view.first_byte, 0};
-        return {.name = "rows", .tensor = tensor, .batch = batch, .tokens = tokens, .view = view, .pages = pages, .span = span()};
+        return {.name = "rows",
+                .tensor = tensor,
+                .batch = batch,
+                .tokens = tokens,
+                .view = view,
+                .pages = pages,
+                .span = span()};
     }
 
     std::uint64_t span() const {
-        const std::uint64_t slow = view.page_size ? pages : batch, fast = view.page_size ? view.page_size : tokens;
-        return (slow - 1) * view.batch + (fast - 1) * view.token + (view.heads / view.heads_per_group - 1) * view.group +
+        const std::uint64_t slow = view.page_size ? pages : batch,
+                            fast = view.page_size ? view.page_size : tokens;
+        return (slow - 1) * view.batch + (fast - 1) * view.token +
+               (view.heads / view.heads_per_group - 1) * view.group +
                (view.heads_per_group - 1) * view.head + view.head_dim;
     }
 
     // False: some byte belongs to two rows.
     bool bytes(ByteSet& set) const {
         bool once = true;
-        const std::uint32_t slow = view.page_size ? pages : batch, fast = view.page_size ? view.page_size : tokens;
+        const std::uint32_t slow = view.page_size ? pages : batch,
+                            fast = view.page_size ? view.page_size : tokens;
         for (std::uint64_t s = 0; s < slow; ++s) {
             for (std::uint64_t f = 0; f < fast; ++f) {
                 for (std::uint64_t h = 0; h < view.heads; ++h) {
-                    const std::uint64_t row = s * view.batch + f * view.token + h / view.heads_per_group * view.group +
+                    const std::uint64_t row = s * view.batch + f * view.token +
+                                              h / view.heads_per_group * view.group +
                                               h % view.heads_per_group * view.head;
-                    for (std::uint64_t i = 0; i < std::uint64_t{view.head_dim} * view.element_bytes; ++i) {
+                    for (std::uint64_t i = 0; i < std::uint64_t{view.head_dim} * view.element_bytes;
+                         ++i) {
                         const std::uint64_t byte = view.first_byte + row * view.element_bytes + i;
                         REQUIRE(byte < most_bytes);
                         once = once && !set[byte];
@@ -86,7 +97,8 @@ Placed any_rows(Random& random) {
     std::shuffle(std::begin(order), std::end(order), random.bits);
     std::uint64_t covered = r.view.head_dim;
     for (std::uint64_t* stride : order) {
-        *stride = random.below(8) == 0 ? random.below(24) : covered + (random.below(2) ? 0 : random.below(12));
+        *stride = random.below(8) == 0 ? random.below(24)
+                                       : covered + (random.below(2) ? 0 : random.below(12));
         covered = *stride * random.one_to(3);
         if (covered > 90) covered = random.one_to(90);
     }
@@ -101,7 +113,8 @@ TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pa
     std::uint32_t apart = 0, unknown = 0, shared = 0;
     for (int round = 0; round < 100'000; ++round) {
         Placed a = any_rows(random), b = any_rows(random);
-        if (random.below(4) == 0) {  // the same strides, shifted: how planes and packed heads lie to each other
+        if (random.below(4) ==
+            0) {  // the same strides, shifted: how planes and packed heads lie to each other
             const std::uint64_t first = b.view.first_byte / b.view.element_bytes;
             b = a;
             b.view.first_byte = first * b.view.element_bytes;
@@ -115,7 +128,8 @@ TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pa
         REQUIRE_FALSE((says_disjoint && share));
         (share ? shared : says_disjoint ? apart : unknown)++;
     }
-    MESSAGE(apart << " told apart, " << unknown << " apart without being told so, " << shared << " share bytes");
+    MESSAGE(apart << " told apart, " << unknown << " apart without being told so, " << shared
+                  << " share bytes");
     CHECK(apart > 20'000);
     CHECK(shared > 20'000);
 }
@@ -140,7 +154,8 @@ TEST_CASE("check_no_self_overlap lets no rows pass that share a byte: 100 000 ra
         REQUIRE_FALSE((passes && !once));
         (passes ? passed : once ? refused_in_vain : refused)++;
     }
-    MESSAGE(passed << " passed, " << refused << " refused, " << refused_in_vain << " refused though no row overlaps another");
+    MESSAGE(passed << " passed, " << refused << " refused, " << refused_in_vain
+                   << " refused though no row overlaps another");
     CHECK(passed > 20'000);
     CHECK(refused > 20'000);
 }
@@ -152,8 +167,8 @@ namespace {
 // Heads [first, first + heads) of what a layout holds in all.
 enum class Nested { bshd, bhsd, sbhd, planes_bshd, planes_bhsd, grouped };
 
-Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H, std::uint32_t D, std::uint32_t first,
-               std::uint32_t heads, std::uint64_t gap) {
+Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H, std::uint32_t D,
+               std::uint32_t first, std::uint32_t heads, std::uint64_t gap) {
     Placed r;
     r.batch = B;
     r.tokens = S;
@@ -163,16 +178,28 @@ Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H,
     v.heads = v.heads_per_group = heads;
     std::uint64_t offset = 0;
     switch (layout) {
-        case Nested::bshd: v.head = D, v.token = H * D + gap, v.batch = S * v.token, offset = first * v.head; break;
-        case Nested::bhsd: v.token = D, v.head = S * D + gap, v.batch = H * v.head, offset = first * v.head; break;
-        case Nested::sbhd: v.head = D, v.batch = H * D + gap, v.token = B * v.batch, offset = first * v.head; break;
+        case Nested::bshd:
+            v.head = D, v.token = H * D + gap, v.batch = S * v.token, offset = first * v.head;
+            break;
+        case Nested::bhsd:
+            v.token = D, v.head = S * D + gap, v.batch = H * v.head, offset = first * v.head;
+            break;
+        case Nested::sbhd:
+            v.head = D, v.batch = H * D + gap, v.token = B * v.batch, offset = first * v.head;
+            break;
         // [3, B, S, H, D] and [3, B, H, S, D]: `first` is the plane then.
-        case Nested::planes_bshd: v.head = D, v.token = H * D, v.batch = S * v.token, offset = first * (B * v.batch + gap); break;
-        case Nested::planes_bhsd: v.token = D, v.head = S * D, v.batch = H * v.head, offset = first * (B * v.batch + gap); break;
+        case Nested::planes_bshd:
+            v.head = D, v.token = H * D, v.batch = S * v.token,
+            offset = first * (B * v.batch + gap);
+            break;
+        case Nested::planes_bhsd:
+            v.token = D, v.head = S * D, v.batch = H * v.head, offset = first * (B * v.batch + gap);
+            break;
         // [B, S, groups of H, D]: `heads` of each group, from `first` on; 2 groups.
         case Nested::grouped:
             v.heads = 2 * heads;
-            v.head = D, v.group = H * D + gap, v.token = 2 * v.group, v.batch = S * v.token, offset = first * v.head;
+            v.head = D, v.group = H * D + gap, v.token = 2 * v.group, v.batch = S * v.token,
+            offset = first * v.head;
             break;
     }
     v.first_byte = 64 + offset * 2;
@@ -181,10 +208,12 @@ Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H,
 
 }  // namespace
 
-TEST_CASE("disjoint() is exact for packed QKV, planes, groups, and the heads of bshd, bhsd and sbhd tensors") {
+TEST_CASE(
+    "disjoint() is exact for packed QKV, planes, groups, and the heads of bshd, bhsd and sbhd "
+    "tensors") {
     std::uint32_t pairs = 0, share_bytes = 0;
-    for (const Nested layout :
-         {Nested::bshd, Nested::bhsd, Nested::sbhd, Nested::planes_bshd, Nested::planes_bhsd, Nested::grouped}) {
+    for (const Nested layout : {Nested::bshd, Nested::bhsd, Nested::sbhd, Nested::planes_bshd,
+                                Nested::planes_bhsd, Nested::grouped}) {
         const bool planes = layout == Nested::planes_bshd || layout == Nested::planes_bhsd;
         for (const std::uint32_t B : {1u, 2u}) {
             for (const std::uint32_t S : {1u, 2u, 5u}) {
@@ -195,9 +224,11 @@ TEST_CASE("disjoint() is exact for packed QKV, planes, groups, and the heads of 
                             for (std::uint32_t b_first = 0; b_first < (planes ? 3 : H); ++b_first) {
                                 for (std::uint32_t heads : {1u, 2u, 4u}) {
                                     if (planes) heads = H;
-                                    if (!planes && (a_first + heads > H || b_first + 2 > H)) continue;
+                                    if (!planes && (a_first + heads > H || b_first + 2 > H))
+                                        continue;
                                     Placed a = part_of(layout, B, S, H, D, a_first, heads, gap);
-                                    Placed b = part_of(layout, B, S, H, D, b_first, planes ? H : 2, gap);
+                                    Placed b = part_of(layout, B, S, H, D, b_first, planes ? H : 2,
+                                                       gap);
                                     const TensorRows rows_a = a.rows(), rows_b = b.rows();
                                     ByteSet set_a, set_b;
                                     REQUIRE(a.bytes(set_a));
@@ -229,13 +260,18 @@ TEST_CASE("disjoint() is exact for packed QKV, planes, groups, and the heads of 
 }
 
 TEST_CASE(
-    "disjoint() is exact for pages of K and of V: [pages, 2, page_size, heads, D], and keys beside the new tokens that fill them") {
+    "disjoint() is exact for pages of K and of V: [pages, 2, page_size, heads, D], and keys beside "
+    "the new tokens that fill them") {
     for (const std::uint32_t page_size : {1u, 4u}) {
         for (const std::uint32_t heads : {1u, 3u}) {
             constexpr std::uint32_t D = 4, pages = 3;
             Placed k, v;
             for (Placed* r : {&k, &v}) {
-                r->view = {.first_byte = 128, .element_bytes = 2, .head_dim = D, .heads = heads, .heads_per_group = heads};
+                r->view = {.first_byte = 128,
+                           .element_bytes = 2,
+                           .head_dim = D,
+                           .heads = heads,
+                           .heads_per_group = heads};
                 r->view.head = D;
                 r->view.token = heads * D;
                 r->view.batch = 2 * page_size * heads * D;

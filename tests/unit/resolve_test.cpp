@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every rule that an argument of create() or record() can break: the code, and that the sentence names the field.
+// Every rule that an argument of create() or record() can break: the code, and that the sentence
+// names the field.
 #include "kernel/resolve/resolve.hpp"
 
 #include <doctest/doctest.h>
@@ -18,8 +19,8 @@ Handle fake(std::uintptr_t number) {
     return reinterpret_cast<Handle>(number);
 }
 
-const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2), other_buffer = fake<VkBuffer>(3),
-               v_buffer = fake<VkBuffer>(4);
+const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2),
+               other_buffer = fake<VkBuffer>(3), v_buffer = fake<VkBuffer>(4);
 constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
 
 KernelInfo info() {
@@ -34,7 +35,9 @@ DeviceRef device() {
     return {.instance = fake<VkInstance>(1),
             .physical = fake<VkPhysicalDevice>(2),
             .device = fake<VkDevice>(3),
-            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction { return nullptr; }};
+            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
+                return nullptr;
+            }};
 }
 
 AnglePlan plan() {
@@ -50,7 +53,8 @@ AnglePlan plan() {
 }
 const AnglePlan the_plan = plan();
 
-Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset = 0, VkDeviceSize range = 4096) {
+Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset = 0,
+              VkDeviceSize range = 4096) {
     return {.where = {buffer, offset, range}, .heads = heads};
 }
 
@@ -65,7 +69,8 @@ Call call() {
 }
 
 VkDescriptorBufferInfo bound(const View& view, const Call& c) {
-    const std::uint64_t span = span_of(view, view.heads, {.batch = c.batch, .heads = view.heads, .tokens = c.tokens});
+    const std::uint64_t span = span_of(view, view.heads,
+                                       {.batch = c.batch, .heads = view.heads, .tokens = c.tokens});
     return binding_of(view.buffer, view.first_byte, span * view.element_bytes, limits);
 }
 
@@ -111,7 +116,8 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef& d, KernelInfo&) { d.instance = nullptr; }, "device.instance");
     breaks_create([](DeviceRef& d, KernelInfo&) { d.physical = nullptr; }, "device.physical");
     breaks_create([](DeviceRef& d, KernelInfo&) { d.device = nullptr; }, "device.device");
-    breaks_create([](DeviceRef& d, KernelInfo&) { d.get_instance_proc_addr = nullptr; }, "get_instance_proc_addr");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.get_instance_proc_addr = nullptr; },
+                  "get_instance_proc_addr");
     breaks_create([](DeviceRef& d, KernelInfo&) { d.enabled = 64; }, "device.enabled is 0x40");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 0; }, "rotary_dim is 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 15; }, "rotary_dim is 15");
@@ -119,19 +125,24 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q.head_dim = 1; }, "q.head_dim is 1");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.k.head_dim = 65535; }, "k.head_dim is 65535");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.k.rotary_offset = 1; }, "k.rotary_offset is 1");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; }, "q.rotary_offset");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; },
+                  "q.rotary_offset");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q.in = Element(7); }, "q.in is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); }, "positions is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); },
+                  "positions is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); },
+                  "conversion is 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim is 1");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; },
                   "v.rotary_offset is 2: no channel");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; }, "v.in is 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; }, "q.head_dim and k.head_dim are both 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; },
+                  "v.in is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; },
+                  "q.head_dim and k.head_dim are both 0");
 }
 
 TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
@@ -155,10 +166,13 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         change(changed, broken);
         expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.v = {}; }, "v_in.heads is 3: the kernel was created without v");
-    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; }, "v_in.heads is 3: the kernel was created for v_heads 2");
+    breaks([](KernelInfo& k, Call&) { k.v = {}; },
+           "v_in.heads is 3: the kernel was created without v");
+    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; },
+           "v_in.heads is 3: the kernel was created for v_heads 2");
     breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; }, "v_out.heads is 2: v_in.heads is 3");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; }, "v_out.where.buffer is null");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; },
+           "v_out.where.buffer is null");
     breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range is 4");
     breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride is -1");
     breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in and v_out overlap");
@@ -166,9 +180,21 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out and v_out overlap");
     breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out and v_in overlap");
     breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out and v_in overlap");
-    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 2048, 4}; }, "v_out and out_of_range overlap");
-    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "v_in and out_of_range overlap");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where = {other_buffer, 0, 1024}; }, "v_out and positions.ids overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.out_of_range = {v_buffer, 2048, 4};
+        },
+        "v_out and out_of_range overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.out_of_range = {v_buffer, 0, 4};
+        },
+        "v_in and out_of_range overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.v_out.where = {other_buffer, 0, 1024};
+        },
+        "v_out and positions.ids overlap");
     // In place with another pairing: nothing of V has one.
     KernelInfo other = i;
     other.v.in = Element::bf16;
@@ -185,7 +211,8 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     CHECK(resolve(other, limits, in_place));
 }
 
-TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
+TEST_CASE(
+    "V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
     KernelInfo i = info();
     i.v = i.k;
     i.scatter_k = true;
@@ -214,7 +241,8 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
     expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
     Call strided = c;
     strided.v_out.token_stride = 32;
-    expect(resolve(i, limits, strided).status, Code::invalid_argument, "v_out.token_stride is 32: with k_rows it must be 0");
+    expect(resolve(i, limits, strided).status, Code::invalid_argument,
+           "v_out.token_stride is 32: with k_rows it must be 0");
     // What only V breaks is said of V.
     Call short_rows = c;
     short_rows.v_in.heads = short_rows.v_out.heads = 3;
@@ -224,7 +252,8 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
            "v_out: k_rows.row_stride is 32: the faster strides cover 48");
     short_rows.k_rows = {.slots = c.k_rows.slots, .row_stride = 32};
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "k_rows.page_size is 1, its default: with row_stride 32 it must say how many rows a page of v_out has");
+           "k_rows.page_size is 1, its default: with row_stride 32 it must say how many rows a "
+           "page of v_out has");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
@@ -236,25 +265,39 @@ TEST_CASE("V in pages: the caches may share a buffer, and a slot that one of the
 TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads is 3");
     breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads is 2");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; }, "k_in.where.buffer");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; }, "q_in.where.range is VK_WHOLE_SIZE");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; },
+                  "k_in.where.buffer");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; },
+                  "q_in.where.range is VK_WHOLE_SIZE");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset is 1");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where = c.q_out.where = {q_buffer, 2, 1024}; }, "q_in ends at byte 1026");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; }, "q_in.where.range is 1020 bytes: its rows reach 1024");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; }, "q_in.token_stride is -1");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
+        },
+        "q_in ends at byte 1026");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; },
+                  "q_in.where.range is 1020 bytes: its rows reach 1024");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; },
+                  "q_in.token_stride is -1");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = INT64_MAX / 2; }, "q_in");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; }, "q_out.batch_stride is 8");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; }, "q_out and k_out overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in and q_out overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; }, "q_in and q_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; },
+                  "q_out.batch_stride is 8");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; },
+                  "q_out and k_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; },
+                  "q_in and q_out overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; },
+        "q_in and q_out overlap");
     // A stride that was left at 0 is named with what it then is, not one that was given.
     breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
                   "q_in.token_stride is 0, which packs its rows at 64, and q_out's is 128");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
                   "q_out.token_stride is 0, which packs its rows at 64");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
-                  "q_out.token_stride is 0, which packs its rows at 64: so the faster strides cover 208 elements, over which "
+                  "q_out.token_stride is 0, which packs its rows at 64: so the faster strides "
+                  "cover 208 elements, over which "
                   "q_out.head_stride, 80, must step");
     breaks_record(
         [](KernelInfo&, Call& c) {
@@ -262,7 +305,8 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.token_stride = c.q_out.token_stride = 16;
         },
         "q_out.batch_stride is 0, which packs its rows at 64");
-    // What reaches too far: the stride that was given, unless another was left at 0 where it must step over that one.
+    // What reaches too far: the stride that was given, unless another was left at 0 where it must
+    // step over that one.
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
                   "its rows reach 8528, with q_in.token_stride 600 elements");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
@@ -277,15 +321,18 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.token_stride = c.q_out.token_stride = 512;
         },
         "overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; }, "q_out.head_stride is broadcast");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; },
+                  "q_out.head_stride is broadcast");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.head_stride = broadcast;
             c.q_in.heads_per_group = 2;
         },
         "q_in.heads_per_group is 2");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; }, "q_in.heads_per_group is 3: it must divide heads, 4");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; }, "k_in.group_stride is 64: without heads_per_group");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; },
+                  "q_in.heads_per_group is 3: it must divide heads, 4");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; },
+                  "k_in.group_stride is 64: without heads_per_group");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
@@ -299,10 +346,14 @@ TEST_CASE("record: each broken rule of a tensor is named") {
 TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
     breaks_record([](KernelInfo&, Call& c) { c.direction = Direction(7); }, "direction is 7");
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {}; }, "positions.ids.buffer");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.offset = 2; }, "positions.ids.offset is 2");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 12; }, "positions.ids.range is 12");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = 16; }, "positions.ids.range is 64");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = -1; }, "positions.batch_stride is -1");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.offset = 2; },
+                  "positions.ids.offset is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 12; },
+                  "positions.ids.range is 12");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = 16; },
+                  "positions.ids.range is 64");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = -1; },
+                  "positions.batch_stride is -1");
     breaks_record(
         [](KernelInfo& i, Call& c) {
             i.positions = PositionSource::implicit;
@@ -310,18 +361,29 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
         },
         "positions.first is 2147483645");
     breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan is null");
-    breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view is null");
-    breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; }, "angles.plan->source");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; },
+                  "angles.view is null");
+    breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; },
+                  "angles.plan->source");
     breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs is 8");
     for (const auto& shrink :
          {+[](AnglePlan& p) { p.extent.width = 3; }, +[](AnglePlan& p) { p.extent.height = 99; },
-          +[](AnglePlan& p) { p.fold_log2 = 5; }, +[](AnglePlan& p) { p.rows = 0; }, +[](AnglePlan& p) { p.row_texels = 3; }}) {
+          +[](AnglePlan& p) { p.fold_log2 = 5; }, +[](AnglePlan& p) { p.rows = 0; },
+          +[](AnglePlan& p) { p.row_texels = 3; }}) {
         AnglePlan broken = the_plan;
         shrink(broken);
         breaks_record([&](KernelInfo&, Call& c) { c.angles.plan = &broken; }, "angles.plan");
     }
-    breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {q_buffer, 1020, 64}; }, "q_out and positions.ids overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 12, 4}; }, "positions.ids and out_of_range overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.positions.ids = {q_buffer, 1020, 64};
+        },
+        "q_out and positions.ids overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.out_of_range = {other_buffer, 12, 4};
+        },
+        "positions.ids and out_of_range overlap");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_out.where.buffer = other_buffer;
@@ -329,17 +391,32 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
             c.out_of_range = {q_buffer, 8, 4};
         },
         "q_in and out_of_range overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.buffer_size = c.q_out.buffer_size = 4092; }, "q_in.buffer_size is 4092");
-    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {k_buffer, 0, 4}; }, "k_out and out_of_range overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 2, 4}; }, "out_of_range.offset is 2");
-    breaks_record([](KernelInfo&, Call& c) { c.out_of_range = {other_buffer, 0, 2}; }, "out_of_range.range is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.buffer_size = c.q_out.buffer_size = 4092; },
+                  "q_in.buffer_size is 4092");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.out_of_range = {k_buffer, 0, 4};
+        },
+        "k_out and out_of_range overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.out_of_range = {other_buffer, 2, 4};
+        },
+        "out_of_range.offset is 2");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.out_of_range = {other_buffer, 0, 2};
+        },
+        "out_of_range.range is 2");
 }
 
-TEST_CASE("rows that end in the middle of a word need to know that the buffer has the whole of it") {
+TEST_CASE(
+    "rows that end in the middle of a word need to know that the buffer has the whole of it") {
     Call c = call();
     c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
     c.q_in.buffer_size = c.q_out.buffer_size = 1027;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in ends at byte 1026, in the middle of a word");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "q_in ends at byte 1026, in the middle of a word");
     c.q_in.buffer_size = c.q_out.buffer_size = 1028;
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
@@ -365,10 +442,13 @@ TEST_CASE("a factored table holds the rows of both digits") {
         expect(resolve(i, limits, c).status, Code::invalid_argument, names);
         c.angles.plan = &good;
     };
-    breaks([](AnglePlan& p) { p.source = AngleSource::direct_texture; }, "angles.plan->source is 3: the kernel was created for 1");
-    breaks([](AnglePlan& p) { p.source = AngleSource::by_default; }, "angles.plan->source is 0: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.source = AngleSource::direct_texture; },
+           "angles.plan->source is 3: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.source = AngleSource::by_default; },
+           "angles.plan->source is 0: the kernel was created for 1");
     breaks([](AnglePlan& p) { p.rows = 0; }, "angles.plan");
-    breaks([](AnglePlan& p) { p.rows = 4096 + 1023 * 2048; }, "angles.plan");  // a row beyond three columns
+    breaks([](AnglePlan& p) { p.rows = 4096 + 1023 * 2048; },
+           "angles.plan");  // a row beyond three columns
     breaks([](AnglePlan& p) { p.extent.width -= 1; }, "angles.plan");
     breaks([](AnglePlan& p) { p.extent.height -= 1; }, "angles.plan");
     breaks([](AnglePlan& p) { p.fold_log2 -= 1; }, "angles.plan");
@@ -403,9 +483,15 @@ TEST_CASE("computed angles: a uniform buffer, at an offset at which the device b
     breaks([](AnglePlan&, Call& b) { b.angles.buffer.buffer = VK_NULL_HANDLE; }, "angles.buffer");
     breaks([](AnglePlan&, Call& b) { b.angles.buffer.range = 92; }, "angles.buffer.range is 92");
     breaks([](AnglePlan&, Call& b) { b.angles.buffer.offset = 64; },
-           "angles.buffer.offset is 64: for computed angles it must be a multiple of 256 (minUniformBufferOffsetAlignment)");
-    breaks([](AnglePlan&, Call& b) { b.angles.buffer = {q_buffer, 256, 96}; }, "angles.buffer overlap");
-    breaks([](AnglePlan& p, Call&) { p.source = AngleSource::factored_texture; }, "angles.plan->source is 1");
+           "angles.buffer.offset is 64: for computed angles it must be a multiple of 256 "
+           "(minUniformBufferOffsetAlignment)");
+    breaks(
+        [](AnglePlan&, Call& b) {
+            b.angles.buffer = {q_buffer, 256, 96};
+        },
+        "angles.buffer overlap");
+    breaks([](AnglePlan& p, Call&) { p.source = AngleSource::factored_texture; },
+           "angles.plan->source is 1");
     breaks([](AnglePlan& p, Call&) { p.bytes = 80; }, "angles.plan");
     breaks([](AnglePlan& p, Call&) { p.rows = 0; }, "angles.plan");
     breaks([](AnglePlan& p, Call&) { p.pairs = 7; }, "angles.plan->pairs is 7");
@@ -417,18 +503,27 @@ TEST_CASE("computed angles: a uniform buffer, at an offset at which the device b
 }
 
 TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
-    breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 28, c.positions.batch_stride = 4; },
-                  "positions.ids.range is 28");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.int64 = true, c.positions.ids.range = 28; }, "at least 32");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 0; }, "positions.token_stride is 0");
+    breaks_record(
+        [](KernelInfo&, Call& c) { c.positions.ids.range = 28, c.positions.batch_stride = 4; },
+        "positions.ids.range is 28");
+    breaks_record(
+        [](KernelInfo&, Call& c) { c.positions.int64 = true, c.positions.ids.range = 28; },
+        "at least 32");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 0; },
+                  "positions.token_stride is 0");
     breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 7; }, "at least 88");
     breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; },
                   "positions.axis_stride is 4: the kernel was created for one");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = -1; }, "positions.axis_stride is -1");
-    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit, c.positions.int64 = true; },
+    breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = -1; },
+                  "positions.axis_stride is -1");
+    breaks_record([](KernelInfo& i,
+                     Call& c) { i.positions = PositionSource::implicit, c.positions.int64 = true; },
                   "positions.int64");
-    breaks_record([](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit, c.positions.batch_stride = 2147483645; },
-                  "positions.first is 0: with tokens 4, batch 2 and batch_stride 2147483645");
+    breaks_record(
+        [](KernelInfo& i, Call& c) {
+            i.positions = PositionSource::implicit, c.positions.batch_stride = 2147483645;
+        },
+        "positions.first is 0: with tokens 4, batch 2 and batch_stride 2147483645");
     KernelInfo axes = info();
     axes.positions = PositionSource::axis_ids;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
@@ -454,7 +549,11 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
 
 TEST_CASE("sections: which axis turns a pair") {
     const auto breaks = [](const Sections& sections, const char* names) {
-        breaks_create([&](DeviceRef&, KernelInfo& i) { i.positions = PositionSource::axis_ids, i.sections = sections; }, names);
+        breaks_create(
+            [&](DeviceRef&, KernelInfo& i) {
+                i.positions = PositionSource::axis_ids, i.sections = sections;
+            },
+            names);
     };
     breaks({}, "sections.axes is 0");
     breaks({.axes = 1, .pairs = {8}}, "sections.axes is 1");
@@ -465,8 +564,10 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.order = SectionOrder(2), .axes = 2, .pairs = {4, 4}}, "sections.order is 2");
     breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}},
            "sections.axes is 2: interleaved sections have 3 or 4");
-    breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3}, "sections.leftover_axis is 3");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; }, "sections.axes is 2: without axis_ids");
+    breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
+           "sections.leftover_axis is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; },
+                  "sections.axes is 2: without axis_ids");
 }
 
 TEST_CASE("a table of the caller's own: two buffers of whole words") {
@@ -482,7 +583,8 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     table.element = Element::f16;
     table.bytes = 88;
     Call good = call();
-    good.angles = {.plan = &table, .buffer = {other_buffer, 256, 88}, .sin = {other_buffer, 512, 88}};
+    good.angles = {
+        .plan = &table, .buffer = {other_buffer, 256, 88}, .sin = {other_buffer, 512, 88}};
     CHECK(resolve(own, limits, good));
     const auto breaks = [&](auto change, const char* names) {
         AnglePlan broken = table;
@@ -492,13 +594,16 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
         expect(resolve(own, limits, c).status, Code::invalid_argument, names);
     };
     breaks([](AnglePlan&, Call& c) { c.angles.sin = {}; }, "angles.sin.buffer is null");
-    breaks([](AnglePlan&, Call& c) { c.angles.buffer.range = 84; }, "angles.buffer.range is 84 bytes: it must be at least 88");
+    breaks([](AnglePlan&, Call& c) { c.angles.buffer.range = 84; },
+           "angles.buffer.range is 84 bytes: it must be at least 88");
     breaks([](AnglePlan& p, Call&) { p.element = Element::bf16; }, "angles.plan->element is 2");
     breaks([](AnglePlan& p, Call&) { p.row_stride = 7; }, "angles.plan");
     breaks([](AnglePlan& p, Call&) { p.rows = 6; }, "angles.plan");
     // 2^64 bytes and a few more.
-    breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; }, "angles.plan");
-    breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; }, "q_out and angles.sin overlap");
+    breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; },
+           "angles.plan");
+    breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; },
+           "q_out and angles.sin overlap");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table is 3");
 }
 
@@ -512,12 +617,16 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     CHECK(check(device(), two));
     breaks_create(windows({{0, 4}, {2, 12}}), "windows[1].offset is 2: windows[0] ends at 4");
     breaks_create(windows({{0, 5}, {8, 11}}), "windows[0].rotary_dim is 5");
-    breaks_create(windows({{0, 4}, {4, 4}}), "rotary_dim is 16: the windows have 8 channels together");
-    breaks_create(windows({{0, 8}, {9, 8}}), "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
-    breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}), "windows[2].rotary_dim is 8: windows[1] is absent");
+    breaks_create(windows({{0, 4}, {4, 4}}),
+                  "rotary_dim is 16: the windows have 8 channels together");
+    breaks_create(windows({{0, 8}, {9, 8}}),
+                  "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
+    breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}),
+                  "windows[2].rotary_dim is 8: windows[1] is absent");
     breaks_create(windows({{0, 0}, {0, 16}}), "windows[0].rotary_dim is 0");
     breaks_create(windows({{0, 16}, {16, 0}}), "windows[1].rotary_dim is 0: its offset is 16");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); }, "pairing_out is 9");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); },
+                  "pairing_out is 9");
 }
 
 TEST_CASE("gain: what is left of the attention factor") {
@@ -534,12 +643,16 @@ TEST_CASE("gain: what is left of the attention factor") {
     for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are no floats
         factor.attention_factor = far;
         CHECK(resolve(info(), limits, call()));
-        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor, broken.gain = Gain::divide_out; },
-                      "angles.plan->attention_factor");
+        breaks_record(
+            [&](KernelInfo&, Call& broken) {
+                broken.angles.plan = &factor, broken.gain = Gain::divide_out;
+            },
+            "angles.plan->attention_factor");
     }
     for (const double bad : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
         factor.attention_factor = bad;
-        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor; }, "angles.plan->attention_factor");
+        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor; },
+                      "angles.plan->attention_factor");
     }
 }
 
@@ -547,8 +660,9 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     KernelInfo i = info();
     i.scatter_k = true;
     Call good = call();
-    good.k_out =
-        tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
+    good.k_out = tensor(
+        other_buffer, 2, 1024,
+        5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
     good.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
     good.k_rows.page_size = 4;
     const auto resolved = resolve(i, limits, good);
@@ -564,7 +678,8 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         change(changed, c);
         expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "k_rows: the kernel was created without scatter_k");
+    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; },
+           "k_rows: the kernel was created without scatter_k");
     breaks(
         [](KernelInfo& k, Call& c) {
             k.scatter_k = false;
@@ -572,17 +687,26 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         },
         "k_rows: the kernel was created without");
     breaks([](KernelInfo&, Call& c) { c.k_rows.slots = {}; }, "k_rows.slots.buffer is null");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.range = 31; }, "k_rows.slots.range is 31 bytes: it must be at least 32");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; }, "k_rows.slots.range is 32 bytes: it must be at least 64");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.range = 31; },
+           "k_rows.slots.range is 31 bytes: it must be at least 32");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; },
+           "k_rows.slots.range is 32 bytes: it must be at least 64");
     breaks([](KernelInfo&, Call& c) { c.k_rows.batch_stride = -1; }, "k_rows.batch_stride is -1");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
     // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1, its default: with page_stride 128 it must say how many rows a page of k_out has");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64; },
-           "k_rows.page_size is 1, its default: with row_stride 16");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1, its default: with page_stride 128");
+           "k_rows.page_size is 1, its default: with page_stride 128 it must say how many rows a "
+           "page of k_out has");
+    breaks(
+        [](KernelInfo&, Call& c) {
+            c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64;
+        },
+        "k_rows.page_size is 1, its default: with row_stride 16");
+    breaks(
+        [](KernelInfo&, Call& c) {
+            c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128;
+        },
+        "k_rows.page_size is 1, its default: with page_stride 128");
     {  // the strides of single rows are what they would be without
         Call c = good;
         c.k_rows.page_size = 1;
@@ -594,13 +718,16 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         CHECK(resolve(i, limits, c));
     }
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; }, "k_rows.row_stride is 31: the faster strides cover 32 elements");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; },
+           "k_rows.row_stride is 31: the faster strides cover 32 elements");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; },
            "k_rows.page_stride is 127: the faster strides cover 128 elements");
     breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = -2; }, "k_rows.page_stride is -2");
-    breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; }, "k_out.token_stride is 32: with k_rows it must be 0");
+    breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
+           "k_out.token_stride is 32: with k_rows it must be 0");
     breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.offset = 1024; }, "k_out and k_rows.slots overlap");
+    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.offset = 1024; },
+           "k_out and k_rows.slots overlap");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
             k.scatter_k = true;
@@ -632,18 +759,22 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which packs its rows at 3840 elements");
-    // The slip that packed QKV invites: a stride of tokens that was forgotten is named, of whichever tensor.
+           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which packs "
+           "its rows at 3840 elements");
+    // The slip that packed QKV invites: a stride of tokens that was forgotten is named, of
+    // whichever tensor.
     c.k_in = c.k_out = plane(4, 1);
     c.k_in.token_stride = c.k_out.token_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "k_out.token_stride is 0, which packs its rows at 128: the faster strides cover 688 elements");
+           "k_out.token_stride is 0, which packs its rows at 128: the faster strides cover 688 "
+           "elements");
     c.k_in = c.k_out = plane(4, 1);
     c.q_in.token_stride = c.q_out.token_stride = 0;
     c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
     c.q_in.group_stride = c.q_out.group_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which packs its rows at 512 elements");
+           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which packs "
+           "its rows at 512 elements");
     c.q_in = c.q_out = plane(0, 4);
     // K at the end of a group, so that it reaches over the end of the period as seen from Q.
     c.k_in = c.k_out = plane(5, 1);
@@ -660,7 +791,8 @@ TEST_CASE("rows that alternate are apart, at every level") {
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
 }
 
-TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where the device can bind") {
+TEST_CASE(
+    "packed QKV is in place and disjoint, and its descriptors start where the device can bind") {
     // [tokens, 4 + 2 + 2 heads, 16]: Q, K and V of one buffer.
     Call c = call();
     c.batch = 1;
@@ -686,7 +818,9 @@ TEST_CASE("packed QKV is in place and disjoint, and its descriptors start where 
 
 TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
     for (const Call& c :
-         {Call{}, Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)}, Call{.tokens = 5}}) {
+         {Call{},
+          Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)},
+          Call{.tokens = 5}}) {
         const auto resolved = resolve(info(), limits, c);
         CHECK(resolved);
         CHECK(resolved->tokens == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalings against what their papers say of them: closed forms, fixed points and limits, none of them the library's own arithmetic.
+// Scalings against what their papers say of them: closed forms, fixed points and limits, none of
+// them the library's own arithmetic.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,11 +45,14 @@ void refused(Scale&& scale, const std::string& text) {
 
 constexpr double not_positive[] = {0.0, -2.0, infinity, not_a_number};
 
-/// YaRN's range is where the number of turns within the original length passes beta_fast and beta_slow, and the pair's number is
-/// linear in the logarithm of its turns: so the blend of a range that is not truncated can be told from the turns alone.
-long double yarn_share_divided(double inv_freq, double original, double beta_fast, double beta_slow) {
+/// YaRN's range is where the number of turns within the original length passes beta_fast and
+/// beta_slow, and the pair's number is linear in the logarithm of its turns: so the blend of a
+/// range that is not truncated can be told from the turns alone.
+long double yarn_share_divided(double inv_freq, double original, double beta_fast,
+                               double beta_slow) {
     const long double turns = original * inv_freq / two_pi;
-    return std::clamp(std::log(beta_fast / turns) / std::log((long double)beta_fast / beta_slow), 0.0L, 1.0L);
+    return std::clamp(std::log(beta_fast / turns) / std::log((long double)beta_fast / beta_slow),
+                      0.0L, 1.0L);
 }
 
 }  // namespace
@@ -60,7 +64,8 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
         CHECK(inv_freq.front() == 1.0);
         CHECK(close(inv_freq.back(), 1e-4L));
         for (std::size_t j = 1; j < inv_freq.size(); ++j) {
-            CHECK(close(inv_freq[j] / inv_freq[j - 1], std::exp(-std::log(10000.0L) / (rotary_dim / 2 - 1))));
+            CHECK(close(inv_freq[j] / inv_freq[j - 1],
+                        std::exp(-std::log(10000.0L) / (rotary_dim / 2 - 1))));
         }
     }
     double one = 0;
@@ -74,7 +79,8 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
 
 TEST_CASE("proportional: the whole head's spacing, with a tail that stands still") {
     std::vector<double> inv_freq(256, -1);
-    REQUIRE(proportional_inv_freq(1e6, 512, {.factor = 1, .partial_rotary_factor = 0.25}, inv_freq.data()));
+    REQUIRE(proportional_inv_freq(1e6, 512, {.factor = 1, .partial_rotary_factor = 0.25},
+                                  inv_freq.data()));
     const std::vector<double> whole = plain(1e6, 512);
     for (std::size_t j = 0; j < 256; ++j) {
         CHECK(inv_freq[j] == (j < 64 ? whole[j] : 0));
@@ -91,13 +97,16 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that stands still
 
     std::vector<double> untouched(4, -7.0);
     for (const double factor : not_positive) {
-        CHECK(mentions(proportional_inv_freq(1e4, 8, {.factor = factor}, untouched.data()), "factor is "));
+        CHECK(mentions(proportional_inv_freq(1e4, 8, {.factor = factor}, untouched.data()),
+                       "factor is "));
     }
     for (const double part : {0.0, -0.5, 1.5, infinity, not_a_number}) {
-        CHECK(mentions(proportional_inv_freq(1e4, 8, {.partial_rotary_factor = part}, untouched.data()),
-                       "partial_rotary_factor is "));
+        CHECK(mentions(
+            proportional_inv_freq(1e4, 8, {.partial_rotary_factor = part}, untouched.data()),
+            "partial_rotary_factor is "));
     }
-    CHECK(mentions(proportional_inv_freq(1e4, 7, {}, untouched.data()), "head_dim is 7: must be even"));
+    CHECK(mentions(proportional_inv_freq(1e4, 7, {}, untouched.data()),
+                   "head_dim is 7: must be even"));
     CHECK(untouched == std::vector<double>(4, -7.0));
 }
 
@@ -120,9 +129,12 @@ TEST_CASE("divisors divide, pair by pair") {
     const double worse[] = {1, not_a_number};
     refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 3); },
             "divisors has 3 elements: must have rotary_dim / 2 = 2");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 0); }, "divisors has 0 elements");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, nullptr, 2); }, "divisors is null");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, bad, 2); }, "divisors[1] is 0: must be finite and above 0");
+    refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 0); },
+            "divisors has 0 elements");
+    refused([&](std::vector<double>& f) { return scale_divisors(f, nullptr, 2); },
+            "divisors is null");
+    refused([&](std::vector<double>& f) { return scale_divisors(f, bad, 2); },
+            "divisors[1] is 0: must be finite and above 0");
     refused([&](std::vector<double>& f) { return scale_divisors(f, worse, 2); }, "divisors[1] is ");
 }
 
@@ -164,8 +176,16 @@ TEST_CASE("dynamic NTK scaling grows with the sequence, from the trained length 
         }
     }
     for (const double number : not_positive) {
-        refused([&](std::vector<double>& f) { return scale_dynamic_ntk(f, {number, 2048}, 4096); }, "factor is ");
-        refused([&](std::vector<double>& f) { return scale_dynamic_ntk(f, {2, number}, 4096); }, "max_position_embeddings is ");
+        refused(
+            [&](std::vector<double>& f) {
+                return scale_dynamic_ntk(f, {number, 2048}, 4096);
+            },
+            "factor is ");
+        refused(
+            [&](std::vector<double>& f) {
+                return scale_dynamic_ntk(f, {2, number}, 4096);
+            },
+            "max_position_embeddings is ");
     }
 }
 
@@ -191,19 +211,23 @@ TEST_CASE("YaRN without truncation blends by the logarithm of the turns") {
         CHECK(close(attention_factor, 1 + 0.1L * std::log((long double)n.factor)));
         for (std::size_t j = 0; j < before.size(); ++j) {
             CAPTURE(j);
-            const long double share = yarn_share_divided(before[j], n.original, n.beta_fast, n.beta_slow);
+            const long double share = yarn_share_divided(before[j], n.original, n.beta_fast,
+                                                         n.beta_slow);
             // The range is clamped to rotary_dim - 1, which none of these reaches.
-            CHECK(std::fabs(after[j] - before[j] * (share / n.factor + 1 - share)) <= 1e-12L * before[j]);
+            CHECK(std::fabs(after[j] - before[j] * (share / n.factor + 1 - share)) <=
+                  1e-12L * before[j]);
         }
     }
 }
 
 TEST_CASE("YaRN with truncation blends between whole pairs") {
-    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47 and 64 ln(4096 / (2 pi)) / (2 ln 10000) = 22.51: pairs 10 to 23.
+    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47 and 64 ln(4096 / (2 pi)) / (2 ln 10000)
+    // = 22.51: pairs 10 to 23.
     const std::vector<double> before = plain(10000, 64);
     std::vector<double> after = before;
     double attention_factor = 0;
-    REQUIRE(scale_yarn(after, 10000, {.factor = 40, .original_max_position_embeddings = 4096}, attention_factor));
+    REQUIRE(scale_yarn(after, 10000, {.factor = 40, .original_max_position_embeddings = 4096},
+                       attention_factor));
     for (std::size_t j = 0; j < 32; ++j) {
         CAPTURE(j);
         const long double share = j <= 10 ? 0 : j >= 23 ? 1 : (j - 10) / 13.0L;
@@ -213,29 +237,38 @@ TEST_CASE("YaRN with truncation blends between whole pairs") {
 
 TEST_CASE("YaRN at its edges") {
     double attention_factor = 0;
-    // Equal betas: a step, one thousandth of a pair wide. 64 ln(4096 / (8 * 2 pi)) / (2 ln 10000) = 15.29.
+    // Equal betas: a step, one thousandth of a pair wide. 64 ln(4096 / (8 * 2 pi)) / (2 ln 10000)
+    // = 15.29.
     const std::vector<double> before = plain(10000, 64);
     std::vector<double> after = before;
-    const YarnScaling step = {
-        .factor = 4, .original_max_position_embeddings = 4096, .beta_fast = 8, .beta_slow = 8, .truncate = false};
+    const YarnScaling step = {.factor = 4,
+                              .original_max_position_embeddings = 4096,
+                              .beta_fast = 8,
+                              .beta_slow = 8,
+                              .truncate = false};
     REQUIRE(scale_yarn(after, 10000, step, attention_factor));
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
     }
-    // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 have magnitude 1 too.
+    // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 have
+    // magnitude 1 too.
     after = before;
-    REQUIRE(scale_yarn(after, 10000, {.factor = 1, .original_max_position_embeddings = 4096}, attention_factor));
+    REQUIRE(scale_yarn(after, 10000, {.factor = 1, .original_max_position_embeddings = 4096},
+                       attention_factor));
     CHECK(attention_factor == 1);
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(close(after[j], before[j]));
     }
-    REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096}, attention_factor));
+    REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
+                       attention_factor));
     CHECK(attention_factor == 1);
     // One pair: low is max(0, floor(2 ln(...) / ...)) = 0, so it stays; zero frequencies stay zero.
     std::vector<double> one = {1.0}, still = {0, 0};
-    REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096}, attention_factor));
+    REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
+                       attention_factor));
     CHECK(one[0] == 1);
-    REQUIRE(scale_yarn(still, 10000, {.factor = 4, .original_max_position_embeddings = 4096}, attention_factor));
+    REQUIRE(scale_yarn(still, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
+                       attention_factor));
     CHECK(still == std::vector<double>{0, 0});
 }
 
@@ -263,7 +296,9 @@ TEST_CASE("YaRN's attention factor: given, of both mscales, or of the factor") {
 TEST_CASE("YaRN names the number that breaks its rule") {
     double attention_factor = -3;
     const auto bad = [&](double base, const YarnScaling& scaling, const std::string& text) {
-        refused([&](std::vector<double>& f) { return scale_yarn(f, base, scaling, attention_factor); }, text);
+        refused(
+            [&](std::vector<double>& f) { return scale_yarn(f, base, scaling, attention_factor); },
+            text);
     };
     for (const double number : not_positive) {
         bad(1e4, {number, 4096}, "factor is ");
@@ -284,9 +319,12 @@ TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
     const long double ln = std::log(40.0L);
     std::vector<double> yarn = plain(10000, 64), deepseek = yarn;
     double attention_factor = 0, softmax_scale = 0;
-    REQUIRE(scale_yarn(yarn, 10000, {.factor = 40, .original_max_position_embeddings = 4096}, attention_factor));
-    DeepseekYarnScaling scaling = {
-        .factor = 40, .original_max_position_embeddings = 4096, .mscale = 0.707, .mscale_all_dim = 0.707};
+    REQUIRE(scale_yarn(yarn, 10000, {.factor = 40, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    DeepseekYarnScaling scaling = {.factor = 40,
+                                   .original_max_position_embeddings = 4096,
+                                   .mscale = 0.707,
+                                   .mscale_all_dim = 0.707};
     REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
     CHECK(deepseek == yarn);
     CHECK(attention_factor == 1);
@@ -308,12 +346,14 @@ TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
         "factor is 0");
     refused(
         [&](std::vector<double>& f) {
-            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, -1}, attention_factor, softmax_scale);
+            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, -1}, attention_factor,
+                                       softmax_scale);
         },
         "mscale is -1");
     refused(
         [&](std::vector<double>& f) {
-            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor, softmax_scale);
+            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
+                                       softmax_scale);
         },
         "mscale_all_dim is inf");
 }
@@ -352,14 +392,19 @@ TEST_CASE("LongRoPE names the number that breaks its rule") {
     const double good[] = {1, 2, 3}, bad_list[] = {1, -2};
     double attention_factor = -3;
     const auto bad = [&](const LongRopeScaling& scaling, const std::string& text) {
-        refused([&](std::vector<double>& f) { return scale_longrope(f, scaling, 8192, attention_factor); }, text);
+        refused(
+            [&](std::vector<double>& f) {
+                return scale_longrope(f, scaling, 8192, attention_factor);
+            },
+            text);
     };
     bad({good, good, 3, 4096, 32}, "short_factor has 3 elements: must have rotary_dim / 2 = 2");
     bad({nullptr, good, 2, 4096, 32}, "short_factor is null");
     bad({good, nullptr, 2, 4096, 32}, "long_factor is null");
     bad({bad_list, good, 2, 4096, 32}, "short_factor[1] is -2");
     bad({good, bad_list, 2, 4096, 32}, "long_factor[1] is -2");
-    bad({good, good, 2, 1, 32}, "original_max_position_embeddings is 1: must be finite and above 1");
+    bad({good, good, 2, 1, 32},
+        "original_max_position_embeddings is 1: must be finite and above 1");
     bad({good, good, 2, 4096, 0}, "factor is 0");
     bad({good, good, 2, 4096, 32, -1}, "attention_factor is -1");
     bad({good, good, 2, 4096, 32, 0, infinity}, "short_mscale is inf");
@@ -371,15 +416,19 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     double attention_factor = 0;
     std::vector<double> inv_freq = {1, 0.5};
     const double factors[] = {1, 4};
-    REQUIRE(scale_ggml(inv_freq, 10000, {.freq_scale = 0.5, .attn_factor = 1.5, .freq_factors = factors, .freq_factor_count = 2},
-                       attention_factor));
+    REQUIRE(scale_ggml(
+        inv_freq, 10000,
+        {.freq_scale = 0.5, .attn_factor = 1.5, .freq_factors = factors, .freq_factor_count = 2},
+        attention_factor));
     CHECK(inv_freq == std::vector<double>{0.5, 0.0625});
     CHECK(attention_factor == 1.5);
 
     // With the whole of the blend it is YaRN with truncation, and both magnitudes multiply.
     std::vector<double> yarn = plain(10000, 64), ggml = yarn, half = yarn;
-    REQUIRE(scale_yarn(yarn, 10000, {.factor = 4, .original_max_position_embeddings = 4096}, attention_factor));
-    GgmlScaling scaling = {.freq_scale = 0.25, .ext_factor = 1, .attn_factor = 0.5, .n_ctx_orig = 4096};
+    REQUIRE(scale_yarn(yarn, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    GgmlScaling scaling = {
+        .freq_scale = 0.25, .ext_factor = 1, .attn_factor = 0.5, .n_ctx_orig = 4096};
     REQUIRE(scale_ggml(ggml, 10000, scaling, attention_factor));
     CHECK(close(attention_factor, 0.5L * (1 + 0.1L * std::log(4.0L))));
     for (std::size_t j = 0; j < 32; ++j) {
@@ -402,21 +451,27 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     }
     // Equal betas, and a range so narrow that it is a step.
     std::vector<double> step = before;
-    REQUIRE(scale_ggml(step, 10000, {.freq_scale = 0.25, .ext_factor = 1, .beta_fast = 8, .beta_slow = 8, .n_ctx_orig = 4096},
-                       attention_factor));
+    REQUIRE(scale_ggml(
+        step, 10000,
+        {.freq_scale = 0.25, .ext_factor = 1, .beta_fast = 8, .beta_slow = 8, .n_ctx_orig = 4096},
+        attention_factor));
     CHECK(close(step[15], before[15]));
     CHECK(close(step[16], before[16] / 4.0L));
 }
 
-TEST_CASE("ggml without an original length: the blend is one of pair 0 alone; its range is made of n_dims where that is given") {
+TEST_CASE(
+    "ggml without an original length: the blend is one of pair 0 alone; its range is made of "
+    "n_dims where that is given") {
     std::vector<double> before(32);
     REQUIRE(default_inv_freq(10000, 64, before.data()));
     double attention_factor = 0;
     std::vector<double> none = before;
-    REQUIRE(scale_ggml(none, 10000, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 0}, attention_factor));
+    REQUIRE(scale_ggml(none, 10000, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 0},
+                       attention_factor));
     CHECK(close(none[0], before[0]));
     for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
-    // The first half of a list, blended as if it were alone: the same as the list of half the length.
+    // The first half of a list, blended as if it were alone: the same as the list of half the
+    // length.
     std::vector<double> half(16), twice(32);
     REQUIRE(default_inv_freq(10000, 32, half.data()));
     for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
@@ -431,29 +486,38 @@ TEST_CASE("ggml's form ignores freq_factors beyond the frequencies, whatever the
     double attention_factor = 0;
     std::vector<double> inv_freq = {1, 0.5};
     const double factors[] = {2, 4, 0, not_a_number};
-    REQUIRE(scale_ggml(inv_freq, 10000, {.freq_factors = factors, .freq_factor_count = 4}, attention_factor));
+    REQUIRE(scale_ggml(inv_freq, 10000, {.freq_factors = factors, .freq_factor_count = 4},
+                       attention_factor));
     CHECK(inv_freq == std::vector<double>{0.5, 0.125});
 }
 
-TEST_CASE("ggml's form: a number that is not set is what llama.cpp takes for a model that does not say") {
+TEST_CASE(
+    "ggml's form: a number that is not set is what llama.cpp takes for a model that does not say") {
     double attention_factor = 0;
     // Nothing is set: no scaling at all.
     std::vector<double> plain_too = plain(10000, 64);
     const std::vector<double> before = plain_too;
-    const GgmlScaling nothing = {.freq_scale = 0, .ext_factor = -1, .attn_factor = -1, .beta_fast = -1, .beta_slow = -1};
+    const GgmlScaling nothing = {
+        .freq_scale = 0, .ext_factor = -1, .attn_factor = -1, .beta_fast = -1, .beta_slow = -1};
     REQUIRE(scale_ggml(plain_too, 10000, nothing, attention_factor));
     CHECK(plain_too == before);
     CHECK(attention_factor == 1);
     // Without a share of YaRN a factor is that of linear scaling, whatever the original length.
     std::vector<double> linear = {1, 0.5};
-    REQUIRE(scale_ggml(linear, 10000, {.freq_scale = 0.25, .ext_factor = -1, .n_ctx_orig = 4096}, attention_factor));
+    REQUIRE(scale_ggml(linear, 10000, {.freq_scale = 0.25, .ext_factor = -1, .n_ctx_orig = 4096},
+                       attention_factor));
     CHECK(linear == std::vector<double>{0.25, 0.125});
     CHECK(attention_factor == 1);
-    // YaRN's betas are 32 and 1. With base 10000, 64 channels and 4096 positions the pair of 32 turns is
-    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47, that of one turn 22.51: the blend is from 10 to 23.
+    // YaRN's betas are 32 and 1. With base 10000, 64 channels and 4096 positions the pair of 32
+    // turns is 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47, that of one turn 22.51: the blend
+    // is from 10 to 23.
     std::vector<double> yarn = before;
-    const GgmlScaling betas = {
-        .freq_scale = 0.25, .ext_factor = 1, .attn_factor = -1, .beta_fast = -1, .beta_slow = -1, .n_ctx_orig = 4096};
+    const GgmlScaling betas = {.freq_scale = 0.25,
+                               .ext_factor = 1,
+                               .attn_factor = -1,
+                               .beta_fast = -1,
+                               .beta_slow = -1,
+                               .n_ctx_orig = 4096};
     REQUIRE(scale_ggml(yarn, 10000, betas, attention_factor));
     CHECK(close(attention_factor, 1 + 0.1L * std::log(4.0L)));
     for (std::size_t j = 0; j < 32; ++j) {
@@ -466,7 +530,9 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
     const double factors[] = {1, 0};
     double attention_factor = -3;
     const auto bad = [&](double base, const GgmlScaling& scaling, const std::string& text) {
-        refused([&](std::vector<double>& f) { return scale_ggml(f, base, scaling, attention_factor); }, text);
+        refused(
+            [&](std::vector<double>& f) { return scale_ggml(f, base, scaling, attention_factor); },
+            text);
     };
     for (const double number : not_positive) {
         const bool not_set = std::isfinite(number) && number < 0;
@@ -474,8 +540,10 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
         if (!not_set) bad(1e4, {.attn_factor = number}, "attn_factor is ");
         bad(number, {}, "base is ");
         if (number != 0) bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig is ");
-        if (!not_set) bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
-        if (!not_set) bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
+        if (!not_set)
+            bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
+        if (!not_set)
+            bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
     }
     bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base is 1: must be finite and above 1");
     bad(1e4, {.ext_factor = 1.5}, "ext_factor is 1.5: must be 0 to 1");
@@ -500,7 +568,8 @@ TEST_CASE("llama3 scaling with equal factors is a step at the original length") 
     std::vector<double> inv_freq = {pi2 / 8191, pi2 / 8193, 0.5};
     REQUIRE(scale_llama3(inv_freq, {16, 1, 1, 8192}));
     CHECK(inv_freq == std::vector<double>{pi2 / 8191, pi2 / 8193 / 16, 0.5});
-    // A wavelength that is the original length: 2 pi over it is not exact, so the length is made of the wavelength.
+    // A wavelength that is the original length: 2 pi over it is not exact, so the length is made of
+    // the wavelength.
     std::vector<double> edge = {0.25};
     REQUIRE(scale_llama3(edge, {16, 1, 1, pi2 / 0.25}));
     CHECK(edge[0] == 0.25 / 16);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a GPU pays for where it is not seen in any bit: branches that were to be one, and arrays that need memory.
+// What a GPU pays for where it is not seen in any bit: branches that were to be one, and arrays
+// that need memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,10 +14,11 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_type_array = 28, op_type_struct = 30, op_type_pointer = 32, op_constant = 43,
-                        op_function = 54, op_function_call = 57, op_variable = 59, op_load = 61, op_store = 62,
-                        op_access_chain = 65, op_f_convert = 115, op_i_add = 128, op_u_less_than = 176, op_selection_merge = 247,
-                        op_branch_conditional = 250;
+constexpr std::uint32_t op_ext_inst = 12, op_type_array = 28, op_type_struct = 30,
+                        op_type_pointer = 32, op_constant = 43, op_function = 54,
+                        op_function_call = 57, op_variable = 59, op_load = 61, op_store = 62,
+                        op_access_chain = 65, op_f_convert = 115, op_i_add = 128,
+                        op_u_less_than = 176, op_selection_merge = 247, op_branch_conditional = 250;
 constexpr std::uint32_t storage_private = 6, storage_function = 7, u_min = 38;
 
 struct Function {
@@ -24,7 +26,8 @@ struct Function {
     std::vector<Instruction> body;
 
     std::size_t count(std::uint32_t op) const {
-        return std::size_t(std::count_if(body.begin(), body.end(), [=](const Instruction& i) { return i.op == op; }));
+        return std::size_t(std::count_if(body.begin(), body.end(),
+                                         [=](const Instruction& i) { return i.op == op; }));
     }
     std::size_t calls(const std::set<std::uint32_t>& functions) const {
         return std::size_t(std::count_if(body.begin(), body.end(), [&](const Instruction& i) {
@@ -44,8 +47,10 @@ std::vector<Function> functions_of(const std::vector<Instruction>& all) {
 
 struct Branches {
     std::size_t selections = 0;
-    std::size_t conversions = 0;    // of a unit: calls of a function that is OpFConvert and nothing else
-    std::size_t on_subnormals = 0;  // branches on what vkrope_any_between returns: on the smallest component
+    std::size_t conversions =
+        0;  // of a unit: calls of a function that is OpFConvert and nothing else
+    std::size_t on_subnormals =
+        0;  // branches on what vkrope_any_between returns: on the smallest component
 };
 
 Branches branches_of(const std::vector<std::uint32_t>& words) {
@@ -54,24 +59,32 @@ Branches branches_of(const std::vector<std::uint32_t>& words) {
     std::set<std::uint32_t> converting, smallest;
     for (const Function& f : functions) {
         if (f.count(op_f_convert) != 0) converting.insert(f.id);
-        const auto is_u_min = [](const Instruction& i) { return i.op == op_ext_inst && i.operands[3] == u_min; };
-        if (f.count(op_u_less_than) == 1 && std::count_if(f.body.begin(), f.body.end(), is_u_min) == 4) smallest.insert(f.id);
+        const auto is_u_min = [](const Instruction& i) {
+            return i.op == op_ext_inst && i.operands[3] == u_min;
+        };
+        if (f.count(op_u_less_than) == 1 &&
+            std::count_if(f.body.begin(), f.body.end(), is_u_min) == 4)
+            smallest.insert(f.id);
     }
     for (const Function& f : functions) {
         found.selections += f.count(op_selection_merge);
         found.conversions += f.calls(converting);
         std::set<std::uint32_t> conditions;
         for (const Instruction& i : f.body) {
-            if (i.op == op_function_call && smallest.count(i.operands[2]) != 0) conditions.insert(i.operands[1]);
-            found.on_subnormals += i.op == op_branch_conditional && conditions.count(i.operands[0]) != 0;
+            if (i.op == op_function_call && smallest.count(i.operands[2]) != 0)
+                conditions.insert(i.operands[1]);
+            found.on_subnormals += i.op == op_branch_conditional &&
+                                   conditions.count(i.operands[0]) != 0;
         }
     }
     return found;
 }
 
 /// A kernel whose axes have these sections.
-std::vector<std::uint32_t> sectioned(std::uint32_t order, const std::vector<std::uint32_t>& sections, std::uint32_t access,
-                                     std::uint32_t unit, std::uint32_t pairing, bool gpu) {
+std::vector<std::uint32_t> sectioned(std::uint32_t order,
+                                     const std::vector<std::uint32_t>& sections,
+                                     std::uint32_t access, std::uint32_t unit,
+                                     std::uint32_t pairing, bool gpu) {
     std::uint32_t pairs = 0;
     for (const std::uint32_t section : sections) pairs += section;
     shader::Constants values = {.workgroup_size = 64,
@@ -86,7 +99,8 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order, const std::vector<std:
                                 .access = access,
                                 .unit_elements = unit};
     values.q_head_dim = values.k_head_dim = values.rotary_dim = values.window_dim_0 = 2 * pairs;
-    values.q_element_in = values.q_element_out = values.k_element_in = values.k_element_out = shader::element_f16;
+    values.q_element_in = values.q_element_out = values.k_element_in = values.k_element_out =
+        shader::element_f16;
     values.pairing = values.pairing_out = pairing;
     values.angles = shader::angles_factored;
     values.positions = shader::positions_ids;
@@ -96,7 +110,8 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order, const std::vector<std:
     std::fill(&values.section_0 + sections.size(), &values.section_0 + shader::most_axes, 0);
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size, shader::constant_count);
+    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
+                                    shader::constant_count);
     REQUIRE(special.status);
     const auto pruned = prune(special.value);
     REQUIRE(pruned.status);
@@ -106,7 +121,9 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order, const std::vector<std:
 /// How the arrays are indexed that a lane has to itself.
 struct Indices {
     std::size_t constant = 0, counter = 0, other = 0;
-    std::size_t of_axes = 0, of_axes_not_constant = 0;  // the array with a component for each axis, which functions share
+    std::size_t of_axes = 0,
+                of_axes_not_constant =
+                    0;  // the array with a component for each axis, which functions share
 };
 
 class IndexReader {
@@ -118,7 +135,8 @@ class IndexReader {
             if (i.op == op_type_array) element_[o[0]] = o[1];
             if (i.op == op_type_struct) members_[o[0]] = {o.begin() + 1, o.end()};
             if (i.op == op_type_pointer) pointee_[o[0]] = o[2];
-            if (i.op == op_variable && (o[2] == storage_private || o[2] == storage_function)) variables_[o[1]] = {o[0], o[2]};
+            if (i.op == op_variable && (o[2] == storage_private || o[2] == storage_function))
+                variables_[o[1]] = {o[0], o[2]};
             if (i.op == op_load) loads_[o[1]] = o[2];
             if (i.op == op_i_add) sums_[o[1]] = {o[2], o[3]};
             if (i.op == op_store) stores_[o[0]].push_back(o[1]);
@@ -145,7 +163,8 @@ class IndexReader {
                 } else if (const auto members = members_.find(type); members != members_.end()) {
                     type = members->second.at(0);  // those with arrays have them alone, and alike
                     for (const std::uint32_t member : members->second) {
-                        if (element_.count(member) != 0 && member != type) FAIL_CHECK("a structure with arrays of two types");
+                        if (element_.count(member) != 0 && member != type)
+                            FAIL_CHECK("a structure with arrays of two types");
                     }
                 } else {
                     type = 0;
@@ -161,7 +180,8 @@ class IndexReader {
         return found == loads_.end() ? 0 : found->second;
     }
 
-    // Of a loop that a compiler unrolls: a variable that starts at a constant, goes up by one, and is held against a constant.
+    // Of a loop that a compiler unrolls: a variable that starts at a constant, goes up by one, and
+    // is held against a constant.
     bool is_counter(std::uint32_t index) const {
         const std::uint32_t variable = loaded(index);
         const auto stores = stores_.find(variable);
@@ -170,8 +190,8 @@ class IndexReader {
         bool steps = false;
         for (const std::uint32_t value : stores->second) {
             const auto sum = sums_.find(value);
-            const bool step =
-                sum != sums_.end() && loaded(sum->second.first) == variable && constants_.count(sum->second.second) != 0;
+            const bool step = sum != sums_.end() && loaded(sum->second.first) == variable &&
+                              constants_.count(sum->second.second) != 0;
             if (!step && constants_.count(value) == 0) return false;
             steps = steps || step;
         }
@@ -183,20 +203,25 @@ class IndexReader {
     std::set<std::uint32_t> constants_;
     std::map<std::uint32_t, std::uint32_t> element_, pointee_, loads_;
     std::map<std::uint32_t, std::vector<std::uint32_t>> members_, stores_, bounds_;
-    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> variables_, sums_;  // variables: type, storage
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> variables_,
+        sums_;  // variables: type, storage
 };
 
 }  // namespace
 
 TEST_CASE(
-    "where the device converts but for subnormals, each place that converts a unit has one branch more, on any of its elements") {
+    "where the device converts but for subnormals, each place that converts a unit has one branch "
+    "more, on any of its elements") {
     for (const KernelKind& kind : kernel_kinds()) {
         for (const KernelVariation& v : kernel_variations) {
             CAPTURE(std::string(kind.name));
             CAPTURE(v.access);
-            const Branches native = branches_of(words_of(kernel_module(kind, v, shader::conversion_native)));
-            const Branches normals = branches_of(words_of(kernel_module(kind, v, shader::conversion_normals)));
-            CHECK(native.conversions == (kind.turns ? 2u : 0u));  // decode and encode, which Q, K and V share
+            const Branches native = branches_of(
+                words_of(kernel_module(kind, v, shader::conversion_native)));
+            const Branches normals = branches_of(
+                words_of(kernel_module(kind, v, shader::conversion_normals)));
+            CHECK(native.conversions ==
+                  (kind.turns ? 2u : 0u));  // decode and encode, which Q, K and V share
             CHECK(native.on_subnormals == 0);
             CHECK(normals.conversions == native.conversions);
             CHECK(normals.on_subnormals == normals.conversions);
@@ -206,14 +231,18 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of several axes, a constant indexes the array of a token's angles, and every other array of a lane that or a loop's counter") {
-    const std::vector<std::vector<std::uint32_t>> sections = {{16, 8, 8}, {11, 11, 10}, {4, 4, 4, 4, 4, 4, 4, 4}, {16, 16}};
+    "of several axes, a constant indexes the array of a token's angles, and every other array of a "
+    "lane that or a loop's counter") {
+    const std::vector<std::vector<std::uint32_t>> sections = {
+        {16, 8, 8}, {11, 11, 10}, {4, 4, 4, 4, 4, 4, 4, 4}, {16, 16}};
     for (const std::uint32_t order : {shader::sections_sequential, shader::sections_interleaved}) {
         for (const auto& pairs : sections) {
             if (order == shader::sections_interleaved && pairs.size() != 3) continue;
-            for (const auto& [access, unit] :
-                 {std::pair{shader::access_wide, 8u}, {shader::access_word, 2u}, {shader::access_narrow, 1u}}) {
-                for (const std::uint32_t pairing : {shader::pairing_half_split, shader::pairing_interleaved}) {
+            for (const auto& [access, unit] : {std::pair{shader::access_wide, 8u},
+                                               {shader::access_word, 2u},
+                                               {shader::access_narrow, 1u}}) {
+                for (const std::uint32_t pairing :
+                     {shader::pairing_half_split, shader::pairing_interleaved}) {
                     for (const bool gpu : {true, false}) {
                         CAPTURE(order);
                         CAPTURE(pairs[0]);
@@ -221,7 +250,9 @@ TEST_CASE(
                         CAPTURE(unit);
                         CAPTURE(pairing);
                         CAPTURE(gpu);
-                        const Indices found = IndexReader(sectioned(order, pairs, access, unit, pairing, gpu)).indices();
+                        const Indices found = IndexReader(sectioned(order, pairs, access, unit,
+                                                                    pairing, gpu))
+                                                  .indices();
                         CHECK(found.of_axes >= 2 * pairs.size());  // each is written, and read
                         CHECK(found.of_axes_not_constant == 0);
                         CHECK(found.other == 0);

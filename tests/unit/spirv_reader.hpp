@@ -21,7 +21,8 @@ inline std::vector<std::uint32_t> read_words(const std::string& path) {
     std::vector<std::uint32_t> words;
     for (std::size_t i = 0; i + 3 < bytes.size(); i += 4) {
         std::uint32_t word = 0;
-        for (std::size_t b = 0; b < 4; ++b) word |= std::uint32_t(std::uint8_t(bytes[i + b])) << (8 * b);
+        for (std::size_t b = 0; b < 4; ++b)
+            word |= std::uint32_t(std::uint8_t(bytes[i + b])) << (8 * b);
         words.push_back(word);
     }
     return words;
@@ -30,8 +31,9 @@ inline std::vector<std::uint32_t> read_words(const std::string& path) {
 inline std::vector<Instruction> instructions(const std::vector<std::uint32_t>& words) {
     std::vector<Instruction> all;
     for (std::size_t at = 5; at < words.size() && (words[at] >> 16) != 0; at += words[at] >> 16) {
-        all.push_back(
-            {words[at] & 0xffff, {words.begin() + std::ptrdiff_t(at) + 1, words.begin() + std::ptrdiff_t(at + (words[at] >> 16))}});
+        all.push_back({words[at] & 0xffff,
+                       {words.begin() + std::ptrdiff_t(at) + 1,
+                        words.begin() + std::ptrdiff_t(at + (words[at] >> 16))}});
     }
     return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the shader rules promise of the arithmetic, read from every module: no operation that a driver may contract, none whose result
-// the specification leaves open.
+// What the shader rules promise of the arithmetic, read from every module: no operation that a
+// driver may contract, none whose result the specification leaves open.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -13,12 +13,16 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_constant = 43, op_function = 54,
-                        op_decorate = 71, op_f_convert = 115, op_atomic_load = 227, op_atomic_xor = 242, no_contraction = 42;
+constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_constant = 43,
+                        op_function = 54, op_decorate = 71, op_f_convert = 115,
+                        op_atomic_load = 227, op_atomic_xor = 242, no_contraction = 42;
 
 // f32 operations that must carry NoContraction.
-const std::map<std::uint32_t, const char*> exact = {
-    {127, "OpFNegate"}, {129, "OpFAdd"}, {131, "OpFSub"}, {133, "OpFMul"}, {142, "OpVectorTimesScalar"}};
+const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"},
+                                                    {129, "OpFAdd"},
+                                                    {131, "OpFSub"},
+                                                    {133, "OpFMul"},
+                                                    {142, "OpVectorTimesScalar"}};
 // Operations without a place here: rounding or range is the driver's choice.
 const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {136, "OpFDiv"},
@@ -30,8 +34,8 @@ const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {146, "OpMatrixTimesMatrix"},
                                                      {147, "OpOuterProduct"},
                                                      {148, "OpDot"}};
-// GLSL.std.450: the integer minimum and maximum are all that the shaders need. No Sin, Cos, Pow, Exp2 or Fma, nor PackHalf2x16,
-// whose rounding is the driver's choice.
+// GLSL.std.450: the integer minimum and maximum are all that the shaders need. No Sin, Cos, Pow,
+// Exp2 or Fma, nor PackHalf2x16, whose rounding is the driver's choice.
 const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
 
 // Widths of the floats that ids are, or are vectors of.
@@ -56,10 +60,13 @@ class Widths {
     std::map<std::uint32_t, std::uint32_t> of_type_;
 };
 
-// Atomics here order nothing but themselves: semantics that name a storage class must name an order, too, which spirv-val and the
-// validation layers check since 2025 (VUID-StandaloneSpirv-MemorySemantics-10871). Where the id of the semantics stands depends on
-// the operation.
-std::size_t semantics_operand(const Instruction& i) { return i.op == 228 /* OpAtomicStore */ ? 2 : 4; }
+// Atomics here order nothing but themselves: semantics that name a storage class must name an
+// order, too, which spirv-val and the validation layers check since 2025
+// (VUID-StandaloneSpirv-MemorySemantics-10871). Where the id of the semantics stands depends on the
+// operation.
+std::size_t semantics_operand(const Instruction& i) {
+    return i.op == 228 /* OpAtomicStore */ ? 2 : 4;
+}
 
 std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
     std::set<std::uint32_t> protected_ids;
@@ -74,18 +81,22 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
             if (semantics == constants.end() || semantics->second != 0)
                 broken.push_back("an atomic operation with memory semantics other than None");
         }
-        if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction) protected_ids.insert(i.operands[0]);
+        if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction)
+            protected_ids.insert(i.operands[0]);
     }
     for (const Instruction& i : all) {
-        if (const auto found = exact.find(i.op); found != exact.end() && !protected_ids.count(i.operands[1])) {
+        if (const auto found = exact.find(i.op);
+            found != exact.end() && !protected_ids.count(i.operands[1])) {
             broken.push_back(std::string(found->second) + " without NoContraction");
         }
-        if (exact.count(i.op) && widths[i.operands[1]] != 32) broken.push_back("arithmetic that is not of 32 bits");
+        if (exact.count(i.op) && widths[i.operands[1]] != 32)
+            broken.push_back("arithmetic that is not of 32 bits");
         // Exact one way, and the other way round as the modes of the module say.
         if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
             broken.push_back("OpFConvert other than between 16 and 32 bits");
         }
-        if (const auto found = banned.find(i.op); found != banned.end()) broken.push_back(found->second);
+        if (const auto found = banned.find(i.op); found != banned.end())
+            broken.push_back(found->second);
         if (i.op == op_ext_inst && !allowed_extended.count(i.operands[3])) {
             broken.push_back("GLSL.std.450 instruction " + std::to_string(i.operands[3]));
         }
@@ -116,21 +127,26 @@ TEST_CASE("no module of the library has an operation that a driver may round its
         std::size_t arithmetic = 0;
         for (const Instruction& i : instructions(words)) arithmetic += exact.count(i.op);
         const bool rotates = path.find("positions") == std::string::npos;  // positions are integers
-        CHECK((rotates ? arithmetic >= 12 : arithmetic == 0));             // the rotation of two vectors
+        CHECK((rotates ? arithmetic >= 12 : arithmetic == 0));  // the rotation of two vectors
         for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
     }
 }
 
-TEST_CASE("no kernel has one, whatever it is specialised to, and floats are converted where the device is to do it") {
+TEST_CASE(
+    "no kernel has one, whatever it is specialised to, and floats are converted where the device "
+    "is to do it") {
     constexpr std::uint32_t angle_sources = 5;
     std::set<std::uint32_t> seen;
     for (const KernelKind& kind : kernel_kinds()) {
         seen.insert(std::min(kind.angles, shader::angles_apart));
         for (const std::uint32_t conversion : conversions) {
             for (KernelVariation v : kernel_variations) {
-                for (const std::uint32_t element : {shader::element_f32, shader::element_f16, shader::element_bf16}) {
-                    if (element == shader::element_f32 && v.access == shader::access_word) v.unit = 1;
-                    if (element == shader::element_f32 && v.access == shader::access_wide) v.unit = 4;
+                for (const std::uint32_t element :
+                     {shader::element_f32, shader::element_f16, shader::element_bf16}) {
+                    if (element == shader::element_f32 && v.access == shader::access_word)
+                        v.unit = 1;
+                    if (element == shader::element_f32 && v.access == shader::access_wide)
+                        v.unit = 4;
                     v.element = element;
                     CAPTURE(std::string(kind.name));
                     CAPTURE(conversion);
@@ -144,7 +160,8 @@ TEST_CASE("no kernel has one, whatever it is specialised to, and floats are conv
                         converted += i.op == op_f_convert;
                     }
                     CHECK(arithmetic >= 6);  // one rotation of vectors
-                    CHECK((conversion != shader::conversion_integer ? converted >= 2 : converted == 0));
+                    CHECK((conversion != shader::conversion_integer ? converted >= 2
+                                                                    : converted == 0));
                 }
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits: every row is in exactly one box,
-// every box fits what the device binds, dispatches and counts, and what need not be cut is not.
+// How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits:
+// every row is in exactly one box, every box fits what the device binds, dispatches and counts, and
+// what need not be cut is not.
 #include "kernel/geometry/tiling.hpp"
 
 #include <doctest/doctest.h>
@@ -60,19 +61,23 @@ struct Tuple {
     Tuple() = default;
     Tuple(const Tuple&) = delete;
 
-    Result<Tiling> tile() const { return vkrope::tile(info, geometry, whole, group_heads, bound, storage, dispatch); }
+    Result<Tiling> tile() const {
+        return vkrope::tile(info, geometry, whole, group_heads, bound, storage, dispatch);
+    }
 };
 
 std::string text(const Tuple& t) {
     std::ostringstream out;
-    out << "group_heads " << t.group_heads << ", batch " << t.whole.batch << ", groups " << t.whole.groups << ", tokens "
-        << t.whole.tokens << ", pages " << t.whole.pages << ", range " << t.storage.range << ", alignment "
-        << t.storage.offset_alignment << ", workgroups " << t.dispatch.workgroup_count[0] << ' ' << t.dispatch.workgroup_count[1]
+    out << "group_heads " << t.group_heads << ", batch " << t.whole.batch << ", groups "
+        << t.whole.groups << ", tokens " << t.whole.tokens << ", pages " << t.whole.pages
+        << ", range " << t.storage.range << ", alignment " << t.storage.offset_alignment
+        << ", workgroups " << t.dispatch.workgroup_count[0] << ' ' << t.dispatch.workgroup_count[1]
         << ' ' << t.dispatch.workgroup_count[2];
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
-        out << "; " << t.bound.names[i] << ": byte " << v.first_byte << ", " << v.element_bytes << " bytes, head_dim " << v.head_dim
-            << ", heads " << v.heads << " of " << v.heads_per_group << ", strides " << v.batch << ' ' << v.token << ' ' << v.group
+        out << "; " << t.bound.names[i] << ": byte " << v.first_byte << ", " << v.element_bytes
+            << " bytes, head_dim " << v.head_dim << ", heads " << v.heads << " of "
+            << v.heads_per_group << ", strides " << v.batch << ' ' << v.token << ' ' << v.group
             << ' ' << v.head << ", page_size " << v.page_size;
     }
     return out.str();
@@ -80,11 +85,13 @@ std::string text(const Tuple& t) {
 
 // ---- The oracle ----
 
-// First byte of a row. `slow` is the sequence, or the page; `fast` the token, or the row of the page.
-Wide byte_of(const View& v, std::uint32_t group_heads, std::uint64_t slow, std::uint64_t fast, std::uint64_t group,
-             std::uint64_t head) {
+// First byte of a row. `slow` is the sequence, or the page; `fast` the token, or the row of the
+// page.
+Wide byte_of(const View& v, std::uint32_t group_heads, std::uint64_t slow, std::uint64_t fast,
+             std::uint64_t group, std::uint64_t head) {
     const std::uint64_t index = group * group_heads + head;
-    const Wide elements = Wide{slow} * v.batch + Wide{fast} * v.token + Wide{index / v.heads_per_group} * v.group +
+    const Wide elements = Wide{slow} * v.batch + Wide{fast} * v.token +
+                          Wide{index / v.heads_per_group} * v.group +
                           Wide{index % v.heads_per_group} * v.head;
     return Wide{v.first_byte} + elements * v.element_bytes;
 }
@@ -93,55 +100,73 @@ Wide steps(std::uint32_t whole, std::uint32_t box) {
     return (Wide{whole} + box - 1) / box;
 }
 
-// The most bytes that a binding needs beyond those of its rows: it starts lower, and ends with a word.
+// The most bytes that a binding needs beyond those of its rows: it starts lower, and ends with a
+// word.
 std::uint64_t most_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
 const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random& random) {
     const bool paged = v.page_size != 0;
-    const std::uint64_t slow = paged ? box.first.pages : box.first.batch, fast = paged ? box.first.rows : box.first.tokens;
-    const std::uint64_t slows = paged ? box.count.pages : box.count.batch, fasts = paged ? box.count.rows : box.count.tokens;
+    const std::uint64_t slow = paged ? box.first.pages : box.first.batch,
+                        fast = paged ? box.first.rows : box.first.tokens;
+    const std::uint64_t slows = paged ? box.count.pages : box.count.batch,
+                        fasts = paged ? box.count.rows : box.count.tokens;
     const auto at = [&](std::uint64_t s, std::uint64_t f, std::uint64_t g, std::uint64_t h) {
-        return byte_of(v, t.group_heads, slow + s, fast + f, box.first.groups + g, box.first.heads + h);
+        return byte_of(v, t.group_heads, slow + s, fast + f, box.first.groups + g,
+                       box.first.heads + h);
     };
     const std::uint64_t row_bytes = std::uint64_t{v.head_dim} * v.element_bytes;
     const Wide first = at(0, 0, 0, 0);
-    const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) + row_bytes;
+    const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
+                     row_bytes;
     // What the library makes of it: plan.cpp places boxes with these.
-    const std::uint64_t offset = offset_of(v, t.group_heads, box.first), span = span_of(v, t.group_heads, box.count);
-    if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first) return "offset_of is not where the first row is";
-    if (first + Wide{span} * v.element_bytes != end) return "span_of does not end with the last row";
-    const VkDescriptorBufferInfo binding =
-        binding_of(v.buffer, v.first_byte + offset * v.element_bytes, span * v.element_bytes, t.storage);
-    if (binding.offset % t.storage.offset_alignment != 0) return "the binding starts where the device can not bind";
-    if (binding.offset > first || Wide{binding.offset} + binding.range < end) return "the binding does not hold the rows";
+    const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
+                        span = span_of(v, t.group_heads, box.count);
+    if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)
+        return "offset_of is not where the first row is";
+    if (first + Wide{span} * v.element_bytes != end)
+        return "span_of does not end with the last row";
+    const VkDescriptorBufferInfo binding = binding_of(
+        v.buffer, v.first_byte + offset * v.element_bytes, span * v.element_bytes, t.storage);
+    if (binding.offset % t.storage.offset_alignment != 0)
+        return "the binding starts where the device can not bind";
+    if (binding.offset > first || Wide{binding.offset} + binding.range < end)
+        return "the binding does not hold the rows";
     if (binding.range > t.storage.range) return "the binding exceeds maxStorageBufferRange";
     // What the shader adds up in 32 bits: elements from the start of the binding.
     if ((end - binding.offset + v.element_bytes - 1) / v.element_bytes > UINT32_MAX)
         return "an element offset needs more than 32 bits";
     // Any row in the middle is where steps of one stride each lead to.
-    const std::uint64_t s = random.below(slows), f = random.below(fasts), g = random.below(box.count.groups),
-                        h = random.below(box.count.heads);
+    const std::uint64_t s = random.below(slows), f = random.below(fasts),
+                        g = random.below(box.count.groups), h = random.below(box.count.heads);
     const std::uint64_t group_step = box.count.groups > 1 ? v.group_step(t.group_heads) : 0;
-    if (box.count.groups > 1 && !v.steps_evenly(t.group_heads)) return "groups that do not step evenly are in one box";
-    const Wide row = first + (Wide{s} * v.batch + Wide{f} * v.token + Wide{g} * group_step + Wide{h} * v.head) * v.element_bytes;
+    if (box.count.groups > 1 && !v.steps_evenly(t.group_heads))
+        return "groups that do not step evenly are in one box";
+    const Wide row = first + (Wide{s} * v.batch + Wide{f} * v.token + Wide{g} * group_step +
+                              Wide{h} * v.head) *
+                                 v.element_bytes;
     if (row != at(s, f, g, h)) return "a row is not where the strides lead to";
     if (row + row_bytes > end) return "a row is outside its binding";
     return nullptr;
 }
 
-const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index, Random& random) {
+const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index,
+                         Random& random) {
     const Box box = tiling.at(index);
     // The boxes are the cells of a grid, numbered in mixed radix: another number, another cell.
     using Along = std::uint32_t Counts::*;
-    constexpr Along by_token[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
-    constexpr Along by_head[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
+    constexpr Along by_token[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
+                                  &Counts::groups, &Counts::tokens, &Counts::heads};
+    constexpr Along by_head[] = {&Counts::pages,  &Counts::rows,  &Counts::batch,
+                                 &Counts::groups, &Counts::heads, &Counts::tokens};
     Wide number = 0;
     for (const Along along : tiling.heads_outer ? by_head : by_token) {
-        const std::uint32_t whole = t.whole.*along, size = tiling.box.*along, first = box.first.*along;
+        const std::uint32_t whole = t.whole.*along, size = tiling.box.*along,
+                            first = box.first.*along;
         if (first % size != 0 || first >= whole) return "a box is not in the grid";
-        if (box.count.*along != std::min(size, whole - first)) return "a box is not as large as its cell";
+        if (box.count.*along != std::min(size, whole - first))
+            return "a box is not as large as its cell";
         number = number * steps(whole, size) + first / size;
     }
     if (number != index) return "a box is not the one of its number";
@@ -157,8 +182,10 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
         if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
             return "more workgroups than the device dispatches";
     }
-    if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens) return "too few workgroups for its tokens";
-    const Wide heads = t.geometry.q_batch == 0 ? work.q_heads : Wide{t.geometry.head_lanes} * t.geometry.q_batch;
+    if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens)
+        return "too few workgroups for its tokens";
+    const Wide heads = t.geometry.q_batch == 0 ? work.q_heads
+                                               : Wide{t.geometry.head_lanes} * t.geometry.q_batch;
     if (Wide{shape.groups[1]} * heads < work.q_heads) return "too few workgroups for its heads";
     return nullptr;
 }
@@ -166,13 +193,16 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
 // Whether the call needs no cut at all.
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
-    bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] && t.whole.groups <= t.dispatch.workgroup_count[2] &&
+    bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] &&
+                t.whole.groups <= t.dispatch.workgroup_count[2] &&
                 t.whole.heads <= most_heads(t.info, t.geometry, t.dispatch);
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
         if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
-        const std::uint64_t slow = v.page_size ? t.whole.pages : t.whole.batch, fast = v.page_size ? v.page_size : t.whole.tokens;
-        const Wide end = byte_of(v, t.group_heads, slow - 1, fast - 1, t.whole.groups - 1, t.whole.heads - 1) +
+        const std::uint64_t slow = v.page_size ? t.whole.pages : t.whole.batch,
+                            fast = v.page_size ? v.page_size : t.whole.tokens;
+        const Wide end = byte_of(v, t.group_heads, slow - 1, fast - 1, t.whole.groups - 1,
+                                 t.whole.heads - 1) +
                          Wide{v.head_dim} * v.element_bytes;
         const std::uint64_t alignment = std::max<std::uint64_t>(t.storage.offset_alignment, 16);
         fits = fits && (end + 3) / 4 * 4 - v.first_byte / alignment * alignment <= t.storage.range;
@@ -180,11 +210,13 @@ bool fits_whole(const Tuple& t) {
     return fits && t.whole.tokens <= most_tokens(t.geometry, t.dispatch);
 }
 
-// Whether one row of one view, or one page of one head, may need more than a binding holds: it starts and ends where it likes.
+// Whether one row of one view, or one page of one head, may need more than a binding holds: it
+// starts and ends where it likes.
 bool row_may_not_fit(const Tuple& t) {
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
-        if (Wide{v.head_dim} * v.element_bytes + most_lost(t.storage) > t.storage.range) return true;
+        if (Wide{v.head_dim} * v.element_bytes + most_lost(t.storage) > t.storage.range)
+            return true;
     }
     return false;
 }
@@ -197,16 +229,19 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     const Result<Tiling> result = t.tile();
     if (!result) {
         ++seen.refused;
-        if (result.status.code != Code::limit_exceeded) return "an error that is not limit_exceeded";
+        if (result.status.code != Code::limit_exceeded)
+            return "an error that is not limit_exceeded";
         return row_may_not_fit(t) ? nullptr : "refused, though every row fits";
     }
     const Tiling& tiling = result.value;
     const Counts& box = tiling.box;
     if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
     if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > most_heads(t.info, t.geometry, t.dispatch)) return "more heads than a dispatch counts";
-    const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) * steps(t.whole.heads, box.heads) *
-                       steps(t.whole.tokens, box.tokens) * steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
+    if (box.heads > most_heads(t.info, t.geometry, t.dispatch))
+        return "more heads than a dispatch counts";
+    const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) *
+                       steps(t.whole.heads, box.heads) * steps(t.whole.tokens, box.tokens) *
+                       steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
     if (count >> 64 != 0) return nullptr;  // more dispatches than anybody can record
     const bool whole = count == 1;
@@ -217,14 +252,17 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
         for (std::uint64_t i = 0; i < count; ++i) {
             if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
             const Counts part = tiling.at(i).count;
-            rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages * part.rows;
+            rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages *
+                    part.rows;
         }
         seen.boxes += std::uint64_t(count);
-        if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens * t.whole.pages * t.whole.rows)
+        if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens *
+                        t.whole.pages * t.whole.rows)
             return "the boxes do not hold as many rows as the call";
         return nullptr;
     }
-    for (const std::uint64_t i : {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1}) {
+    for (const std::uint64_t i :
+         {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1}) {
         if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
     }
     seen.boxes += 3;
@@ -239,9 +277,13 @@ void draw_strides(View& v, std::uint64_t slow, std::uint64_t fast, Random& rando
         std::uint64_t* stride;
         std::uint64_t count;
     };
-    Axis axes[] = {{&v.head, v.heads_per_group}, {&v.group, v.heads / v.heads_per_group}, {&v.token, fast}, {&v.batch, slow}};
+    Axis axes[] = {{&v.head, v.heads_per_group},
+                   {&v.group, v.heads / v.heads_per_group},
+                   {&v.token, fast},
+                   {&v.batch, slow}};
     const std::uint64_t order = random.bits();
-    for (std::uint32_t i = 3; i > 0 && order % 3 != 0; --i) std::swap(axes[i], axes[(order >> (8 * i)) % (i + 1)]);
+    for (std::uint32_t i = 3; i > 0 && order % 3 != 0; --i)
+        std::swap(axes[i], axes[(order >> (8 * i)) % (i + 1)]);
     std::uint64_t covered = v.head_dim;
     for (const Axis& axis : axes) {
         *axis.stride = covered;
@@ -259,23 +301,32 @@ void draw_heads(View& v, std::uint64_t a, std::uint64_t b, std::uint64_t c, Rand
 }
 
 void draw(Tuple& t, Random& random) {
-    const std::uint32_t dims[] = {
-        2, 64, 80, 128, 128, 128, 256, std::uint32_t(2 + random.below(1000)), std::uint32_t(1 + random.up_to(65533))};
+    const std::uint32_t dims[] = {2,
+                                  64,
+                                  80,
+                                  128,
+                                  128,
+                                  128,
+                                  256,
+                                  std::uint32_t(2 + random.below(1000)),
+                                  std::uint32_t(1 + random.up_to(65533))};
     const std::uint32_t head_dim = random.of(dims);
     const Element elements[] = {Element::f32, Element::f16};
     const Element from = random.of(elements), to = random.one_in(4) ? random.of(elements) : from;
     t.info = {.rotary_dim = head_dim / 2 * 2, .q = {from, to, head_dim, 0}};
     // A total of at most 2^40 bytes, in a shape of any kind.
-    std::uint64_t left = (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;
+    std::uint64_t left =
+        (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;
     const auto take = [&](std::uint64_t most) {
         const std::uint64_t taken = random.up_to(std::min(most, left));
         left /= taken;
         return taken;
     };
-    const std::uint64_t a = take(random.one_in(50) ? 1u << 18 : 64), b = random.one_in(3) ? take(8) : 1,
-                        c = random.one_in(3) ? take(64) : 1;
+    const std::uint64_t a = take(random.one_in(50) ? 1u << 18 : 64),
+                        b = random.one_in(3) ? take(8) : 1, c = random.one_in(3) ? take(64) : 1;
     const std::uint64_t batch = random.one_in(3) ? 1 : take(random.one_in(10) ? 1u << 20 : 256);
-    const std::uint64_t tokens = std::clamp<std::uint64_t>(random.one_in(4) ? take(UINT32_MAX) : left, 1, UINT32_MAX);
+    const std::uint64_t tokens = std::clamp<std::uint64_t>(
+        random.one_in(4) ? take(UINT32_MAX) : left, 1, UINT32_MAX);
     View &in = t.views[0], &out = t.views[1], &ids = t.views[2], &slots = t.views[3];
     in = {.element_bytes = element_bytes(from), .head_dim = head_dim};
     out = {.element_bytes = element_bytes(to), .head_dim = head_dim};
@@ -287,7 +338,8 @@ void draw(Tuple& t, Random& random) {
     bool in_place = false;
     if (paged) {
         out.page_size = std::uint32_t(random.up_to(512));
-        t.whole.pages = std::uint32_t(random.up_to(std::min<std::uint64_t>((1u << 31) / out.page_size, batch * tokens)));
+        t.whole.pages = std::uint32_t(
+            random.up_to(std::min<std::uint64_t>((1u << 31) / out.page_size, batch * tokens)));
         t.whole.rows = out.page_size;
         draw_strides(out, t.whole.pages, out.page_size, random);
     } else {
@@ -297,16 +349,20 @@ void draw(Tuple& t, Random& random) {
         else
             draw_strides(out, batch, tokens, random);
     }
-    if (!in_place && random.one_in(10)) in.head = in.group = 0, in.heads_per_group = in.heads;  // broadcast
+    if (!in_place && random.one_in(10))
+        in.head = in.group = 0, in.heads_per_group = in.heads;  // broadcast
     in.first_byte = random.one_in(2) ? 0 : random.up_to(std::uint64_t{1} << 40) * in.element_bytes;
-    out.first_byte = in_place ? in.first_byte : random.one_in(2) ? 0 : random.up_to(1u << 20) * out.element_bytes;
+    out.first_byte = in_place           ? in.first_byte
+                     : random.one_in(2) ? 0
+                                        : random.up_to(1u << 20) * out.element_bytes;
     t.bound = {};
     t.bound.add("in", in);
     t.bound.add("out", out);
     if (random.one_in(3)) {
         ids = {.first_byte = 4 * random.below(300)};
         ids.token = tokens > 1;
-        ids.batch = batch == 1 || random.one_in(2) ? 0 : tokens + random.below(1u << random.below(31));
+        ids.batch = batch == 1 || random.one_in(2) ? 0
+                                                   : tokens + random.below(1u << random.below(31));
         t.bound.add("ids", ids);
     }
     if (paged) {
@@ -322,8 +378,13 @@ void draw(Tuple& t, Random& random) {
 
     constexpr std::uint64_t alignments[] = {1, 4, 16, 16, 32, 64, 256, 256};
     t.storage.offset_alignment = random.of(alignments);
-    const std::uint64_t ranges[] = {
-        1u << 27, 1u << 27, 1u << 30, (1u << 31) - 1, UINT32_MAX, 1u << 16, std::uint64_t{1} << (10 + random.below(22))};
+    const std::uint64_t ranges[] = {1u << 27,
+                                    1u << 27,
+                                    1u << 30,
+                                    (1u << 31) - 1,
+                                    UINT32_MAX,
+                                    1u << 16,
+                                    std::uint64_t{1} << (10 + random.below(22))};
     t.storage.range = random.of(ranges);
     if (random.one_in(3)) {  // about what some part needs: where one byte decides
         Counts part = t.whole;
@@ -333,7 +394,8 @@ void draw(Tuple& t, Random& random) {
         if (random.one_in(2)) part.batch = 1;
         const View& v = *t.bound.views[random.below(t.bound.count)];
         if (!v.steps_evenly(t.group_heads)) part.groups = 1;
-        const std::uint64_t bytes = span_of(v, t.group_heads, part) * v.element_bytes + random.below(600);
+        const std::uint64_t bytes = span_of(v, t.group_heads, part) * v.element_bytes +
+                                    random.below(600);
         if (bytes > 1000 && bytes - 300 <= UINT32_MAX) t.storage.range = bytes - 300;
     }
     const std::uint32_t few = 1 + std::uint32_t(random.below(9));
@@ -354,13 +416,19 @@ void draw(Tuple& t, Random& random) {
     t.work = {.z = t.whole.batch, .tokens = t.whole.tokens, .q_heads = t.whole.heads};
 }
 
-// [batch, tokens, heads, 128] f16, in place, from byte `first` on, on a device of 128 MiB and 256-byte offsets.
+// [batch, tokens, heads, 128] f16, in place, from byte `first` on, on a device of 128 MiB and
+// 256-byte offsets.
 struct Packed : Tuple {
-    Packed(std::uint32_t batch, std::uint32_t tokens, std::uint32_t heads, std::uint64_t first = 0) {
+    Packed(std::uint32_t batch, std::uint32_t tokens, std::uint32_t heads,
+           std::uint64_t first = 0) {
         info = {.rotary_dim = 128, .q = {Element::f16, Element::f16, 128, 0}};
         whole = {.batch = batch, .heads = heads, .tokens = tokens};
         group_heads = heads;
-        views[0] = {.first_byte = first, .element_bytes = 2, .head_dim = 128, .heads = heads, .heads_per_group = heads};
+        views[0] = {.first_byte = first,
+                    .element_bytes = 2,
+                    .head_dim = 128,
+                    .heads = heads,
+                    .heads_per_group = heads};
         views[0].head = 128;
         views[0].token = 128 * heads;
         views[0].batch = std::uint64_t{128} * heads * tokens;
@@ -392,13 +460,16 @@ TEST_CASE("random calls of up to 1 TiB: 10 000 000 (500 000 where the code is in
         draw(t, random);
         const char* wrong = wrong_in(t, random, seen);
         if (wrong) FAIL("tuple " << i << ": " << std::string(wrong) << ": " << text(t));
-        Wide bytes = Wide{t.whole.batch} * t.whole.tokens * t.views[0].heads * t.views[0].head_dim * t.views[0].element_bytes;
+        Wide bytes = Wide{t.whole.batch} * t.whole.tokens * t.views[0].heads * t.views[0].head_dim *
+                     t.views[0].element_bytes;
         seen.terabyte += bytes >> 39 != 0;
         seen.paged += t.views[1].page_size != 0;
-        seen.uneven += !t.views[0].steps_evenly(t.group_heads) || !t.views[1].steps_evenly(t.group_heads);
+        seen.uneven += !t.views[0].steps_evenly(t.group_heads) ||
+                       !t.views[1].steps_evenly(t.group_heads);
     }
-    MESSAGE(seen.whole << " whole, " << seen.cut << " cut, " << seen.refused << " refused; " << seen.boxes << " boxes checked; "
-                       << seen.terabyte << " of 512 GiB or more, " << seen.paged << " scattered, " << seen.uneven
+    MESSAGE(seen.whole << " whole, " << seen.cut << " cut, " << seen.refused << " refused; "
+                       << seen.boxes << " boxes checked; " << seen.terabyte
+                       << " of 512 GiB or more, " << seen.paged << " scattered, " << seen.uneven
                        << " with uneven groups");
     CHECK(seen.whole > tuples / 10);
     CHECK(seen.cut > tuples / 10);
@@ -433,7 +504,8 @@ TEST_CASE("z, heads and workgroups are cut where the device or the shader counts
 }
 
 TEST_CASE("a binding of another view fits at the start of the tensor, but not at every box") {
-    // The input, one row for all heads, is cut into as many tokens as the output just holds at byte 0.
+    // The input, one row for all heads, is cut into as many tokens as the output just holds at byte
+    // 0.
     for (std::uint32_t tokens = 1; tokens < 60; ++tokens) {
         for (std::uint64_t spare = 0; spare < 300; spare += 4) {
             Packed t(1, 1000, 8);
@@ -466,7 +538,9 @@ TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
     }
 }
 
-TEST_CASE("a cache of pages is cut between pages, where one page is too large between heads, and then between rows") {
+TEST_CASE(
+    "a cache of pages is cut between pages, where one page is too large between heads, and then "
+    "between rows") {
     Packed t(1, 4, 8);
     t.views[1] = t.views[0];
     t.views[1].page_size = 16;
@@ -478,7 +552,8 @@ TEST_CASE("a cache of pages is cut between pages, where one page is too large be
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
     CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
-    // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads fit a binding, less what alignment may take.
+    // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads fit a binding, less
+    // what alignment may take.
     t.views[1].page_size = 1u << 17;
     t.views[1].token = 128;
     t.views[1].head = std::uint64_t{128} << 17;
@@ -497,7 +572,8 @@ TEST_CASE("limit_exceeded where one row does not fit, and nowhere else") {
     t.storage.range -= 1;
     const Result<Tiling> refused = t.tile();
     CHECK(refused.status.code == Code::limit_exceeded);
-    CHECK(std::string(refused.status.what).find("in: one row spans 256 bytes, the device binds 513") != std::string::npos);
+    CHECK(std::string(refused.status.what)
+              .find("in: one row spans 256 bytes, the device binds 513") != std::string::npos);
 }
 
 }  // namespace vkrope

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where rows are, against plain enumeration: every row of a part lies in what offset_of, span_of and binding_of say, and nothing
-// is too much.
+// Where rows are, against plain enumeration: every row of a part lies in what offset_of, span_of
+// and binding_of say, and nothing is too much.
 #include "kernel/geometry/view.hpp"
 
 #include <doctest/doctest.h>
@@ -26,15 +26,18 @@ Extent enumerate(const View& view, std::uint32_t group_heads, const Box& box) {
     for (std::uint32_t g = box.first.groups; g < box.first.groups + box.count.groups; ++g) {
         for (std::uint32_t h = box.first.heads; h < box.first.heads + box.count.heads; ++h) {
             const std::uint32_t head = g * group_heads + h;
-            const std::uint64_t at = head / view.heads_per_group * view.group + head % view.heads_per_group * view.head;
+            const std::uint64_t at = head / view.heads_per_group * view.group +
+                                     head % view.heads_per_group * view.head;
             if (view.page_size != 0) {
                 for (std::uint32_t p = box.first.pages; p < box.first.pages + box.count.pages; ++p)
-                    for (std::uint32_t line = box.first.rows; line < box.first.rows + box.count.rows; ++line)
+                    for (std::uint32_t line = box.first.rows;
+                         line < box.first.rows + box.count.rows; ++line)
                         row(at + p * view.batch + line * view.token);
                 continue;
             }
             for (std::uint32_t b = box.first.batch; b < box.first.batch + box.count.batch; ++b) {
-                for (std::uint32_t t = box.first.tokens; t < box.first.tokens + box.count.tokens; ++t)
+                for (std::uint32_t t = box.first.tokens; t < box.first.tokens + box.count.tokens;
+                     ++t)
                     row(at + b * view.batch + t * view.token);
             }
         }
@@ -44,21 +47,26 @@ Extent enumerate(const View& view, std::uint32_t group_heads, const Box& box) {
 
 }  // namespace
 
-TEST_CASE("offset_of and span_of are the first element of a part, and the distance to behind its last") {
+TEST_CASE(
+    "offset_of and span_of are the first element of a part, and the distance to behind its last") {
     std::mt19937 random(71);
     const auto below = [&](std::uint32_t bound) { return std::uint32_t(random() % bound); };
     for (int round = 0; round < 20'000; ++round) {
         View view;
-        const std::uint32_t group_heads = 1 + below(3), multiple = 1 + below(3), groups = 1 + below(4);
+        const std::uint32_t group_heads = 1 + below(3), multiple = 1 + below(3),
+                            groups = 1 + below(4);
         // The view's own groups: those of the part, a multiple of them, or all heads.
         view.heads = group_heads * multiple * groups;
         const std::uint32_t kind = below(3);
-        view.heads_per_group = kind == 0 ? group_heads : kind == 1 ? group_heads * multiple : view.heads;
+        view.heads_per_group = kind == 0   ? group_heads
+                               : kind == 1 ? group_heads * multiple
+                                           : view.heads;
         view.head_dim = 2 + below(6);
         view.head = below(30);
         view.token = below(200);
         view.batch = below(2000);
-        // Groups are apart, so that the last head is the farthest: else "first" and "last" would mean nothing.
+        // Groups are apart, so that the last head is the farthest: else "first" and "last" would
+        // mean nothing.
         view.group = view.heads_per_group * view.head + below(40);
         if (below(3) == 0) view.page_size = 1 + below(4);
         const auto part = [&](std::uint32_t whole, std::uint32_t& first, std::uint32_t& count) {
@@ -79,7 +87,9 @@ TEST_CASE("offset_of and span_of are the first element of a part, and the distan
     }
 }
 
-TEST_CASE("groups step evenly where they are the view's own, or cut out of heads that are all at one distance") {
+TEST_CASE(
+    "groups step evenly where they are the view's own, or cut out of heads that are all at one "
+    "distance") {
     View view{.heads = 12, .heads_per_group = 4, .group = 100, .head = 10};
     CHECK(view.steps_evenly(4));
     CHECK(view.group_step(4) == 100);
@@ -89,11 +99,14 @@ TEST_CASE("groups step evenly where they are the view's own, or cut out of heads
     CHECK(view.group_step(2) == 20);
 }
 
-TEST_CASE("a binding starts at the next lower offset that the device and 16 bytes allow, and ends with a word") {
+TEST_CASE(
+    "a binding starts at the next lower offset that the device and 16 bytes allow, and ends with a "
+    "word") {
     const auto buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
     for (std::uint64_t alignment = 1; alignment <= 256; alignment *= 2) {
         const StorageLimits limits{.offset_alignment = alignment};
-        for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1} << 31, (std::uint64_t{1} << 40) - 512}) {
+        for (const std::uint64_t base :
+             {std::uint64_t{0}, std::uint64_t{1} << 31, (std::uint64_t{1} << 40) - 512}) {
             for (std::uint64_t first = base; first < base + 520; ++first) {
                 for (const std::uint64_t bytes : {2u, 4u, 6u, 250u, 256u}) {
                     const VkDescriptorBufferInfo bound = binding_of(buffer, first, bytes, limits);

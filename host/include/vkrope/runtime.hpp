@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Tier "runtime": a device of vkrope's own, its buffers, angle tables, submissions and bounded waits; for tools, tests and
-// applications that have no Vulkan device yet.
+// Tier "runtime": a device of vkrope's own, its buffers, angle tables, submissions and bounded
+// waits; for tools, tests and applications that have no Vulkan device yet.
 //
-// Nothing throws, prints or reads the environment. A Device and what was made with it belong to one thread at a time; the
-// Device must outlive what was made with it.
+// Nothing throws, prints or reads the environment. A Device and what was made with it belong to one
+// thread at a time; the Device must outlive what was made with it.
 #pragma once
 
 #include <functional>
@@ -39,26 +39,32 @@ struct Message {
 
 /// Which device, and how to open it.
 struct DeviceOptions {
-    /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a UUID; else part of a name, any
-    /// case.
+    /// Which device: empty for the best; digits for an index into devices(); 32 hex digits for a
+    /// UUID; else part of a name, any case.
     std::string select = {};
     /// Null: the system's Vulkan loader, found at run time.
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-    /// Turns on VK_LAYER_KHRONOS_validation with synchronisation validation and best practices; without the layer: not_supported.
+    /// Turns on VK_LAYER_KHRONOS_validation with synchronisation validation and best practices;
+    /// without the layer: not_supported.
     bool validation = false;
-    std::function<void(const Message&)> on_message = {};  ///< called during calls of this library, on the calling thread
-    bool push_descriptors = true;                         ///< false: descriptor sets even where push descriptors are offered
-    std::uint64_t timeout_ns = 30'000'000'000;            ///< longest wait for one submission
+    /// Called during calls of this library, on the calling thread.
+    std::function<void(const Message&)> on_message = {};
+    bool push_descriptors =
+        true;  ///< false: descriptor sets even where push descriptors are offered
+    std::uint64_t timeout_ns = 30'000'000'000;  ///< longest wait for one submission
 };
 
-/// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices last.
+/// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices
+/// last.
 Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options = {});
 
-/// The one device of `found` that `select` (see DeviceOptions) names. None: no_device. Several, or an index past the end:
-/// invalid_argument. Either way the sentence lists what there was to choose from.
+/// The one device of `found` that `select` (see DeviceOptions) names. None: no_device. Several, or
+/// an index past the end: invalid_argument. Either way the sentence lists what there was to choose
+/// from.
 Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select);
 
-/// A device with one compute queue. Move-only; an empty Device may only be destroyed or assigned to.
+/// A device with one compute queue. Move-only; an empty Device may only be destroyed or assigned
+/// to.
 class Device {
    public:
     Device() noexcept;
@@ -66,7 +72,8 @@ class Device {
     Device(Device&&) noexcept;
     Device& operator=(Device&&) noexcept;
 
-    /// Opens the one device that `options.select` names; see select_device() for what several, or none, give.
+    /// Opens the one device that `options.select` names; see select_device() for what several, or
+    /// none, give.
     static Result<Device> open(const DeviceOptions& options = {});
 
     /// What the device says of itself.
@@ -80,12 +87,15 @@ class Device {
     /// The family of queue().
     std::uint32_t queue_family() const noexcept;
 
-    /// Records one command buffer with `record_commands`, submits it and waits for it. The callback records, no more: whatever submits
-    /// on this Device (submit, uploads and downloads, tables, a HostRotation) is invalid_argument during it.
+    /// Records one command buffer with `record_commands`, submits it and waits for it. The callback
+    /// records, no more: whatever submits on this Device (submit, uploads and downloads, tables, a
+    /// HostRotation) is invalid_argument during it.
     ///
-    /// Returns the nanoseconds that the device spent between the first and the last recorded command, or nothing where it
-    /// has no timestamps or they cannot be read. The memory effects of earlier submissions are visible to the commands.
-    Result<std::optional<double>> submit(const std::function<Status(VkCommandBuffer)>& record_commands);
+    /// Returns the nanoseconds that the device spent between the first and the last recorded
+    /// command, or nothing where it has no timestamps or they cannot be read. The memory effects of
+    /// earlier submissions are visible to the commands.
+    Result<std::optional<double>> submit(
+        const std::function<Status(VkCommandBuffer)>& record_commands);
 
     struct Impl;
     /// For the library itself.
@@ -95,7 +105,8 @@ class Device {
     std::unique_ptr<Impl> impl_;
 };
 
-/// Device memory for a tensor, ids or a table: a storage and uniform buffer that can be copied from and to. Move-only.
+/// Device memory for a tensor, ids or a table: a storage and uniform buffer that can be copied from
+/// and to. Move-only.
 class Buffer {
    public:
     Buffer() noexcept = default;
@@ -135,22 +146,27 @@ class AngleTable {
     AngleTable& operator=(AngleTable&&) noexcept;
 
     /// Arguments as plan_angles.
-    static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
+    static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source,
+                                   std::uint64_t max_position);
 
-    /// Makes the table anew where it does not reach so far, for at least twice as many positions where the source allows, so that
-    /// growing step by step costs little; the angles that it has keep their bits. Command buffers that use the old one must have completed. On error
-    /// the old one is left.
+    /// Makes the table anew where it does not reach so far, for at least twice as many positions
+    /// where the source allows, so that growing step by step costs little; the angles that it has
+    /// keep their bits. Command buffers that use the old one must have completed. On error the old
+    /// one is left.
     Status reach(Device& device, const Rotation& rotation, std::uint64_t max_position);
 
     /// What plan_angles made of the arguments.
     const AnglePlan& plan() const noexcept { return plan_; }
 
     /// For Call::angles; refers to this table, which must not move until record() has returned.
-    Angles angles() const noexcept { return {&plan_, view_, buffer_.handle() ? buffer_.whole() : VkDescriptorBufferInfo{}}; }
+    Angles angles() const noexcept {
+        return {&plan_, view_, buffer_.handle() ? buffer_.whole() : VkDescriptorBufferInfo{}};
+    }
 
    private:
     friend class HostRotation;
-    static Result<AngleTable> make(Device::Impl& device, const Rotation& rotation, AngleSource source, std::uint64_t max_position);
+    static Result<AngleTable> make(Device::Impl& device, const Rotation& rotation,
+                                   AngleSource source, std::uint64_t max_position);
     Status reach(Device::Impl& device, const Rotation& rotation, std::uint64_t max_position);
 
     Device::Impl* device_ = nullptr;
@@ -161,28 +177,35 @@ class AngleTable {
     Buffer buffer_;
 };
 
-/// The order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim; thd is packed tokens, heads, head_dim.
+/// The order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim; thd is
+/// packed tokens, heads, head_dim.
 enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
 
 /// What a HostRotation works on. Q or K may be absent (0 heads), and V, which goes along with them.
 struct HostShape {
     std::uint32_t batch = 1, tokens = 0;  ///< thd: batch is 1
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
-    std::uint32_t q_head_dim = 0, k_head_dim = 0;  ///< 0: as the rotation has it, see row_channels()
-    std::uint32_t v_head_dim = 0;                  ///< 0: as K's
-    Element element = Element::f32;                ///< of all tensors, in and out
+    std::uint32_t q_head_dim = 0,
+                  k_head_dim = 0;    ///< 0: as the rotation has it, see row_channels()
+    std::uint32_t v_head_dim = 0;    ///< 0: as K's
+    Element element = Element::f32;  ///< of all tensors, in and out
     Layout layout = Layout::bshd;
-    std::vector<std::int32_t> positions = {};  ///< [tokens] for all sequences, or [batch, tokens]; empty: implicit
-    /// Positions are [axes, batch, tokens], for the rotation's sections. 0: one position a token, which all axes share.
+    /// [tokens] for all sequences, or [batch, tokens]; empty: implicit.
+    std::vector<std::int32_t> positions = {};
+    /// Positions are [axes, batch, tokens], for the rotation's sections. 0: one position a token,
+    /// which all axes share.
     std::uint32_t axes = 0;
-    std::int32_t first_position = 0;               ///< implicit: position of token 0 of every sequence
-    AngleSource angles = AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
+    std::int32_t first_position = 0;  ///< implicit: position of token 0 of every sequence
+    AngleSource angles =
+        AngleSource::by_default;  ///< HostRotation::angle_plan() says what became of by_default
     Mapping mapping = Mapping::by_device;
     Conversion conversion = Conversion::by_device;
-    bool in_place = false;  ///< false: the device keeps input and output apart, so that run() can be repeated
+    bool in_place =
+        false;  ///< false: the device keeps input and output apart, so that run() can be repeated
 };
 
-/// What may change from one run() of a HostRotation to the next. What is given here stays for the runs after it.
+/// What may change from one run() of a HostRotation to the next. What is given here stays for the
+/// runs after it.
 struct HostRun {
     Direction direction = Direction::forward;
     /// Implicit positions: that of token 0 of every sequence.
@@ -191,8 +214,9 @@ struct HostRun {
     std::vector<std::int32_t> positions = {};
 };
 
-/// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The pipelines are the device's:
-/// they are compiled when a device first meets a kind of rotation. Move-only.
+/// Rotates tensors that live in host memory: table and buffers for one rotation and one shape. The
+/// pipelines are the device's: they are compiled when a device first meets a kind of rotation.
+/// Move-only.
 class HostRotation {
    public:
     HostRotation() noexcept;
@@ -201,7 +225,8 @@ class HostRotation {
     HostRotation& operator=(HostRotation&&) noexcept;
 
     /// Fills the table, makes the buffers, and compiles what the device has not met yet.
-    static Result<HostRotation> make(Device& device, const Rotation& rotation, const HostShape& shape);
+    static Result<HostRotation> make(Device& device, const Rotation& rotation,
+                                     const HostShape& shape);
 
     /// Bytes of Q in host memory; 0 where it is absent.
     std::size_t q_bytes() const noexcept;
@@ -215,12 +240,13 @@ class HostRotation {
     /// q, k, v  q_bytes(), k_bytes() and v_bytes() bytes; null where the tensor is absent
     Status upload(const void* q, const void* k, const void* v = nullptr);
 
-    /// Rotates the Q and K that were uploaded, and V goes along; in place, rotates what the last run left. Returns
-    /// device nanoseconds, where the device has timestamps.
+    /// Rotates the Q and K that were uploaded, and V goes along; in place, rotates what the last
+    /// run left. Returns device nanoseconds, where the device has timestamps.
     Result<std::optional<double>> run(Direction direction = Direction::forward);
 
-    /// The same with positions of this run, as a decoder has them from step to step. The table grows as far as they reach, see
-    /// AngleTable::reach(); the angle source stays, so that bits do, and beyond its reach limit_exceeded says so.
+    /// The same with positions of this run, as a decoder has them from step to step. The table
+    /// grows as far as they reach, see AngleTable::reach(); the angle source stays, so that bits
+    /// do, and beyond its reach limit_exceeded says so.
     Result<std::optional<double>> run(const HostRun& run);
 
     /// Copies what run() left from the device; arguments as upload().

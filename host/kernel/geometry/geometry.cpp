@@ -20,7 +20,8 @@ bool width_allows(const Windows& windows, const Width& width, std::uint32_t unit
     if (width.head_dim == 0) return true;
     std::uint32_t misfit = width.head_dim % unit;
     for (const Window& window : windows.of) {
-        if (window.rotary_dim != 0) misfit |= (width.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
+        if (window.rotary_dim != 0)
+            misfit |= (width.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
     }
     return misfit == 0;
 }
@@ -46,7 +47,8 @@ namespace {
 
 bool widths_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
-    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit) && info.v.head_dim % unit == 0;
+    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit) &&
+           info.v.head_dim % unit == 0;
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
     return widths_allow_unit(info, unit_elements(info, access));
 }
 
-bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides, std::uint32_t access) noexcept {
+bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
+                   std::uint32_t access) noexcept {
     if (access == shader::access_narrow) return true;
     return offset_and_strides % ((access == shader::access_wide ? 16 : 4) / element_bytes) == 0;
 }
@@ -75,12 +78,13 @@ std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which llvmpipe counts the iterations. Where
-// nothing turns, copies are shared out instead.
+// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which
+// llvmpipe counts the iterations. Where nothing turns, copies are shared out instead.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t most_copies = 64;
     const std::uint64_t rotating = rotating_steps(info, unit);
-    return std::max(divide_up(rotating, together), divide_up(copying_steps(info, unit), rotating == 0 ? together : most_copies));
+    return std::max(divide_up(rotating, together),
+                    divide_up(copying_steps(info, unit), rotating == 0 ? together : most_copies));
 }
 
 std::uint32_t power_of_two_up_to(std::uint32_t value) {
@@ -89,11 +93,13 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
     return power;
 }
 
-// Units of 64 bytes side by side: a software device runs a lane on one core, and a core fetches whole lines. It runs 4 or 8
-// neighbouring lanes in step, so all of them rotate at one time and copy at another, and each has the same share.
+// Units of 64 bytes side by side: a software device runs a lane on one core, and a core fetches
+// whole lines. It runs 4 or 8 neighbouring lanes in step, so all of them rotate at one time and
+// copy at another, and each has the same share.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    // What a step costs beside its accesses is the same for several words as for one, but it takes longer to compile: for windows
-    // that rule out wide access, not for the odd call whose strides do.
+    // What a step costs beside its accesses is the same for several words as for one, but it takes
+    // longer to compile: for windows that rule out wide access, not for the odd call whose strides
+    // do.
     std::uint32_t& unit = geometry.unit_elements;
     if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
         while (widths_allow_unit(info, 2 * unit)) unit *= 2;
@@ -108,52 +114,69 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
 }
 
 // Heads that a lane has of a tensor with `heads` of them, 0 where that is not known.
-std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint32_t otherwise, std::uint32_t most) {
-    return heads == 0 ? otherwise : std::uint32_t(std::min<std::uint64_t>(divide_up(heads, head_lanes), most));
+std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint32_t otherwise,
+                       std::uint32_t most) {
+    return heads == 0 ? otherwise
+                      : std::uint32_t(std::min<std::uint64_t>(divide_up(heads, head_lanes), most));
 }
 
-// A token a workgroup, its steps and heads side by side, as far as they fill it: 64 lanes are one or two subgroups of every GPU.
-Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens, const DispatchLimits& limits) {
+// A token a workgroup, its steps and heads side by side, as far as they fill it: 64 lanes are one
+// or two subgroups of every GPU.
+Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
+                const DispatchLimits& limits) {
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 64u);
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
-    const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) && (info.k.head_dim == 0 || info.k_heads != 0);
+    const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) &&
+                           (info.k.head_dim == 0 || info.k_heads != 0);
     const std::uint32_t heads = std::min(std::max(info.q_heads, info.k_heads), lanes);
     geometry.units_apart = true;
     geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
-    geometry.head_lanes = power_of_two_up_to(std::min(lanes / geometry.step_lanes, all_known ? 2 * heads - 1 : 8));
+    geometry.head_lanes = power_of_two_up_to(
+        std::min(lanes / geometry.step_lanes, all_known ? 2 * heads - 1 : 8));
     const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     // Where the number of heads is open, K has few.
-    geometry.q_batch = many_tokens ? batch_of(info.q_heads, geometry.head_lanes, limits.batch, limits.batch) : 1;
-    geometry.k_batch = many_tokens ? batch_of(info.k_heads, geometry.head_lanes, 1, limits.batch) : 1;
+    geometry.q_batch = many_tokens
+                           ? batch_of(info.q_heads, geometry.head_lanes, limits.batch, limits.batch)
+                           : 1;
+    geometry.k_batch = many_tokens ? batch_of(info.k_heads, geometry.head_lanes, 1, limits.batch)
+                                   : 1;
     if (info.q.head_dim == 0) geometry.q_batch = 1;
     if (info.k.head_dim == 0) geometry.k_batch = 1;
-    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 && (geometry.q_batch > 1 || limits.batch == 1);
+    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 &&
+                         (geometry.q_batch > 1 || limits.batch == 1);
     const auto whole = [&](const Width& width, std::uint32_t of, std::uint32_t batch) {
-        return width.head_dim == 0 || batch == 1 || (of != 0 && of % (geometry.head_lanes * batch) == 0);
+        return width.head_dim == 0 || batch == 1 ||
+               (of != 0 && of % (geometry.head_lanes * batch) == 0);
     };
-    geometry.whole_batches = whole(info.q, info.q_heads, geometry.q_batch) && whole(info.k, info.k_heads, geometry.k_batch);
+    geometry.whole_batches = whole(info.q, info.q_heads, geometry.q_batch) &&
+                             whole(info.k, info.k_heads, geometry.k_batch);
     return geometry;
 }
 
 }  // namespace
 
-Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load, const DispatchLimits& limits) noexcept {
+Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
+                      const DispatchLimits& limits) noexcept {
     Geometry geometry = {.access = access, .unit_elements = unit_elements(info, access)};
     return load == Load::processor ? on_processor(info, geometry, limits)
                                    : on_gpu(info, geometry, load == Load::many_tokens, limits);
 }
 
-std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry, const DispatchLimits& limits) noexcept {
+std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry,
+                         const DispatchLimits& limits) noexcept {
     if (geometry.q_batch != 0) {
-        const std::uint64_t group = std::uint64_t{geometry.head_lanes} * std::min(geometry.q_batch, geometry.k_batch);
+        const std::uint64_t group = std::uint64_t{geometry.head_lanes} *
+                                    std::min(geometry.q_batch, geometry.k_batch);
         return std::uint32_t(std::min<std::uint64_t>(65535, group * limits.workgroup_count[1]));
     }
     constexpr std::uint64_t iterations = 16384;  // of Q, and as many of K and of V
     const std::uint32_t unit = geometry.unit_elements;
-    const std::uint64_t steps = divide_up(rotating_steps(info, unit), geometry.step_lanes * geometry.steps_together);
+    const std::uint64_t steps = divide_up(rotating_steps(info, unit),
+                                          geometry.step_lanes * geometry.steps_together);
     const std::uint64_t copies = divide_up(copying_steps(info, unit), geometry.step_lanes);
-    return std::uint32_t(std::max<std::uint64_t>(1, iterations / (steps * geometry.steps_together + copies)));
+    return std::uint32_t(
+        std::max<std::uint64_t>(1, iterations / (steps * geometry.steps_together + copies)));
 }
 
 std::uint64_t most_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {
@@ -166,8 +189,8 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
     };
     DispatchShape shape;
     shape.groups[0] = std::uint32_t(divide_up(work.tokens, geometry.group_tokens));
-    shape.groups[1] =
-        std::uint32_t(std::max(head_groups(work.q_heads, geometry.q_batch), head_groups(work.k_heads, geometry.k_batch)));
+    shape.groups[1] = std::uint32_t(std::max(head_groups(work.q_heads, geometry.q_batch),
+                                             head_groups(work.k_heads, geometry.k_batch)));
     shape.groups[2] = work.z;
     return shape;
 }
@@ -180,10 +203,12 @@ std::uint64_t most_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& 
     return (rows == 0 ? groups : rows * columns) * workgroup_size;
 }
 
-DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
+DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size,
+                             const DispatchLimits& limits) noexcept {
     const std::uint64_t groups = divide_up(invocations, workgroup_size);
     DispatchShape shape;
-    // Along x as far as it goes, the rest along y; the last row may reach past the end, which the shader checks.
+    // Along x as far as it goes, the rest along y; the last row may reach past the end, which the
+    // shader checks.
     shape.groups[0] = std::uint32_t(std::min<std::uint64_t>(groups, limits.workgroup_count[0]));
     shape.groups[1] = std::uint32_t(divide_up(groups, shape.groups[0]));
     shape.groups[2] = 1;

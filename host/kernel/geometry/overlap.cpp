@@ -14,8 +14,10 @@ Axes axes_of(const TensorRows& rows) noexcept {
     const Axis all[] = {
         {rows.name, "head_stride", view.heads_per_group, view.head, rows.packed_head, 0},
         {rows.name, "group_stride", rows.groups(), view.group, rows.packed_group, 1},
-        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens, view.token, rows.packed_token, 2},
-        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch, rows.packed_batch, 3}};
+        {owner, paged ? "row_stride" : "token_stride", paged ? view.page_size : rows.tokens,
+         view.token, rows.packed_token, 2},
+        {owner, paged ? "page_stride" : "batch_stride", paged ? rows.pages : rows.batch, view.batch,
+         rows.packed_batch, 3}};
     Axes axes;
     for (const Axis& axis : all) {
         if (axis.count < 2) continue;
@@ -35,27 +37,31 @@ const Axis* longest_axis(const Axes& axes) noexcept {
             if (faster.packed || faster.rank > axis.rank || faster.stride < axis.stride) continue;
             if (!forgotten || axis.rank < forgotten->rank) forgotten = &axis;
         }
-        const bool further = !longest || (axis.count - 1) * axis.stride > (longest->count - 1) * longest->stride;
-        if (!longest || (axis.packed == longest->packed ? further : longest->packed)) longest = &axis;
+        const bool further = !longest || (axis.count - 1) * axis.stride >
+                                             (longest->count - 1) * longest->stride;
+        if (!longest || (axis.packed == longest->packed ? further : longest->packed))
+            longest = &axis;
     }
     return forgotten ? forgotten : longest;
 }
 
 namespace {
 
-// Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in bytes.
+// Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in
+// bytes.
 struct Pattern {
     std::uint64_t first, length;
     Axes axes;
 
     std::uint64_t extent() const {
         std::uint64_t bytes = length;
-        for (std::uint32_t i = 0; i < axes.count; ++i) bytes += (axes.of[i].count - 1) * axes.of[i].stride;
+        for (std::uint32_t i = 0; i < axes.count; ++i)
+            bytes += (axes.of[i].count - 1) * axes.of[i].stride;
         return bytes;
     }
 
-    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by multiples of it. False: it does not
-    // repeat.
+    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by
+    // multiples of it. False: it does not repeat.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
         part = {at, length, {}};
         for (std::uint32_t i = 0; i < axes.count; ++i) {
@@ -69,13 +75,15 @@ struct Pattern {
 };
 
 Pattern pattern_of(const TensorRows& rows) noexcept {
-    Pattern pattern{rows.first_byte(), std::uint64_t{rows.view.head_dim} * rows.view.element_bytes, axes_of(rows)};
-    for (std::uint32_t i = 0; i < pattern.axes.count; ++i) pattern.axes.of[i].stride *= rows.view.element_bytes;
+    Pattern pattern{rows.first_byte(), std::uint64_t{rows.view.head_dim} * rows.view.element_bytes,
+                    axes_of(rows)};
+    for (std::uint32_t i = 0; i < pattern.axes.count; ++i)
+        pattern.axes.of[i].stride *= rows.view.element_bytes;
     return pattern;
 }
 
-// Whether two patterns share no byte: they are apart, or they alternate within a period that both have (packed QKV, planes,
-// groups).
+// Whether two patterns share no byte: they are apart, or they alternate within a period that both
+// have (packed QKV, planes, groups).
 bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     if (a.first + a.extent() <= b.first || b.first + b.extent() <= a.first) return true;
     std::uint64_t period = 0;  // the longest
@@ -83,11 +91,13 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     for (const Axes* axes : {&a.axes, &b.axes}) {
         for (std::uint32_t i = 0; i < axes->count; ++i) {
             const std::uint64_t stride = axes->of[i].stride;
-            if (stride > period && a.within(stride, 0, inner_a) && b.within(stride, 0, inner_b)) period = stride;
+            if (stride > period && a.within(stride, 0, inner_a) && b.within(stride, 0, inner_b))
+                period = stride;
         }
     }
     if (period == 0) return false;
-    // On a circle of `period` bytes, seen from the start of a: b may reach over its end, into the next a.
+    // On a circle of `period` bytes, seen from the start of a: b may reach over its end, into the
+    // next a.
     a.within(period, 0, inner_a);
     b.within(period, (b.first % period + period - a.first % period) % period, inner_b);
     if (!disjoint(inner_a, inner_b)) return false;
@@ -95,8 +105,8 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     return disjoint(inner_a, inner_b);
 }
 
-// `covered` elements are those of the axes after `at`. A stride that was left at 0 is named before a given one that steps as far or
-// further, though its axis should be the faster one.
+// `covered` elements are those of the axes after `at`. A stride that was left at 0 is named before
+// a given one that steps as far or further, though its axis should be the faster one.
 Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) noexcept {
     const Axis& axis = axes.of[at];
     for (std::uint32_t i = at; i < axes.count; ++i) {
@@ -104,18 +114,21 @@ Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) n
         if (!packed.packed || packed.rank < axis.rank) continue;
         if (i == at) {
             return error(Code::invalid_argument,
-                         "%s.%s is 0, which packs its rows at %" PRIu64 ": the faster strides cover %" PRIu64
-                         " elements, over which it must step",
+                         "%s.%s is 0, which packs its rows at %" PRIu64
+                         ": the faster strides cover %" PRIu64 " elements, over which it must step",
                          axis.owner, axis.field, axis.stride, covered);
         }
         return error(Code::invalid_argument,
-                     "%s.%s is 0, which packs its rows at %" PRIu64 ": so the faster strides cover %" PRIu64
+                     "%s.%s is 0, which packs its rows at %" PRIu64
+                     ": so the faster strides cover %" PRIu64
                      " elements, over which %s.%s, %" PRIu64 ", must step",
-                     packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field, axis.stride);
+                     packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field,
+                     axis.stride);
     }
     return error(Code::invalid_argument,
-                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64 " elements, over which it must step", axis.owner,
-                 axis.field, axis.stride, covered);
+                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64
+                 " elements, over which it must step",
+                 axis.owner, axis.field, axis.stride, covered);
 }
 
 }  // namespace

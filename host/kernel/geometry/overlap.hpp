@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tensors of a call share with each other, and their rows among themselves: pure arithmetic, no Vulkan call.
+// What the tensors of a call share with each other, and their rows among themselves: pure
+// arithmetic, no Vulkan call.
 #pragma once
 
 #include <limits>
@@ -41,7 +42,7 @@ struct Axis {
     const char* field = "";
     std::uint64_t count = 1, stride = 0;  ///< elements
     bool packed = false;                  ///< the field was left at 0
-    std::uint32_t rank = 0;               ///< packed axes lie in this order: head, group, token, batch
+    std::uint32_t rank = 0;  ///< packed axes lie in this order: head, group, token, batch
 };
 
 /// Those of more than one step, the longest stride first.
@@ -51,16 +52,17 @@ struct Axes {
 };
 Axes axes_of(const TensorRows& rows) noexcept;
 
-/// The axis whose stride most likely makes a tensor reach too far: one that was left at 0 although a faster axis has a given stride
-/// that is no shorter; else the one that the given strides reach furthest along; else, where none was given, the longest. Null: a
-/// tensor of one row.
+/// The axis whose stride most likely makes a tensor reach too far: one that was left at 0 although
+/// a faster axis has a given stride that is no shorter; else the one that the given strides reach
+/// furthest along; else, where none was given, the longest. Null: a tensor of one row.
 const Axis* longest_axis(const Axes& axes) noexcept;
 
-/// Rows of an output must not overlap each other. The rule: every direction steps over all that the faster ones cover.
+/// Rows of an output must not overlap each other. The rule: every direction steps over all that the
+/// faster ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;
 
-/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within a period that both have (packed
-/// QKV, planes, groups). False also where that can not be told.
+/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within
+/// a period that both have (packed QKV, planes, groups). False also where that can not be told.
 bool disjoint(const TensorRows& a, const TensorRows& b) noexcept;
 
 }  // namespace vkrope

@@ -12,48 +12,63 @@ namespace {
 
 // The members of Counts, in the order in which boxes are counted, slowest first.
 using Along = std::uint32_t Counts::*;
-constexpr Along tokens_first[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::tokens, &Counts::heads};
-constexpr Along heads_first[] = {&Counts::pages, &Counts::rows, &Counts::batch, &Counts::groups, &Counts::heads, &Counts::tokens};
+constexpr Along tokens_first[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
+                                  &Counts::groups, &Counts::tokens, &Counts::heads};
+constexpr Along heads_first[] = {&Counts::pages,  &Counts::rows,  &Counts::batch,
+                                 &Counts::groups, &Counts::heads, &Counts::tokens};
 constexpr std::uint32_t directions = 6;
 
 // Elements from one step of a direction to the next.
 std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along direction) {
     if (direction == &Counts::heads) return view.head;
     if (direction == &Counts::groups) return view.group_step(group_heads);
-    if (view.page_size != 0) return direction == &Counts::pages ? view.batch : direction == &Counts::rows ? view.token : 0;
+    if (view.page_size != 0)
+        return direction == &Counts::pages  ? view.batch
+               : direction == &Counts::rows ? view.token
+                                            : 0;
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
-// A box in the middle may start anywhere between two offsets that the device can bind, and end anywhere in a word.
+// A box in the middle may start anywhere between two offsets that the device can bind, and end
+// anywhere in a word.
 std::uint64_t most_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
 // Whether a binding holds what any box of this size spans of `view`.
-bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, const Counts& whole, const Counts& box) {
+bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
+                const Counts& whole, const Counts& box) {
     const std::uint64_t bytes = span_of(view, group_heads, box) * view.element_bytes;
     bool divided = false;
     for (const Along direction : tokens_first)
-        divided = divided || (box.*direction != whole.*direction && step_of(view, group_heads, direction) != 0);
-    if (!divided) return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
+        divided = divided || (box.*direction != whole.*direction &&
+                              step_of(view, group_heads, direction) != 0);
+    if (!divided)
+        return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
     return bytes + most_lost(limits) <= limits.range;
 }
 
-// Makes the box smaller, along the direction of the largest step first, until a binding holds what it spans of `view`.
-bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits, Counts& box) {
+// Makes the box smaller, along the direction of the largest step first, until a binding holds what
+// it spans of `view`.
+bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
+                     Counts& box) {
     const std::uint64_t lost = most_lost(limits);
     const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
     while (span_of(view, group_heads, box) > room) {
         Along widest = nullptr;
         for (const Along direction : tokens_first) {
             if (box.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
-            if (direction == &Counts::rows && box.pages > 1) continue;  // slots of a box follow each other
-            if (!widest || step_of(view, group_heads, direction) > step_of(view, group_heads, widest)) widest = direction;
+            if (direction == &Counts::rows && box.pages > 1)
+                continue;  // slots of a box follow each other
+            if (!widest ||
+                step_of(view, group_heads, direction) > step_of(view, group_heads, widest))
+                widest = direction;
         }
         if (!widest) return false;
         box.*widest = 1;
         const std::uint64_t rest = span_of(view, group_heads, box);
-        if (rest <= room) box.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
+        if (rest <= room)
+            box.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
     }
     return true;
 }
@@ -79,15 +94,17 @@ Box Tiling::at(std::uint64_t index) const noexcept {
     return part;
 }
 
-Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole, std::uint32_t group_heads,
-                    const Bound& bound, const StorageLimits& storage, const DispatchLimits& dispatch) noexcept {
+Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
+                    std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
+                    const DispatchLimits& dispatch) noexcept {
     Result<Tiling> result;
     Tiling& tiling = result.value;
     tiling = {.whole = whole, .box = whole};
     Counts& box = tiling.box;
 
     bool even = true;
-    for (std::uint32_t i = 0; i < bound.count; ++i) even = even && bound.views[i]->steps_evenly(group_heads);
+    for (std::uint32_t i = 0; i < bound.count; ++i)
+        even = even && bound.views[i]->steps_evenly(group_heads);
     if (!even || whole.groups < whole.batch) {
         box.groups = 1;
     } else {
@@ -96,20 +113,25 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
     box.heads = std::min(box.heads, most_heads(info, geometry, dispatch));
-    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, most_tokens(geometry, dispatch)));
+    box.tokens = std::uint32_t(
+        std::min<std::uint64_t>(box.tokens, most_tokens(geometry, dispatch)));
 
     // A view that fits as long as it is whole may not once another one has been cut.
     const auto misfit = [&]() -> std::uint32_t {
         std::uint32_t i = 0;
-        while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box)) ++i;
+        while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box))
+            ++i;
         return i;
     };
     for (std::uint32_t i = misfit(); i < bound.count; i = misfit()) {
         if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
-        result.status =
-            error(Code::limit_exceeded,
-                  "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64 " at most (maxStorageBufferRange)",
-                  bound.names[i], span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes, storage.range);
+        result.status = error(
+            Code::limit_exceeded,
+            "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64
+            " at most (maxStorageBufferRange)",
+            bound.names[i],
+            span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes,
+            storage.range);
         return result;
     }
 

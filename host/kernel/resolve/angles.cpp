@@ -13,16 +13,20 @@ namespace {
 // Every row that the shader takes for covered is inside the table: it reads by these numbers.
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
-    if (plan.source == AngleSource::direct_buffer) return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
+    if (plan.source == AngleSource::direct_buffer)
+        return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
     if (plan.source == AngleSource::computed) {
         return shader::turn_bytes(plan.pairs) <= plan.bytes;
     }
     if (plan.source == AngleSource::caller_buffer) {
         return plan.row_stride >= plan.pairs &&
-               (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <= plan.bytes / element_bytes(plan.element);
+               (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <=
+                   plan.bytes / element_bytes(plan.element);
     }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
-    const std::uint64_t rows = plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows) : plan.rows;
+    const std::uint64_t rows = plan.source == AngleSource::factored_texture
+                                   ? shader::factored_rows(plan.rows)
+                                   : plan.rows;
     const std::uint64_t columns = ((rows - 1) >> plan.fold_log2) + 1;
     return columns * plan.row_texels <= plan.extent.width &&
            std::min(rows, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
@@ -30,60 +34,75 @@ bool holds_its_rows(const AnglePlan& plan) noexcept {
 
 }  // namespace
 
-Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles, ResolvedCall& resolved) noexcept {
+Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
+                      ResolvedCall& resolved) noexcept {
     if (!angles.plan) return error(Code::invalid_argument, "angles.plan is null");
     if (angles.plan->source != info.angles) {
-        return error(Code::invalid_argument, "angles.plan->source is %u: the kernel was created for %u",
+        return error(Code::invalid_argument,
+                     "angles.plan->source is %u: the kernel was created for %u",
                      unsigned(angles.plan->source), unsigned(info.angles));
     }
     if (angles.plan->pairs != info.rotary_dim / 2) {
-        return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs, info.rotary_dim,
-                     info.rotary_dim / 2);
+        return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u",
+                     angles.plan->pairs, info.rotary_dim, info.rotary_dim / 2);
     }
     if (info.angles != AngleSource::caller_buffer && angles.plan->sections != info.sections) {
         if (angles.plan->sections.axes != info.sections.axes) {
             return error(Code::invalid_argument,
-                         "angles.plan->sections.axes is %u: the kernel was created for sections of %u; make both of one rotation",
+                         "angles.plan->sections.axes is %u: the kernel was created for sections of "
+                         "%u; make both of one rotation",
                          angles.plan->sections.axes, info.sections.axes);
         }
         return error(Code::invalid_argument,
-                     "angles.plan->sections differ from the kernel's in order, pairs or leftover_axis; make both of one rotation");
+                     "angles.plan->sections differ from the kernel's in order, pairs or "
+                     "leftover_axis; make both of one rotation");
     }
     if (!holds_its_rows(*angles.plan)) {
-        return error(Code::invalid_argument,
-                     "angles.plan: %u rows do not fit into its %zu bytes; it must be as plan_angles made it", angles.plan->rows,
-                     angles.plan->bytes);
+        return error(
+            Code::invalid_argument,
+            "angles.plan: %u rows do not fit into its %zu bytes; it must be as plan_angles made it",
+            angles.plan->rows, angles.plan->bytes);
     }
-    if (info.angles == AngleSource::computed) return bind_uniforms("angles.buffer", angles, limits, resolved.table);
+    if (info.angles == AngleSource::computed)
+        return bind_uniforms("angles.buffer", angles, limits, resolved.table);
     if (info.angles == AngleSource::direct_buffer) {
-        return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits, resolved.table, resolved.table_offset);
+        return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits,
+                          resolved.table, resolved.table_offset);
     }
     if (info.angles == AngleSource::caller_buffer) {
         if (angles.plan->element != info.table) {
-            return error(Code::invalid_argument, "angles.plan->element is %u: the kernel was created for a table of %u",
+            return error(Code::invalid_argument,
+                         "angles.plan->element is %u: the kernel was created for a table of %u",
                          unsigned(angles.plan->element), unsigned(info.table));
         }
         const std::uint64_t bytes = (std::uint64_t{angles.plan->bytes} + 3) / 4 * 4;
-        if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table, resolved.table_offset); !s)
+        if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table,
+                                  resolved.table_offset);
+            !s)
             return s;
-        return bind_words("angles.sin", angles.sin, bytes, limits, resolved.table_sin, resolved.table_sin_offset);
+        return bind_words("angles.sin", angles.sin, bytes, limits, resolved.table_sin,
+                          resolved.table_sin_offset);
     }
     if (angles.view == VK_NULL_HANDLE) return error(Code::invalid_argument, "angles.view is null");
     return {};
 }
 
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
-    if (call.gain > Gain::divide_out) return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
+    if (call.gain > Gain::divide_out)
+        return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
     const double factor = call.angles.plan->attention_factor;
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
-        return error(Code::invalid_argument, "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
+        return error(Code::invalid_argument,
+                     "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
     }
     if (call.gain == Gain::apply) return {};
     const double gain = call.gain == Gain::omit ? 1 / factor : 1 / factor / factor;
-    if (gain < double(std::numeric_limits<float>::min()) || gain > double(std::numeric_limits<float>::max())) {
+    if (gain < double(std::numeric_limits<float>::min()) ||
+        gain > double(std::numeric_limits<float>::max())) {
         return error(Code::invalid_argument,
-                     "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is no normal float", factor,
-                     unsigned(call.gain), gain);
+                     "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is "
+                     "no normal float",
+                     factor, unsigned(call.gain), gain);
     }
     resolved.gain = float(gain);
     return {};

@@ -10,14 +10,17 @@ namespace vkrope {
 
 namespace {
 
-Status check_width(const char* name, const Width& width, const KernelInfo& info, bool rotates) noexcept {
+Status check_width(const char* name, const Width& width, const KernelInfo& info,
+                   bool rotates) noexcept {
     if (width.head_dim == 0) return {};
     if (!rotates && width.rotary_offset != 0) {
-        return error(Code::invalid_argument, "%s.rotary_offset is %u: no channel of it is rotated, so it must be 0", name,
+        return error(Code::invalid_argument,
+                     "%s.rotary_offset is %u: no channel of it is rotated, so it must be 0", name,
                      width.rotary_offset);
     }
     if (width.head_dim < 2 || width.head_dim > 65534) {
-        return error(Code::invalid_argument, "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
+        return error(Code::invalid_argument,
+                     "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      width.head_dim);
     }
     std::uint64_t end = info.rotary_dim;  // of the last window
@@ -25,13 +28,16 @@ Status check_width(const char* name, const Width& width, const KernelInfo& info,
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
     }
     if (rotates && width.rotary_offset + end > width.head_dim) {
-        return error(Code::invalid_argument, "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u", name,
-                     width.rotary_offset, info.rotary_dim, width.head_dim);
+        return error(Code::invalid_argument,
+                     "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u",
+                     name, width.rotary_offset, info.rotary_dim, width.head_dim);
     }
     if (width.in > Element::bf16)
-        return error(Code::invalid_argument, "%s.in is %u: no such element type", name, unsigned(width.in));
+        return error(Code::invalid_argument, "%s.in is %u: no such element type", name,
+                     unsigned(width.in));
     if (width.out > Element::bf16)
-        return error(Code::invalid_argument, "%s.out is %u: no such element type", name, unsigned(width.out));
+        return error(Code::invalid_argument, "%s.out is %u: no such element type", name,
+                     unsigned(width.out));
     return {};
 }
 
@@ -40,7 +46,8 @@ Status check_windows(const KernelInfo& info) noexcept {
     if (info.windows[0].rotary_dim == 0) {
         for (const Window& window : info.windows) {
             if (window.rotary_dim != 0 || window.offset != 0)
-                return error(Code::invalid_argument, "windows[0].rotary_dim is 0: then all windows must be zero");
+                return error(Code::invalid_argument,
+                             "windows[0].rotary_dim is 0: then all windows must be zero");
         }
         return {};
     }
@@ -49,48 +56,65 @@ Status check_windows(const KernelInfo& info) noexcept {
         const Window& window = info.windows[i];
         if (window.rotary_dim == 0) {
             if (window.offset == 0) continue;
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is 0: its offset is %u", i, window.offset);
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is 0: its offset is %u", i,
+                         window.offset);
         }
         if (i > 0 && info.windows[i - 1].rotary_dim == 0)
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: windows[%u] is absent", i, window.rotary_dim,
-                         i - 1);
+            return error(Code::invalid_argument,
+                         "windows[%u].rotary_dim is %u: windows[%u] is absent", i,
+                         window.rotary_dim, i - 1);
         if (window.rotary_dim % 2 != 0)
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i, window.rotary_dim);
+            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i,
+                         window.rotary_dim);
         if (window.offset < end) {
-            return error(Code::invalid_argument, "windows[%u].offset is %u: windows[%u] ends at %" PRIu64 "; they must not overlap",
+            return error(Code::invalid_argument,
+                         "windows[%u].offset is %u: windows[%u] ends at %" PRIu64
+                         "; they must not overlap",
                          i, window.offset, i - 1, end);
         }
         end = std::uint64_t{window.offset} + window.rotary_dim;
         sum += window.rotary_dim;
     }
     if (sum == info.rotary_dim) return {};
-    return error(Code::invalid_argument, "rotary_dim is %u: the windows have %" PRIu64 " channels together", info.rotary_dim, sum);
+    return error(Code::invalid_argument,
+                 "rotary_dim is %u: the windows have %" PRIu64 " channels together",
+                 info.rotary_dim, sum);
 }
 
 Status check_sections(const KernelInfo& info) noexcept {
     const Sections& sections = info.sections;
     const bool several = info.positions == PositionSource::axis_ids;
     if (several && (sections.axes < 2 || sections.axes > max_axes))
-        return error(Code::invalid_argument, "sections.axes is %u: with axis_ids it must be 2 to %u", sections.axes, max_axes);
+        return error(Code::invalid_argument,
+                     "sections.axes is %u: with axis_ids it must be 2 to %u", sections.axes,
+                     max_axes);
     if (!several && sections.axes != 0)
-        return error(Code::invalid_argument, "sections.axes is %u: without axis_ids it must be 0", sections.axes);
+        return error(Code::invalid_argument, "sections.axes is %u: without axis_ids it must be 0",
+                     sections.axes);
     if (!several) return {};
     if (sections.order > SectionOrder::interleaved)
-        return error(Code::invalid_argument, "sections.order is %u: no such order", unsigned(sections.order));
+        return error(Code::invalid_argument, "sections.order is %u: no such order",
+                     unsigned(sections.order));
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < max_axes; ++i) {
         if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
-            return error(Code::invalid_argument, "sections.pairs[%u] is %u: it must be at most 32767, and 0 from axes %u on", i,
-                         sections.pairs[i], sections.axes);
+            return error(
+                Code::invalid_argument,
+                "sections.pairs[%u] is %u: it must be at most 32767, and 0 from axes %u on", i,
+                sections.pairs[i], sections.axes);
         }
         sum += sections.pairs[i];
     }
-    if (sum == 0) return error(Code::invalid_argument, "sections.pairs are all 0: some axis must turn some pair");
+    if (sum == 0)
+        return error(Code::invalid_argument,
+                     "sections.pairs are all 0: some axis must turn some pair");
     if (sections.order == SectionOrder::sequential) return {};
     if (sections.axes != 3 && sections.axes != 4)
-        return error(Code::invalid_argument, "sections.axes is %u: interleaved sections have 3 or 4", sections.axes);
+        return error(Code::invalid_argument,
+                     "sections.axes is %u: interleaved sections have 3 or 4", sections.axes);
     if (sections.leftover_axis < sections.axes) return {};
-    return error(Code::invalid_argument, "sections.leftover_axis is %u: there are %u axes", sections.leftover_axis, sections.axes);
+    return error(Code::invalid_argument, "sections.leftover_axis is %u: there are %u axes",
+                 sections.leftover_axis, sections.axes);
 }
 
 }  // namespace
@@ -98,26 +122,37 @@ Status check_sections(const KernelInfo& info) noexcept {
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
     if (info.pairing > Pairing::interleaved)
-        return error(Code::invalid_argument, "pairing is %u: no such pairing", unsigned(info.pairing));
+        return error(Code::invalid_argument, "pairing is %u: no such pairing",
+                     unsigned(info.pairing));
     if (info.angles > AngleSource::caller_buffer)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
     if (info.positions > PositionSource::axis_ids)
-        return error(Code::invalid_argument, "positions is %u: no such source", unsigned(info.positions));
+        return error(Code::invalid_argument, "positions is %u: no such source",
+                     unsigned(info.positions));
     if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
-        return error(Code::invalid_argument, "pairing_out is %u: no such pairing", unsigned(*info.pairing_out));
+        return error(Code::invalid_argument, "pairing_out is %u: no such pairing",
+                     unsigned(*info.pairing_out));
     }
-    if (info.scatter_k && info.k.head_dim == 0) return error(Code::invalid_argument, "scatter_k: k.head_dim is 0, there is no K");
+    if (info.scatter_k && info.k.head_dim == 0)
+        return error(Code::invalid_argument, "scatter_k: k.head_dim is 0, there is no K");
     if (info.conversion > Conversion::integer)
-        return error(Code::invalid_argument, "conversion is %u: no such conversion", unsigned(info.conversion));
-    if (info.mapping > Mapping::cpu) return error(Code::invalid_argument, "mapping is %u: no such mapping", unsigned(info.mapping));
+        return error(Code::invalid_argument, "conversion is %u: no such conversion",
+                     unsigned(info.conversion));
+    if (info.mapping > Mapping::cpu)
+        return error(Code::invalid_argument, "mapping is %u: no such mapping",
+                     unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
+        return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2",
+                     info.rotary_dim);
     }
     if (info.q.head_dim == 0 && info.k.head_dim == 0)
-        return error(Code::invalid_argument, "q.head_dim and k.head_dim are both 0: nothing to rotate");
+        return error(Code::invalid_argument,
+                     "q.head_dim and k.head_dim are both 0: nothing to rotate");
     if (Status s = check_windows(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
-    if (info.table > Element::bf16) return error(Code::invalid_argument, "table is %u: no such element type", unsigned(info.table));
+    if (info.table > Element::bf16)
+        return error(Code::invalid_argument, "table is %u: no such element type",
+                     unsigned(info.table));
     if (Status s = check_width("q", info.q, info, true); !s) return s;
     if (Status s = check_width("k", info.k, info, true); !s) return s;
     return check_width("v", info.v, info, false);

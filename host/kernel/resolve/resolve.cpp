@@ -15,22 +15,26 @@ namespace vkrope {
 namespace {
 
 // A tensor has both of its sides, or neither.
-Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in, const Tensor& out) noexcept {
+Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in,
+                     const Tensor& out) noexcept {
     if (in.heads != out.heads)
-        return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name, out.heads, name, in.heads);
+        return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name,
+                     out.heads, name, in.heads);
     if (in.heads != 0 && width.head_dim == 0) {
-        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name, in.heads,
-                     name);
+        return error(Code::invalid_argument,
+                     "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name,
+                     in.heads, name);
     }
     if (in.heads != 0 && heads != 0 && in.heads != heads) {
-        return error(Code::invalid_argument, "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads, name,
-                     heads);
+        return error(Code::invalid_argument,
+                     "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads,
+                     name, heads);
     }
     return {};
 }
 
-// Rows of tensors that must be apart are not: a stride that was left at 0 is named, tokens' before others, since that is what packed
-// QKV is mistaken for.
+// Rows of tensors that must be apart are not: a stride that was left at 0 is named, tokens' before
+// others, since that is what packed QKV is mistaken for.
 Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
     constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // of Axis: token, batch, group, head
     for (const std::uint32_t rank : ranks) {
@@ -40,31 +44,40 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                 const Axis& axis = axes.of[i];
                 if (!axis.packed || axis.rank != rank) continue;
                 return error(Code::invalid_argument,
-                             "%s and %s overlap: they must be disjoint; %s.%s is 0, which packs its rows at %" PRIu64 " elements",
+                             "%s and %s overlap: they must be disjoint; %s.%s is 0, which packs "
+                             "its rows at %" PRIu64 " elements",
                              a.name, b.name, axis.owner, axis.field, axis.stride);
             }
         }
     }
-    return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a.name, b.name);
+    return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a.name,
+                 b.name);
 }
 
 }  // namespace
 
-Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits, const Call& call) noexcept {
+Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
+                             const Call& call) noexcept {
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
     Status& status = result.status;
     if (call.direction > Direction::inverse)
-        return {error(Code::invalid_argument, "direction is %u: no such direction", unsigned(call.direction)), {}};
-    if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status) return result;
-    if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status) return result;
-    if (status = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !status) return result;
+        return {error(Code::invalid_argument, "direction is %u: no such direction",
+                      unsigned(call.direction)),
+                {}};
+    if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status)
+        return result;
+    if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status)
+        return result;
+    if (status = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !status)
+        return result;
     const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
     if (call.tokens == 0 || call.batch == 0 || empty) return result;
     resolved.batch = call.batch;
     resolved.tokens = call.tokens;
 
-    const auto rows_of = [&](const char* name, const Tensor& tensor, Element element, const Width& width, View& view) {
+    const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
+                             const Width& width, View& view) {
         view.element_bytes = element_bytes(element);
         view.head_dim = width.head_dim;
         return TensorRows{name, tensor, call.batch, call.tokens, view};
@@ -79,20 +92,26 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     if (status = resolve_slots(info, call, resolved); !status) return result;
     const Rows* cache = resolved.slots.buffer ? &call.k_rows : nullptr;
     if (call.q_in.heads != 0) {
-        if (status = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !status) return result;
+        if (status = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !status)
+            return result;
     }
     if (call.k_in.heads != 0) {
-        if (status = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !status) return result;
+        if (status = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !status)
+            return result;
     }
     if (call.v_in.heads != 0) {
-        if (status = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !status) return result;
+        if (status = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !status)
+            return result;
     }
-    if (call.k_in.heads != 0 && call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
+    if (call.k_in.heads != 0 &&
+        call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
         resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
-    const std::pair<const TensorRows&, const TensorRows&> tensors[] = {{q_in, q_out}, {k_in, k_out}, {v_in, v_out}};
+    const std::pair<const TensorRows&, const TensorRows&> tensors[] = {
+        {q_in, q_out}, {k_in, k_out}, {v_in, v_out}};
     for (std::size_t i = 0; i < std::size(tensors); ++i) {
         const auto& [a_in, a_out] = tensors[i];
-        for (std::size_t j = a_in.tensor.heads == 0 ? std::size(tensors) : i + 1; j < std::size(tensors); ++j) {
+        for (std::size_t j = a_in.tensor.heads == 0 ? std::size(tensors) : i + 1;
+             j < std::size(tensors); ++j) {
             const auto& [b_in, b_out] = tensors[j];
             if (b_in.tensor.heads == 0) continue;
             if (!disjoint(a_out, b_out)) return {overlap_of(a_out, b_out), {}};
@@ -104,7 +123,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
     if (status = resolve_gain(call, resolved); !status) return result;
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
-        status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status, resolved.status_offset);
+        status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
+                            resolved.status_offset);
         if (!status) return result;
     }
     status = check_words_apart(call, resolved, {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});

@@ -11,9 +11,11 @@ namespace vkrope {
 
 namespace {
 
-Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed, std::uint64_t& stride,
-                      bool& is_packed) noexcept {
-    if (given < 0) return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name, field, given);
+Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed,
+                      std::uint64_t& stride, bool& is_packed) noexcept {
+    if (given < 0)
+        return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name,
+                     field, given);
     is_packed = given == 0;
     stride = is_packed ? packed : std::uint64_t(given);
     return {};
@@ -25,27 +27,35 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     view.heads = view.heads_per_group = tensor.heads;
     if (tensor.head_stride == broadcast) {
         if (!input)
-            return error(Code::invalid_argument, "%s.head_stride is broadcast: an output has a row for each head", rows.name);
+            return error(Code::invalid_argument,
+                         "%s.head_stride is broadcast: an output has a row for each head",
+                         rows.name);
         if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
             return error(Code::invalid_argument,
-                         "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and group_stride too", rows.name,
-                         tensor.heads_per_group);
+                         "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and "
+                         "group_stride too",
+                         rows.name, tensor.heads_per_group);
         }
         return {};
     }
-    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim, view.head, rows.packed_head); !s)
+    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim,
+                                  view.head, rows.packed_head);
+        !s)
         return s;
     if (tensor.heads_per_group == 0) {
         if (tensor.group_stride == 0) return {};
-        return error(Code::invalid_argument, "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0", rows.name,
-                     tensor.group_stride);
+        return error(Code::invalid_argument,
+                     "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0",
+                     rows.name, tensor.group_stride);
     }
     if (tensor.heads % tensor.heads_per_group != 0) {
-        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u", rows.name,
-                     tensor.heads_per_group, tensor.heads);
+        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u",
+                     rows.name, tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
-    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed, view.group, rows.packed_group); !s)
+    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed,
+                                  view.group, rows.packed_group);
+        !s)
         return s;
     view.heads_per_group = tensor.heads_per_group;
     if (view.heads_per_group == 1) {  // groups of one are heads
@@ -81,21 +91,27 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     View& view = rows.view;
     if (Status s = resolve_heads(rows, input); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
-    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token, view.token, rows.packed_token);
+    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token,
+                                  view.token, rows.packed_token);
         !s)
         return s;
     const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
-    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch, view.batch, rows.packed_batch);
+    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch,
+                                  view.batch, rows.packed_batch);
         !s)
         return s;
     return resolve_span(rows);
 }
 
-// A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not that of single rows shows it.
+// A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not
+// that of single rows shows it.
 Status check_single_rows(const char* name, const Rows& cache, std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
-    const bool said_twice = cache.page_stride == cache.row_stride;  // pages are rows, whatever lies between them
-    if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row || said_twice) return {};
+    const bool said_twice = cache.page_stride ==
+                            cache.row_stride;  // pages are rows, whatever lies between them
+    if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row ||
+        said_twice)
+        return {};
     return error(Code::invalid_argument,
                  "k_rows.page_size is 1, its default: with %s %" PRId64
                  " it must say how many rows a page of %s has; single rows that lie apart have a "
@@ -109,107 +125,136 @@ Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
     View& view = rows.view;
     if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
         return error(Code::invalid_argument,
-                     "%s.%s is %" PRId64 ": with k_rows it must be 0; k_rows.row_stride and page_stride count", rows.name,
-                     tensor.token_stride != 0 ? "token_stride" : "batch_stride",
+                     "%s.%s is %" PRId64
+                     ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
+                     rows.name, tensor.token_stride != 0 ? "token_stride" : "batch_stride",
                      tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
     if (cache.page_size == 0 || cache.page_size > 1u << 31)
-        return error(Code::invalid_argument, "k_rows.page_size is %u: it must be 1 to 2^31", cache.page_size);
+        return error(Code::invalid_argument, "k_rows.page_size is %u: it must be 1 to 2^31",
+                     cache.page_size);
     if (Status s = resolve_heads(rows, false); !s) return s;
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
     if (Status s = check_single_rows(rows.name, cache, packed_row); !s) return s;
-    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token, rows.packed_token); !s)
+    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token,
+                                  rows.packed_token);
+        !s)
         return s;
     const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
-    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page, view.batch, rows.packed_batch); !s)
+    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page,
+                                  view.batch, rows.packed_batch);
+        !s)
         return s;
     if (Status s = resolve_span(rows); !s) return s;
-    const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE ? 0 : tensor.where.range / view.element_bytes;
+    const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE
+                                   ? 0
+                                   : tensor.where.range / view.element_bytes;
     if (held < rows.span) return {};  // check_where() says so
     const std::uint64_t pages = (held - rows.span) / view.batch + 1;
-    rows.pages = std::uint32_t(std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / view.page_size));
+    rows.pages = std::uint32_t(
+        std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / view.page_size));
     return resolve_span(rows);
 }
 
 Status check_where(const TensorRows& rows) noexcept {
     const VkDescriptorBufferInfo& where = rows.tensor.where;
     const std::uint32_t bytes = rows.view.element_bytes;
-    if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
+    if (where.buffer == VK_NULL_HANDLE)
+        return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
     if (where.range == VK_WHOLE_SIZE) {
-        return error(Code::invalid_argument, "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes", rows.name);
+        return error(Code::invalid_argument,
+                     "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes",
+                     rows.name);
     }
     if (where.offset % bytes != 0) {
-        return error(Code::invalid_argument, "%s.where.offset is %" PRIu64 ": it must be a multiple of the element's %u bytes",
+        return error(Code::invalid_argument,
+                     "%s.where.offset is %" PRIu64
+                     ": it must be a multiple of the element's %u bytes",
                      rows.name, where.offset, bytes);
     }
     if (where.range > (too_large >> 2) || where.offset > (too_large >> 2)) {
-        return error(Code::invalid_argument, "%s.where: offset %" PRIu64 " and range %" PRIu64 " are more than any buffer has",
+        return error(Code::invalid_argument,
+                     "%s.where: offset %" PRIu64 " and range %" PRIu64
+                     " are more than any buffer has",
                      rows.name, where.offset, where.range);
     }
     if (rows.span * bytes > where.range) {
         const Axes axes = axes_of(rows);
         const Axis* axis = longest_axis(axes);
         if (!axis) {
-            return error(Code::invalid_argument, "%s.where.range is %" PRIu64 " bytes: its row has %" PRIu64, rows.name,
+            return error(Code::invalid_argument,
+                         "%s.where.range is %" PRIu64 " bytes: its row has %" PRIu64, rows.name,
                          where.range, rows.span * bytes);
         }
         return error(Code::invalid_argument,
-                     "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64 ", with %s.%s %s%" PRIu64 " elements",
+                     "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
+                     ", with %s.%s %s%" PRIu64 " elements",
                      rows.name, where.range, rows.span * bytes, axis->owner, axis->field,
                      axis->packed ? "0, which packs them at " : "", axis->stride);
     }
     const VkDeviceSize buffer_size = rows.tensor.buffer_size;
     if (buffer_size != 0 && where.offset + where.range > buffer_size) {
-        return error(Code::invalid_argument, "%s.buffer_size is %" PRIu64 ": where ends at byte %" PRIu64, rows.name, buffer_size,
-                     where.offset + where.range);
+        return error(Code::invalid_argument,
+                     "%s.buffer_size is %" PRIu64 ": where ends at byte %" PRIu64, rows.name,
+                     buffer_size, where.offset + where.range);
     }
     // The last word may hold a neighbour's half; it has to be in the buffer all the same.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
     if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
         return error(Code::invalid_argument,
-                     "%s ends at byte %" PRIu64 ", in the middle of a word: the buffer must reach byte %" PRIu64
+                     "%s ends at byte %" PRIu64
+                     ", in the middle of a word: the buffer must reach byte %" PRIu64
                      ", as where.range or buffer_size says",
                      rows.name, end, last_word_end);
     }
     return {};
 }
 
-// Rows of input and output that meet, but are not the same: where one side was left at 0, that is named.
+// Rows of input and output that meet, but are not the same: where one side was left at 0, that is
+// named.
 Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
     const struct {
         const char* field;
         std::uint64_t in, out;
         bool in_packed, out_packed;
-    } strides[] = {{"head_stride", in.view.head, out.view.head, in.packed_head, out.packed_head},
-                   {"group_stride", in.view.group, out.view.group, in.packed_group, out.packed_group},
-                   {"token_stride", in.view.token, out.view.token, in.packed_token, out.packed_token},
-                   {"batch_stride", in.view.batch, out.view.batch, in.packed_batch, out.packed_batch}};
+    } strides[] = {
+        {"head_stride", in.view.head, out.view.head, in.packed_head, out.packed_head},
+        {"group_stride", in.view.group, out.view.group, in.packed_group, out.packed_group},
+        {"token_stride", in.view.token, out.view.token, in.packed_token, out.packed_token},
+        {"batch_stride", in.view.batch, out.view.batch, in.packed_batch, out.packed_batch}};
     for (const auto& stride : strides) {
-        if (out.view.page_size != 0 || stride.in == stride.out || stride.in_packed == stride.out_packed) continue;
+        if (out.view.page_size != 0 || stride.in == stride.out ||
+            stride.in_packed == stride.out_packed)
+            continue;
         if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has none
-        const TensorRows &packed = stride.in_packed ? in : out, &given = stride.in_packed ? out : in;
+        const TensorRows &packed = stride.in_packed ? in : out,
+                         &given = stride.in_packed ? out : in;
         return error(Code::invalid_argument,
                      "%s.%s is 0, which packs its rows at %" PRIu64 ", and %s's is %" PRIu64
                      ": rows that overlap must be the same rows of one type (in place)",
-                     packed.name, stride.field, stride.in_packed ? stride.in : stride.out, given.name,
-                     stride.in_packed ? stride.out : stride.in);
+                     packed.name, stride.field, stride.in_packed ? stride.in : stride.out,
+                     given.name, stride.in_packed ? stride.out : stride.in);
     }
-    return error(Code::invalid_argument, "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
+    return error(Code::invalid_argument,
+                 "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
                  in.name, out.name);
 }
 
-Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in, const TensorRows& out,
-                            bool rotates) noexcept {
+Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in,
+                            const TensorRows& out, bool rotates) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
-    const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head && a.group == b.group &&
-                      a.heads_per_group == b.heads_per_group && a.token == b.token && a.batch == b.batch && b.page_size == 0;
+    const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head &&
+                      a.group == b.group && a.heads_per_group == b.heads_per_group &&
+                      a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) return {overlap_of_others(in, out), {}};
     if (rotates && info.pairing_out && *info.pairing_out != info.pairing) {
-        return {error(Code::invalid_argument, "%s and %s are in place: the kernel's pairing_out is another than its pairing",
-                      in.name, out.name),
-                {}};
+        return {
+            error(Code::invalid_argument,
+                  "%s and %s are in place: the kernel's pairing_out is another than its pairing",
+                  in.name, out.name),
+            {}};
     }
     return {{}, true};
 }
@@ -222,8 +267,8 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, const Width& width, const Rows* cache, bool rotates, TensorRows& in, TensorRows& out,
-                      ResolvedTensor& resolved) noexcept {
+Status resolve_tensor(const KernelInfo& info, const Width& width, const Rows* cache, bool rotates,
+                      TensorRows& in, TensorRows& out, ResolvedTensor& resolved) noexcept {
     if (Status s = resolve_strides(in, true); !s) return s;
     if (Status s = place(in); !s) return s;
     if (Status s = cache ? resolve_cache(*cache, out) : resolve_strides(out, false); !s) return s;

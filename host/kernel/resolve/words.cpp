@@ -7,26 +7,36 @@
 
 namespace vkrope {
 
-Status check_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes) noexcept {
-    if (where.buffer == VK_NULL_HANDLE) return error(Code::invalid_argument, "%s.buffer is null", name);
+Status check_words(const char* name, const VkDescriptorBufferInfo& where,
+                   std::uint64_t bytes) noexcept {
+    if (where.buffer == VK_NULL_HANDLE)
+        return error(Code::invalid_argument, "%s.buffer is null", name);
     if (where.offset % 4 != 0)
-        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
-    if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2)) return {};
-    return error(Code::invalid_argument, "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64 ", and not VK_WHOLE_SIZE",
+        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4",
+                     name, where.offset);
+    if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2))
+        return {};
+    return error(Code::invalid_argument,
+                 "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
+                 ", and not VK_WHOLE_SIZE",
                  name, where.range, bytes);
 }
 
-Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes, const StorageLimits& limits,
-                  VkDescriptorBufferInfo& bound, std::uint32_t& offset_words) noexcept {
+Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
+                  const StorageLimits& limits, VkDescriptorBufferInfo& bound,
+                  std::uint32_t& offset_words) noexcept {
     if (Status s = check_words(name, where, bytes); !s) return s;
     bound = binding_of(where.buffer, where.offset, bytes, limits);
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
     if (bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded, "%s spans %" PRIu64 " bytes: the device binds %" PRIu64 " at most (maxStorageBufferRange)",
+    return error(Code::limit_exceeded,
+                 "%s spans %" PRIu64 " bytes: the device binds %" PRIu64
+                 " at most (maxStorageBufferRange)",
                  name, bound.range, limits.range);
 }
 
-Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits, VkDescriptorBufferInfo& bound) noexcept {
+Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
+                     VkDescriptorBufferInfo& bound) noexcept {
     const VkDescriptorBufferInfo& where = angles.buffer;
     if (Status s = check_words(name, where, angles.plan->bytes); !s) return s;
     bound = {where.buffer, where.offset, angles.plan->bytes};
@@ -38,7 +48,8 @@ Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits
 }
 
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
-    return multiply_add(call.batch - 1, numbers.batch, multiply_add(call.tokens - 1, numbers.token, numbers.head_dim));
+    return multiply_add(call.batch - 1, numbers.batch,
+                        multiply_add(call.tokens - 1, numbers.token, numbers.head_dim));
 }
 
 namespace {
@@ -49,7 +60,9 @@ struct Words {
     VkBuffer buffer;
     std::uint64_t first, end;  // bytes
 
-    bool overlaps(const Words& other) const { return buffer && buffer == other.buffer && first < other.end && other.first < end; }
+    bool overlaps(const Words& other) const {
+        return buffer && buffer == other.buffer && first < other.end && other.first < end;
+    }
 };
 
 Words words_of(const char* name, const View& view, const Call& call) noexcept {
@@ -57,27 +70,32 @@ Words words_of(const char* name, const View& view, const Call& call) noexcept {
     return {name, view.buffer, view.first_byte, view.first_byte + words_of(view, call) * 4};
 }
 
-Words words_of(const char* name, const VkDescriptorBufferInfo& where, const VkDescriptorBufferInfo& bound) noexcept {
+Words words_of(const char* name, const VkDescriptorBufferInfo& where,
+               const VkDescriptorBufferInfo& bound) noexcept {
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
 }
 
 }  // namespace
 
-Status check_words_apart(const Call& call, const ResolvedCall& resolved, const std::array<const TensorRows*, 6>& tensors) noexcept {
+Status check_words_apart(const Call& call, const ResolvedCall& resolved,
+                         const std::array<const TensorRows*, 6>& tensors) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
-    const Words read[] = {words_of("positions.ids", resolved.ids, call), words_of("k_rows.slots", resolved.slots, call),
+    const Words read[] = {words_of("positions.ids", resolved.ids, call),
+                          words_of("k_rows.slots", resolved.slots, call),
                           words_of("angles.buffer", call.angles.buffer, resolved.table),
                           words_of("angles.sin", call.angles.sin, resolved.table_sin)};
     const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
         if (rows.tensor.heads == 0) continue;
-        const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(), rows.end_byte()};
+        const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(),
+                              rows.end_byte()};
         if (counter.overlaps(tensor)) return overlap(rows.name, counter.name);
         for (const Words& words : read) {
-            if (i < tensors.size() / 2 && words.overlaps(tensor)) return overlap(rows.name, words.name);
+            if (i < tensors.size() / 2 && words.overlaps(tensor))
+                return overlap(rows.name, words.name);
         }
     }
     for (const Words& words : read) {

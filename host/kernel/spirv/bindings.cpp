@@ -40,18 +40,23 @@ bool operator==(const BindingList& a, const BindingList& b) noexcept {
 
 Status add_bindings(const Spirv& module, BindingList& list) noexcept {
     const std::uint32_t* words = module.words.get();
-    const std::unique_ptr<std::uint32_t[]> binding_of(new (std::nothrow) std::uint32_t[words[3]]());  // 1 more; 0: none
-    if (!binding_of) return error(Code::out_of_host_memory, "no memory for the ids of a SPIR-V module of %zu words", module.count);
+    const std::unique_ptr<std::uint32_t[]> binding_of(
+        new (std::nothrow) std::uint32_t[words[3]]());  // 1 more; 0: none
+    if (!binding_of)
+        return error(Code::out_of_host_memory,
+                     "no memory for the ids of a SPIR-V module of %zu words", module.count);
     for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
-        if (op_of(i) == spv::Op::OpDecorate && spv::Decoration(i[2]) == spv::Decoration::Binding) binding_of[i[1]] = i[3] + 1;
+        if (op_of(i) == spv::Op::OpDecorate && spv::Decoration(i[2]) == spv::Decoration::Binding)
+            binding_of[i[1]] = i[3] + 1;
         if (op_of(i) != spv::Op::OpVariable || binding_of[i[2]] == 0) continue;
         const auto storage = spv::StorageClass(i[3]);
         VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         if (storage == spv::StorageClass::Uniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
         if (storage == spv::StorageClass::UniformConstant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
         if (!list.add({binding_of[i[2]] - 1, type}))
-            return error(Code::limit_exceeded, "a SPIR-V module binds more than %u descriptors", BindingList::most);
+            return error(Code::limit_exceeded, "a SPIR-V module binds more than %u descriptors",
+                         BindingList::most);
     }
     return {};
 }

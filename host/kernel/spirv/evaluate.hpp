@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What operations make of known scalars of 32 bits or Boolean: SPIR-V 1.3, section 3.32. The same numbers stand for an operation on
-// constants and for one in a function.
+// What operations make of known scalars of 32 bits or Boolean: SPIR-V 1.3, section 3.32. The same
+// numbers stand for an operation on constants and for one in a function.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,11 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
 /// The result; not known where an operand is not that matters, or a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using enum spv::Op;
-    const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value, c = operand[2].value;
+    const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,
+                        c = operand[2].value;
     if (count == 0) return {};
-    if (op == OpLogicalAnd && ((operand[0].known && !a) || (operand[1].known && !b))) return {true, 0};
+    if (op == OpLogicalAnd && ((operand[0].known && !a) || (operand[1].known && !b)))
+        return {true, 0};
     for (std::uint32_t i = 0; i < count; ++i) {
         if (!operand[i].known) return {};
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How SPIR-V lays out its words: a header, then instructions, each of which says in its first word what it is and how long.
+// How SPIR-V lays out its words: a header, then instructions, each of which says in its first word
+// what it is and how long.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shaders of the library as unpack() takes them. No other file knows where their words come from.
+// The shaders of the library as unpack() takes them. No other file knows where their words come
+// from.
 #pragma once
 
 #include <cstddef>

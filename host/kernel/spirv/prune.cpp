@@ -15,10 +15,12 @@ using enum spv::Op;
 
 // What an entry point lists, which stays whether named or not.
 bool is_interface(std::uint32_t storage) noexcept {
-    return spv::StorageClass(storage) == spv::StorageClass::Input || spv::StorageClass(storage) == spv::StorageClass::Output;
+    return spv::StorageClass(storage) == spv::StorageClass::Input ||
+           spv::StorageClass(storage) == spv::StorageClass::Output;
 }
 
-// Of an instruction in a function. (HasResultAndType() of SPIR-V's header knows all of them, and is 18 KB of code.)
+// Of an instruction in a function. (HasResultAndType() of SPIR-V's header knows all of them, and is
+// 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
         case OpLine:
@@ -36,12 +38,13 @@ bool has_typed_result(spv::Op op) noexcept {
 
 // What is known of an id, whatever it names.
 struct Known {
-    Scalar scalar;                  // a value
-    bool reached = false;           // a block or function
-    std::size_t at = 0;             // a function: where it starts
-    std::uint32_t next = 0;         // a function: the one that was reached after it
-    std::uint32_t order = 0;        // a block: which one of its function, from 1 on
-    bool removed = false;           // it is defined in what is not reached, or is a variable that nothing reached names
+    Scalar scalar;            // a value
+    bool reached = false;     // a block or function
+    std::size_t at = 0;       // a function: where it starts
+    std::uint32_t next = 0;   // a function: the one that was reached after it
+    std::uint32_t order = 0;  // a block: which one of its function, from 1 on
+    bool removed =
+        false;  // it is defined in what is not reached, or is a variable that nothing reached names
     bool is_merge = false;          // a block where a construct that stays ends: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
     std::uint32_t only_target = 0;  // a block whose condition is known: the one that follows
@@ -54,7 +57,8 @@ struct Instruction {
     spv::Op op;
 };
 
-// In a reached function, in program order: a value is computed before its uses, but for those that come around a loop.
+// In a reached function, in program order: a value is computed before its uses, but for those that
+// come around a loop.
 class Pruner {
    public:
     Pruner(const std::uint32_t* words, std::size_t count, Known* of_id, std::uint32_t* out) noexcept
@@ -63,7 +67,8 @@ class Pruner {
     std::size_t run() noexcept {
         walk(header_words, &Pruner::learn);
         // The entry point first, then what is called, in the order of the calls.
-        for (std::uint32_t function = of_id_[0].next; function != 0; function = of_id_[function].next)
+        for (std::uint32_t function = of_id_[0].next; function != 0;
+             function = of_id_[function].next)
             walk(of_id_[function].at, &Pruner::reach);
         walk(header_words, &Pruner::survey);
         walk(header_words, &Pruner::write);
@@ -98,7 +103,8 @@ class Pruner {
     }
 
     bool is_reached() const noexcept {
-        return !in_function_ || (of_id_[function_].reached && (block_ == 0 || first_block_ || of_id_[block_].reached));
+        return !in_function_ || (of_id_[function_].reached &&
+                                 (block_ == 0 || first_block_ || of_id_[block_].reached));
     }
 
     void mark(std::uint32_t block) noexcept { of_id_[block].reached = true; }
@@ -111,7 +117,8 @@ class Pruner {
     }
 
     bool leads(std::uint32_t from, std::uint32_t to) const noexcept {
-        return of_id_[from].reached && (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
+        return of_id_[from].reached &&
+               (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
     }
 
     // Where a selection goes that ends with this OpBranchConditional; 0: either way.
@@ -134,7 +141,9 @@ class Pruner {
                 if (!in_function_) of_id_[i.words[2]].removed = !is_interface(i.words[3]);
                 return;
             case OpTypeFloat: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
-            case OpTypeVector: of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16; return;
+            case OpTypeVector:
+                of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16;
+                return;
             default: return;
         }
     }
@@ -148,7 +157,8 @@ class Pruner {
             case OpSelectionMerge: selects_ = true; return;
             case OpBranch: mark(i.words[1]); break;
             case OpBranchConditional: {
-                const std::uint32_t target = selects_ ? target_of(i) : 0;  // a loop keeps its condition
+                const std::uint32_t target = selects_ ? target_of(i)
+                                                      : 0;  // a loop keeps its condition
                 of_id_[block_].only_target = target;
                 if (target != i.words[3]) mark(i.words[2]);
                 if (target != i.words[2]) mark(i.words[3]);
@@ -162,7 +172,8 @@ class Pruner {
             default:
                 if (operands_of(i.op) != 0 && operands_of(i.op) == i.length - 3) {
                     Scalar operands[3];
-                    for (std::uint32_t w = 3; w < i.length; ++w) operands[w - 3] = of_id_[i.words[w]].scalar;
+                    for (std::uint32_t w = 3; w < i.length; ++w)
+                        operands[w - 3] = of_id_[i.words[w]].scalar;
                     of_id_[i.words[2]].scalar = evaluate(i.op, operands);
                 }
                 return;
@@ -174,7 +185,8 @@ class Pruner {
         Scalar value;
         for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
             const std::uint32_t from = i.words[w + 1];
-            if (of_id_[from].order == 0 || of_id_[from].order >= of_id_[block_].order) return {};  // around a loop
+            if (of_id_[from].order == 0 || of_id_[from].order >= of_id_[block_].order)
+                return {};  // around a loop
             if (!leads(from, block_)) continue;
             const Scalar brought = of_id_[i.words[w]].scalar;
             if (!brought.known || (value.known && value.value != brought.value)) return {};
@@ -194,15 +206,17 @@ class Pruner {
         }
         if (has_typed_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
         name_variables(i);
-        if (i.op == OpSelectionMerge && of_id_[block_].only_target == 0) of_id_[i.words[1]].is_merge = true;
+        if (i.op == OpSelectionMerge && of_id_[block_].only_target == 0)
+            of_id_[i.words[1]].is_merge = true;
         if (i.op == OpLoopMerge) {
             of_id_[i.words[1]].is_merge = true;
             of_id_[i.words[2]].loop_header = block_;
         }
     }
 
-    // The variables of the module that a reached instruction works on: with logical addressing only these take a pointer that is not
-    // computed, and vkrope's shaders neither select between pointers nor do atomics on a whole variable.
+    // The variables of the module that a reached instruction works on: with logical addressing only
+    // these take a pointer that is not computed, and vkrope's shaders neither select between
+    // pointers nor do atomics on a whole variable.
     void name_variables(const Instruction& i) noexcept {
         std::uint32_t first = 0, end = 0;
         switch (i.op) {
@@ -280,7 +294,8 @@ class Pruner {
         put({0, i.words[1], i.words[2]});
         for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
             const std::uint32_t from = i.words[w + 1];
-            const bool stays = !of_id_[from].reached && of_id_[from].loop_header == block_;  // see write_unreached()
+            const bool stays = !of_id_[from].reached &&
+                               of_id_[from].loop_header == block_;  // see write_unreached()
             if (leads(from, block_) || stays) put({i.words[w], from});
         }
         out_[start] = first_word(OpPhi, std::uint32_t(written_ - start));
@@ -303,7 +318,8 @@ Result<Spirv> prune(const Spirv& module) noexcept {
     const std::unique_ptr<Known[]> of_id(new (std::nothrow) Known[words[3]]);
     result->words.reset(new (std::nothrow) std::uint32_t[module.count]);  // nothing gets longer
     if (!of_id || !result->words) {
-        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", module.count);
+        result.status = error(Code::out_of_host_memory,
+                              "no memory for a SPIR-V module of %zu words", module.count);
         return result;
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);

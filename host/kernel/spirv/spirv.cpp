@@ -16,11 +16,12 @@ namespace {
 
 using enum spv::Op;
 
-// One pass over the instructions: SPIR-V declares decorations before constants, and constants before their uses.
+// One pass over the instructions: SPIR-V declares decorations before constants, and constants
+// before their uses.
 class Specializer {
    public:
-    Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values, std::uint32_t value_count,
-                std::uint32_t* out) noexcept
+    Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values,
+                std::uint32_t value_count, std::uint32_t* out) noexcept
         : of_id_(of_id), spec_id_(spec_id), values_(values), value_count_(value_count), out_(out) {}
 
     void instruction(const std::uint32_t* words, std::uint32_t length) noexcept {
@@ -58,7 +59,8 @@ class Specializer {
 
     Scalar operation(const std::uint32_t* words, std::uint32_t length) const noexcept {
         Scalar operands[3];
-        if (operands_of(spv::Op(words[3])) == 0 || operands_of(spv::Op(words[3])) != length - 4) return {};
+        if (operands_of(spv::Op(words[3])) == 0 || operands_of(spv::Op(words[3])) != length - 4)
+            return {};
         for (std::uint32_t i = 4; i < length; ++i) operands[i - 4] = of_id_[words[i]];
         return evaluate(spv::Op(words[3]), operands);
     }
@@ -91,7 +93,8 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
     result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has a byte at least
     if (!result->words) {
-        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu packed bytes", size);
+        result.status = error(Code::out_of_host_memory,
+                              "no memory for a SPIR-V module of %zu packed bytes", size);
         return result;
     }
     const std::uint8_t* const end = bytes + size;
@@ -108,7 +111,8 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     const std::uint32_t first_count = number();
     const std::unique_ptr<std::uint32_t[]> firsts(new (std::nothrow) std::uint32_t[first_count]);
     if (!firsts) {
-        result.status = error(Code::out_of_host_memory, "no memory for %u kinds of instructions", first_count);
+        result.status = error(Code::out_of_host_memory, "no memory for %u kinds of instructions",
+                              first_count);
         return result;
     }
     for (std::uint32_t i = 0; i < first_count; ++i) firsts[i] = number();
@@ -128,11 +132,13 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     const std::unique_ptr<std::uint32_t[]> spec_id(new (std::nothrow) std::uint32_t[id_bound]());
     result->words.reset(new (std::nothrow) std::uint32_t[count]);  // no instruction gets longer
     if (!of_id || !spec_id || !result->words) {
-        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", count);
+        result.status = error(Code::out_of_host_memory,
+                              "no memory for a SPIR-V module of %zu words", count);
         return result;
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);
-    Specializer specializer(of_id.get(), spec_id.get(), values, value_count, result->words.get() + header_words);
+    Specializer specializer(of_id.get(), spec_id.get(), values, value_count,
+                            result->words.get() + header_words);
     for (std::size_t at = header_words; at < count; at += length_of(words + at))
         specializer.instruction(words + at, length_of(words + at));
     result->count = header_words + specializer.written();
@@ -152,8 +158,10 @@ constexpr FloatControl float_controls[] = {
     {round_to_even_32, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 32},
     {denorm_preserve_16, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 16},
     {denorm_preserve_32, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 32},
-    {keep_zero_inf_nan_16, spv::Capability::SignedZeroInfNanPreserve, spv::ExecutionMode::SignedZeroInfNanPreserve, 16},
-    {keep_zero_inf_nan_32, spv::Capability::SignedZeroInfNanPreserve, spv::ExecutionMode::SignedZeroInfNanPreserve, 32}};
+    {keep_zero_inf_nan_16, spv::Capability::SignedZeroInfNanPreserve,
+     spv::ExecutionMode::SignedZeroInfNanPreserve, 16},
+    {keep_zero_inf_nan_32, spv::Capability::SignedZeroInfNanPreserve,
+     spv::ExecutionMode::SignedZeroInfNanPreserve, 32}};
 
 constexpr char extension_name[24] = "SPV_KHR_float_controls";
 
@@ -162,10 +170,12 @@ constexpr char extension_name[24] = "SPV_KHR_float_controls";
 Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     Result<Spirv> result;
     constexpr std::size_t extension_words = 1 + sizeof extension_name / 4, words_a_control = 2 + 4;
-    const std::size_t most = module.count + extension_words + std::size(float_controls) * words_a_control;
+    const std::size_t most = module.count + extension_words +
+                             std::size(float_controls) * words_a_control;
     result->words.reset(new (std::nothrow) std::uint32_t[most]);
     if (!result->words) {
-        result.status = error(Code::out_of_host_memory, "no memory for a SPIR-V module of %zu words", most);
+        result.status = error(Code::out_of_host_memory,
+                              "no memory for a SPIR-V module of %zu words", most);
         return result;
     }
     std::uint32_t* out = result->words.get();
@@ -173,16 +183,20 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         std::memcpy(out, words, count * sizeof *words);
         out += count;
     };
-    const auto put = [&](std::initializer_list<std::uint32_t> words) { copy(words.begin(), words.size()); };
+    const auto put = [&](std::initializer_list<std::uint32_t> words) {
+        copy(words.begin(), words.size());
+    };
     copy(module.words.get(), header_words);
     bool capabilities = modes != 0;  // that are still to come
-    for (std::size_t at = header_words; at < module.count; at += length_of(module.words.get() + at)) {
+    for (std::size_t at = header_words; at < module.count;
+         at += length_of(module.words.get() + at)) {
         const std::uint32_t* words = module.words.get() + at;
         const spv::Op op = op_of(words);
         if (capabilities && op != OpCapability) {
             capabilities = false;
             for (const FloatControl& control : float_controls) {
-                if (modes & control.mode) put({first_word(OpCapability, 2), std::uint32_t(control.capability)});
+                if (modes & control.mode)
+                    put({first_word(OpCapability, 2), std::uint32_t(control.capability)});
             }
             put({first_word(OpExtension, std::uint32_t(extension_words))});
             std::memcpy(out, extension_name, sizeof extension_name);
@@ -192,7 +206,8 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         if (op != OpEntryPoint) continue;
         for (const FloatControl& control : float_controls) {
             if (modes & control.mode)
-                put({first_word(OpExecutionMode, 4), words[2], std::uint32_t(control.execution_mode), control.bits});
+                put({first_word(OpExecutionMode, 4), words[2],
+                     std::uint32_t(control.execution_mode), control.bits});
         }
     }
     result->count = std::size_t(out - result->words.get());

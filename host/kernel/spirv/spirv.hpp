@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The words of a module on their way from this library to the driver: unpacked, then specialised.
 //
-// Specialisation happens here because a driver may optimise a module before it applies specialisation constants; SwiftShader does,
-// takes 16 times as long to compile and runs every branch. Vulkan needs nothing for this: the result is an ordinary module.
+// Specialisation happens here because a driver may optimise a module before it applies
+// specialisation constants; SwiftShader does, takes 16 times as long to compile and runs every
+// branch. Vulkan needs nothing for this: the result is an ordinary module.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +22,21 @@ struct Spirv {
 /// The words that shaders/embed.cmake packed into `size` bytes.
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 
-/// `words` with every specialisation constant replaced: by values[SpecId], or by what its operation makes of such values. An
-/// operation that is not integer or Boolean arithmetic on scalars is left to the driver.
+/// `words` with every specialisation constant replaced: by values[SpecId], or by what its operation
+/// makes of such values. An operation that is not integer or Boolean arithmetic on scalars is left
+/// to the driver.
 ///
-/// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose constants are 32 bits or Boolean
+/// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose
+/// constants are 32 bits or Boolean
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
-/// A module without what constant conditions make unreachable: branches never taken, functions that nothing calls any more, variables
-/// that only these named, and the decorations of all of them. Loops keep their conditions. Where no 16-bit float is left the
-/// capability for them goes too.
+/// A module without what constant conditions make unreachable: branches never taken, functions that
+/// nothing calls any more, variables that only these named, and the decorations of all of them.
+/// Loops keep their conditions. Where no 16-bit float is left the capability for them goes too.
 ///
-/// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed before their uses
+/// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed
+/// before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
 
 /// What a shader finds at a number of descriptor set 0.
@@ -66,7 +70,8 @@ class BindingList {
 /// module  valid SPIR-V, 1.3 or newer; after prune() it declares what it uses
 Status add_bindings(const Spirv& module, BindingList& list) noexcept;
 
-/// How the device has to do its arithmetic, of 16- and of 32-bit floats. Declared here because glslang keeps one mode of a kind.
+/// How the device has to do its arithmetic, of 16- and of 32-bit floats. Declared here because
+/// glslang keeps one mode of a kind.
 enum FloatMode : std::uint32_t {
     round_to_even_16 = 1,
     round_to_even_32 = 2,

@@ -12,27 +12,36 @@ namespace {
 constexpr VkImageSubresourceRange all_of_it = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
 
 bool is_texture(const AnglePlan& plan) noexcept {
-    return plan.source == AngleSource::factored_texture || plan.source == AngleSource::direct_texture;
+    return plan.source == AngleSource::factored_texture ||
+           plan.source == AngleSource::direct_texture;
 }
 
 Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     const bool texture = is_texture(plan);
-    if (!texture && plan.source != AngleSource::direct_buffer && plan.source != AngleSource::computed) {
-        return error(Code::invalid_argument, "plan.source is %u: nothing is uploaded for it", unsigned(plan.source));
+    if (!texture && plan.source != AngleSource::direct_buffer &&
+        plan.source != AngleSource::computed) {
+        return error(Code::invalid_argument, "plan.source is %u: nothing is uploaded for it",
+                     unsigned(plan.source));
     }
     if (!upload.staging) return error(Code::invalid_argument, "upload.staging is null");
     const VkDeviceSize multiple = texture ? 16 : 4;
     if (upload.staging_offset % multiple != 0) {
-        return error(Code::invalid_argument, "upload.staging_offset is %" PRIu64 ": it must be a multiple of %" PRIu64,
+        return error(Code::invalid_argument,
+                     "upload.staging_offset is %" PRIu64 ": it must be a multiple of %" PRIu64,
                      upload.staging_offset, multiple);
     }
-    if (texture && !upload.image) return error(Code::invalid_argument, "upload.image is null: the plan is of a texture");
-    if (!texture && !upload.buffer) return error(Code::invalid_argument, "upload.buffer is null: the plan is of a buffer");
+    if (texture && !upload.image)
+        return error(Code::invalid_argument, "upload.image is null: the plan is of a texture");
+    if (!texture && !upload.buffer)
+        return error(Code::invalid_argument, "upload.buffer is null: the plan is of a buffer");
     if (upload.buffer_offset % 4 != 0)
-        return error(Code::invalid_argument, "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4", upload.buffer_offset);
+        return error(Code::invalid_argument,
+                     "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4",
+                     upload.buffer_offset);
     const std::uint32_t count = angle_lines(plan).count;
     if (upload.first_line >= count || upload.lines > count - upload.first_line) {
-        return error(Code::invalid_argument, "upload.lines is %u from first_line %u: the table has %u", upload.lines,
+        return error(Code::invalid_argument,
+                     "upload.lines is %u from first_line %u: the table has %u", upload.lines,
                      upload.first_line, count);
     }
     return {};
@@ -45,12 +54,16 @@ struct CopyFunctions {
 };
 
 Result<CopyFunctions> load(const DeviceRef& device) noexcept {
-    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
+    const Result<InstanceFunctions> instance = InstanceFunctions::load(
+        device.instance, device.get_instance_proc_addr);
     if (!instance) return {instance.status, {}};
     Result<CopyFunctions> loaded;
-#define VKROPE_LOAD(name)                                                                                                          \
-    loaded->name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(device.device, #name));                              \
-    if (!loaded->name) loaded.status = error(Code::invalid_argument, "device.get_instance_proc_addr: it does not know %s", #name);
+#define VKROPE_LOAD(name)                                     \
+    loaded->name = reinterpret_cast<PFN_##name>(              \
+        instance->vkGetDeviceProcAddr(device.device, #name)); \
+    if (!loaded->name)                                        \
+        loaded.status = error(Code::invalid_argument,         \
+                              "device.get_instance_proc_addr: it does not know %s", #name);
     VKROPE_LOAD(vkCmdPipelineBarrier)
     VKROPE_LOAD(vkCmdCopyBufferToImage)
     VKROPE_LOAD(vkCmdCopyBuffer)
@@ -58,8 +71,8 @@ Result<CopyFunctions> load(const DeviceRef& device) noexcept {
     return loaded;
 }
 
-VkImageMemoryBarrier transition(VkImage image, VkImageLayout from, VkAccessFlags from_access, VkImageLayout to,
-                                VkAccessFlags to_access) noexcept {
+VkImageMemoryBarrier transition(VkImage image, VkImageLayout from, VkAccessFlags from_access,
+                                VkImageLayout to, VkAccessFlags to_access) noexcept {
     VkImageMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER;
     barrier.srcAccessMask = from_access;
@@ -72,13 +85,15 @@ VkImageMemoryBarrier transition(VkImage image, VkImageLayout from, VkAccessFlags
     return barrier;
 }
 
-void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan, const AngleUpload& upload,
-                  std::uint32_t lines) noexcept {
+void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan,
+                  const AngleUpload& upload, std::uint32_t lines) noexcept {
     constexpr VkImageLayout copying = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
     if (upload.first_line == 0) {
-        const auto barrier = transition(upload.image, VK_IMAGE_LAYOUT_UNDEFINED, 0, copying, VK_ACCESS_TRANSFER_WRITE_BIT);
-        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr,
-                                1, &barrier);
+        const auto barrier = transition(upload.image, VK_IMAGE_LAYOUT_UNDEFINED, 0, copying,
+                                        VK_ACCESS_TRANSFER_WRITE_BIT);
+        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr, 1,
+                                &barrier);
     }
     VkBufferImageCopy region = {};
     region.bufferOffset = upload.staging_offset;
@@ -89,15 +104,18 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
     if (upload.first_line + lines == plan.extent.height) {
         const Boundary at = boundary();
         const auto barrier = transition(upload.image, copying, VK_ACCESS_TRANSFER_WRITE_BIT,
-                                        VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, at.texture_access);
-        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+                                        VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL,
+                                        at.texture_access);
+        vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr,
+                                0, nullptr, 1, &barrier);
     }
 }
 
-void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan, const AngleUpload& upload,
-                 std::uint32_t lines) noexcept {
+void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan,
+                 const AngleUpload& upload, std::uint32_t lines) noexcept {
     const VkDeviceSize line = angle_lines(plan).bytes;
-    const VkBufferCopy region = {upload.staging_offset, upload.buffer_offset + upload.first_line * line, lines * line};
+    const VkBufferCopy region = {upload.staging_offset,
+                                 upload.buffer_offset + upload.first_line * line, lines * line};
     vk.vkCmdCopyBuffer(commands, upload.staging, upload.buffer, 1, &region);
     const Boundary at = boundary();
     VkBufferMemoryBarrier barrier = {};
@@ -108,7 +126,8 @@ void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleP
     barrier.buffer = upload.buffer;
     barrier.offset = region.dstOffset;
     barrier.size = region.size;
-    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 1,
+                            &barrier, 0, nullptr);
 }
 
 }  // namespace
@@ -142,11 +161,13 @@ Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, co
                            const AngleUpload& upload) noexcept {
     if (!commands) return error(Code::invalid_argument, "commands is null");
     if (!device.device) return error(Code::invalid_argument, "device.device is null");
-    if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+    if (!device.get_instance_proc_addr)
+        return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
     if (Status s = check(plan, upload); !s) return s;
     const Result<CopyFunctions> vk = load(device);
     if (!vk) return vk.status;
-    const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line : upload.lines;
+    const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line
+                                                  : upload.lines;
     if (is_texture(plan)) {
         copy_texture(commands, vk.value, plan, upload, lines);
     } else {

@@ -9,7 +9,8 @@
 
 namespace vkrope {
 
-// Its own layout, so that it outlives every kernel: sets may not be updated once their layout is gone.
+// Its own layout, so that it outlives every kernel: sets may not be updated once their layout is
+// gone.
 struct DescriptorArena {
     DeviceRef device;
     DeviceFunctions vk;
@@ -31,19 +32,22 @@ Status create_pool(DescriptorArena& arena) {
     info.maxSets = arena.capacity;
     info.poolSizeCount = count;
     info.pPoolSizes = sizes;
-    const VkResult result = arena.vk.vkCreateDescriptorPool(arena.device.device, &info, arena.device.allocator, &arena.pool);
+    const VkResult result = arena.vk.vkCreateDescriptorPool(arena.device.device, &info,
+                                                            arena.device.allocator, &arena.pool);
     return created(result, arena.pool, "vkCreateDescriptorPool");
 }
 
 // All sets at once: record() then only takes the next one.
-Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
+Status allocate_sets(DescriptorArena& arena,
+                     const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
     for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = arena.layout;
     VkDescriptorSetAllocateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
     info.descriptorPool = arena.pool;
     info.descriptorSetCount = arena.capacity;
     info.pSetLayouts = layouts.get();
-    const VkResult result = arena.vk.vkAllocateDescriptorSets(arena.device.device, &info, arena.sets.get());
+    const VkResult result = arena.vk.vkAllocateDescriptorSets(arena.device.device, &info,
+                                                              arena.sets.get());
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkAllocateDescriptorSets");
 }
 
@@ -52,18 +56,23 @@ Status allocate_sets(DescriptorArena& arena, const std::unique_ptr<VkDescriptorS
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls) {
     if (!program) return {error(Code::invalid_argument, "kernel is null"), nullptr};
     if (calls == 0 || calls > most_calls)
-        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, most_calls), nullptr};
+        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, most_calls),
+                nullptr};
     if (program->device.enabled & push_descriptor) {
-        return {error(Code::invalid_argument, "kernel: it was created with push descriptors enabled and needs no arena"), nullptr};
+        return {error(Code::invalid_argument,
+                      "kernel: it was created with push descriptors enabled and needs no arena"),
+                nullptr};
     }
     auto* arena = new (std::nothrow) DescriptorArena;
-    if (!arena) return {error(Code::out_of_host_memory, "no memory for a DescriptorArena"), nullptr};
+    if (!arena)
+        return {error(Code::out_of_host_memory, "no memory for a DescriptorArena"), nullptr};
     arena->device = program->device;
     arena->vk = program->vk;
     arena->binds = program->layout_binds;
     arena->capacity = calls;
     arena->sets.reset(new (std::nothrow) VkDescriptorSet[calls]);
-    const std::unique_ptr<VkDescriptorSetLayout[]> layouts(new (std::nothrow) VkDescriptorSetLayout[calls]);
+    const std::unique_ptr<VkDescriptorSetLayout[]> layouts(new (std::nothrow)
+                                                               VkDescriptorSetLayout[calls]);
     Status status;
     if (!arena->sets || !layouts) {
         status = error(Code::out_of_host_memory, "no memory for %u descriptor sets", calls);
@@ -86,7 +95,8 @@ struct Writes {
     VkDescriptorImageInfo image;
 };
 
-void fill_writes(const BindingList& binds, const Descriptors& descriptors, VkDescriptorSet set, Writes& out) noexcept {
+void fill_writes(const BindingList& binds, const Descriptors& descriptors, VkDescriptorSet set,
+                 Writes& out) noexcept {
     out.image = {VK_NULL_HANDLE, descriptors.view, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
     VkWriteDescriptorSet* next = out.writes;
     for (const Binding& binding : binds) {
@@ -122,29 +132,36 @@ void reset(DescriptorArena* arena) noexcept {
 void destroy(DescriptorArena* arena) noexcept {
     if (!arena) return;
     arena->vk.vkDestroyDescriptorPool(arena->device.device, arena->pool, arena->device.allocator);
-    arena->vk.vkDestroyDescriptorSetLayout(arena->device.device, arena->layout, arena->device.allocator);
+    arena->vk.vkDestroyDescriptorSetLayout(arena->device.device, arena->layout,
+                                           arena->device.allocator);
     delete arena;
 }
 
-Status check_arena(const Program& program, const DescriptorArena* arena, std::uint64_t sets) noexcept {
+Status check_arena(const Program& program, const DescriptorArena* arena,
+                   std::uint64_t sets) noexcept {
     if (program.device.enabled & push_descriptor) return {};
-    if (!arena) return error(Code::invalid_argument, "arena is null: without push descriptors the kernel needs one");
+    if (!arena)
+        return error(Code::invalid_argument,
+                     "arena is null: without push descriptors the kernel needs one");
     if (arena->device.device != program.device.device)
         return error(Code::invalid_argument, "arena: it was made for a kernel of another device");
     if (!(arena->binds == program.layout_binds)) {
         return error(Code::invalid_argument,
-                     "arena: it was made for a kernel of another kind; one arena serves all kinds where the device binds %u storage "
+                     "arena: it was made for a kernel of another kind; one arena serves all kinds "
+                     "where the device binds %u storage "
                      "buffers, this one binds %u (maxPerStageDescriptorStorageBuffers)",
                      every_binding().storage_buffers(), program.max_storage_buffers);
     }
     const std::uint32_t left = arena->capacity - arena->used;
     if (left >= sets) return {};
     return error(Code::limit_exceeded,
-                 "arena: the call needs %" PRIu64 " of its %u sets, %u are left; reset it or make a larger one", sets,
-                 arena->capacity, left);
+                 "arena: the call needs %" PRIu64
+                 " of its %u sets, %u are left; reset it or make a larger one",
+                 sets, arena->capacity, left);
 }
 
-void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors, DescriptorArena* arena) noexcept {
+void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors,
+          DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = program.vk;
     const std::uint32_t count = program.binds.count();
     const bool push = program.device.enabled & push_descriptor;
@@ -152,10 +169,12 @@ void bind(VkCommandBuffer commands, const Program& program, const Descriptors& d
     Writes writes;
     fill_writes(program.binds, descriptors, set, writes);
     if (push) {
-        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, count, writes.writes);
+        vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0,
+                                     count, writes.writes);
     } else {
         vk.vkUpdateDescriptorSets(program.device.device, count, writes.writes, 0, nullptr);
-        vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, 1, &set, 0, nullptr);
+        vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, program.layout, 0, 1,
+                                   &set, 0, nullptr);
     }
 }
 

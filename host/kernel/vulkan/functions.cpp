@@ -11,12 +11,14 @@ namespace {
 template <class Function, class Find>
 void load_one(Function& entry, const char* name, const Find& find, Status& status) {
     entry = reinterpret_cast<Function>(find(name));
-    if (!entry && status) status = error(Code::invalid_argument, "get_instance_proc_addr: it does not know %s", name);
+    if (!entry && status)
+        status = error(Code::invalid_argument, "get_instance_proc_addr: it does not know %s", name);
 }
 
 }  // namespace
 
-Result<InstanceFunctions> InstanceFunctions::load(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+Result<InstanceFunctions> InstanceFunctions::load(
+    VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     Result<InstanceFunctions> loaded;
     const auto find = [&](const char* name) { return get_instance_proc_addr(instance, name); };
 #define VKROPE_LOAD(name) load_one(loaded.value.name, #name, find, loaded.status);
@@ -24,17 +26,20 @@ Result<InstanceFunctions> InstanceFunctions::load(VkInstance instance, PFN_vkGet
     return loaded;
 }
 
-Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device, const InstanceFunctions& instance) {
+Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device,
+                                              const InstanceFunctions& instance) {
     Result<DeviceFunctions> loaded;
     bool or_of_instance = false;
     const auto find = [&](const char* name) {
         const PFN_vkVoidFunction of_device = instance.vkGetDeviceProcAddr(device.device, name);
-        return of_device || !or_of_instance ? of_device : device.get_instance_proc_addr(device.instance, name);
+        return of_device || !or_of_instance ? of_device
+                                            : device.get_instance_proc_addr(device.instance, name);
     };
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
     if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
     if (device.enabled & debug_utils) {
-        or_of_instance = true;  // VK_EXT_debug_utils is an extension of the instance: a device need not know its functions
+        or_of_instance = true;  // VK_EXT_debug_utils is an extension of the instance: a device need
+                                // not know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
         VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
         VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The Vulkan entry points that the kernel tier calls, in a private table filled through the caller's vkGetInstanceProcAddr: no vk*
-// symbol is linked or exported, so that the library lives beside any loader.
+// The Vulkan entry points that the kernel tier calls, in a private table filled through the
+// caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so that the library lives
+// beside any loader.
 #pragma once
 
 #include "vkrope/kernel.hpp"
@@ -39,12 +40,14 @@ struct InstanceFunctions {
     VKROPE_INSTANCE_FUNCTIONS(VKROPE_DECLARE)
 
     /// A function that is missing is invalid_argument and named.
-    static Result<InstanceFunctions> load(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
+    static Result<InstanceFunctions> load(VkInstance instance,
+                                          PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 };
 
 struct DeviceFunctions {
     VKROPE_DEVICE_FUNCTIONS(VKROPE_DECLARE)
-    PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;  ///< null unless push_descriptor is enabled
+    PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR =
+        nullptr;  ///< null unless push_descriptor is enabled
     // Null unless debug_utils is enabled.
     PFN_vkCmdBeginDebugUtilsLabelEXT vkCmdBeginDebugUtilsLabelEXT = nullptr;
     PFN_vkCmdEndDebugUtilsLabelEXT vkCmdEndDebugUtilsLabelEXT = nullptr;

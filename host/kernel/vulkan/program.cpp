@@ -12,7 +12,8 @@ namespace vkrope {
 namespace {
 
 // Gives an object its name, where debug utils are enabled.
-Status name_object(const Program& program, VkObjectType type, std::uint64_t handle, const char* text) {
+Status name_object(const Program& program, VkObjectType type, std::uint64_t handle,
+                   const char* text) {
     if (!(program.device.enabled & debug_utils)) return {};
     VkDebugUtilsObjectNameInfoEXT info = {};
     info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
@@ -28,7 +29,8 @@ Status create_module(const Program& program, const Spirv& words, VkShaderModule&
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     info.codeSize = words.count * sizeof(std::uint32_t);
     info.pCode = words.words.get();
-    const VkResult result = program.vk.vkCreateShaderModule(program.device.device, &info, program.device.allocator, &module);
+    const VkResult result = program.vk.vkCreateShaderModule(program.device.device, &info,
+                                                            program.device.allocator, &module);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
 }
 
@@ -41,15 +43,18 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
     properties.pNext = &offered;
     instance.vkGetPhysicalDeviceProperties2(program.device.physical, &properties);
     const auto bit = [](VkBool32 has, FloatMode mode) { return has ? std::uint32_t{mode} : 0u; };
-    std::uint32_t round =
-        bit(offered.shaderRoundingModeRTEFloat16, round_to_even_16) | bit(offered.shaderRoundingModeRTEFloat32, round_to_even_32);
-    std::uint32_t denorm =
-        bit(offered.shaderDenormPreserveFloat16, denorm_preserve_16) | bit(offered.shaderDenormPreserveFloat32, denorm_preserve_32);
-    const std::uint32_t keep = bit(offered.shaderSignedZeroInfNanPreserveFloat16, keep_zero_inf_nan_16) |
-                               bit(offered.shaderSignedZeroInfNanPreserveFloat32, keep_zero_inf_nan_32);
-    // A software device computes as its processor does; asked to, SwiftShader takes 18 times as long.
+    std::uint32_t round = bit(offered.shaderRoundingModeRTEFloat16, round_to_even_16) |
+                          bit(offered.shaderRoundingModeRTEFloat32, round_to_even_32);
+    std::uint32_t denorm = bit(offered.shaderDenormPreserveFloat16, denorm_preserve_16) |
+                           bit(offered.shaderDenormPreserveFloat32, denorm_preserve_32);
+    const std::uint32_t keep =
+        bit(offered.shaderSignedZeroInfNanPreserveFloat16, keep_zero_inf_nan_16) |
+        bit(offered.shaderSignedZeroInfNanPreserveFloat32, keep_zero_inf_nan_32);
+    // A software device computes as its processor does; asked to, SwiftShader takes 18 times as
+    // long.
     if (!program.cpu_device)
-        program.modes = (round | denorm | keep) & (round_to_even_32 | denorm_preserve_32 | keep_zero_inf_nan_32);
+        program.modes = (round | denorm | keep) &
+                        (round_to_even_32 | denorm_preserve_32 | keep_zero_inf_nan_32);
     // Where the widths are not independent a mode is declared for both or for none.
     if (offered.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
         round != (round_to_even_16 | round_to_even_32)) {
@@ -60,11 +65,13 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         denorm = 0;
     }
     const bool rounds = (round & round_to_even_16) && (keep & keep_zero_inf_nan_16);
-    if (rounds && (program.device.enabled & shader_float16)) program.float16_modes = round | denorm | keep;
+    if (rounds && (program.device.enabled & shader_float16))
+        program.float16_modes = round | denorm | keep;
 }
 
-// Heads whose words a lane's registers hold: four of them halve the lanes that run at once on Intel, and two spill on Mali, whose 64
-// registers VideoCore and PowerVR have as well. These are PCI vendor ids.
+// Heads whose words a lane's registers hold: four of them halve the lanes that run at once on
+// Intel, and two spill on Mali, whose 64 registers VideoCore and PowerVR have as well. These are
+// PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
     if (vendor == intel) return 2;
@@ -77,15 +84,19 @@ Status check(const DeviceRef& device) noexcept {
     if (!device.instance) return error(Code::invalid_argument, "device.instance is null");
     if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
     if (!device.device) return error(Code::invalid_argument, "device.device is null");
-    if (!device.get_instance_proc_addr) return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
-    if (device.enabled & ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
-        return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled", device.enabled);
+    if (!device.get_instance_proc_addr)
+        return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+    if (device.enabled &
+        ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
+        return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled",
+                     device.enabled);
     }
     return {};
 }
 
 Status borrow(Program& program, const DeviceRef& device) {
-    const Result<InstanceFunctions> instance = InstanceFunctions::load(device.instance, device.get_instance_proc_addr);
+    const Result<InstanceFunctions> instance = InstanceFunctions::load(
+        device.instance, device.get_instance_proc_addr);
     if (!instance) return instance.status;
     const Result<DeviceFunctions> functions = DeviceFunctions::load(device, instance.value);
     if (!functions) return functions.status;
@@ -94,9 +105,10 @@ Status borrow(Program& program, const DeviceRef& device) {
     const VkPhysicalDeviceLimits& limits = properties.limits;
     program.device = device;
     program.vk = functions.value;
-    std::memcpy(program.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount, sizeof limits.maxComputeWorkGroupCount);
-    program.dispatch_limits.workgroup_invocations =
-        std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    std::memcpy(program.dispatch_limits.workgroup_count, limits.maxComputeWorkGroupCount,
+                sizeof limits.maxComputeWorkGroupCount);
+    program.dispatch_limits.workgroup_invocations = std::min(limits.maxComputeWorkGroupInvocations,
+                                                             limits.maxComputeWorkGroupSize[0]);
     program.dispatch_limits.batch = batch_of(properties.vendorID);
     program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange,
                               limits.minUniformBufferOffsetAlignment, limits.maxUniformBufferRange};
@@ -110,22 +122,25 @@ namespace {
 
 BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept {
     BindingList list;
-    for (const std::uint32_t number : numbers) list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+    for (const std::uint32_t number : numbers)
+        list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     return list;
 }
 
 // Without those of angles: of Q, K and V, of Q and K, and of one tensor.
 BindingList bindings_of_three() noexcept {
-    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out,
-                         shader::binding_v_in, shader::binding_v_out, shader::binding_ids, shader::binding_slots,
-                         shader::binding_status});
-}
-BindingList bindings_of_two() noexcept {
-    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in, shader::binding_k_out,
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
+                         shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
                          shader::binding_ids, shader::binding_slots, shader::binding_status});
 }
+BindingList bindings_of_two() noexcept {
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
+                         shader::binding_k_out, shader::binding_ids, shader::binding_slots,
+                         shader::binding_status});
+}
 BindingList bindings_of_one() noexcept {
-    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
+    return storage_list(
+        {shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
 }
 
 }  // namespace
@@ -139,8 +154,8 @@ BindingList every_binding() noexcept {
     return list;
 }
 
-Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants, std::uint32_t constant_count,
-                          std::uint32_t modes) {
+Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants,
+                          std::uint32_t constant_count, std::uint32_t modes) {
     Result<Spirv> special = specialize(module.words.get(), module.count, constants, constant_count);
     if (!special) return special;
     Result<Spirv> pruned = prune(special.value);
@@ -161,18 +176,22 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
     }
     VkDescriptorSetLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    if (program.device.enabled & push_descriptor) info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    if (program.device.enabled & push_descriptor)
+        info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     info.bindingCount = count;
     info.pBindings = bindings;
-    const VkResult result = program.vk.vkCreateDescriptorSetLayout(program.device.device, &info, program.device.allocator, &layout);
+    const VkResult result = program.vk.vkCreateDescriptorSetLayout(
+        program.device.device, &info, program.device.allocator, &layout);
     return created(result, layout, "vkCreateDescriptorSetLayout");
 }
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    // An arena serves the more kernels the more their layouts have: all, or those with the same source of angles.
+    // An arena serves the more kernels the more their layouts have: all, or those with the same
+    // source of angles.
     program.layout_binds = program.binds;
-    for (const BindingList& shared : {every_binding(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {
+    for (const BindingList& shared :
+         {every_binding(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {
         BindingList list = shared;
         for (const Binding& binding : program.binds) list.add(binding);
         if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;
@@ -187,13 +206,15 @@ Status create_layouts(Program& program, std::uint32_t push_bytes) {
     info.pSetLayouts = &program.set_layout;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
-    const VkResult result =
-        program.vk.vkCreatePipelineLayout(program.device.device, &info, program.device.allocator, &program.layout);
+    const VkResult result = program.vk.vkCreatePipelineLayout(
+        program.device.device, &info, program.device.allocator, &program.layout);
     if (Status s = created(result, program.layout, "vkCreatePipelineLayout"); !s) return s;
-    return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout, "vkrope");
+    return name_object(program, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (std::uint64_t)program.layout,
+                       "vkrope");
 }
 
-Status create_pipeline(const Program& program, const Spirv& words, const char* name, VkPipeline& pipeline) {
+Status create_pipeline(const Program& program, const Spirv& words, const char* name,
+                       VkPipeline& pipeline) {
     VkShaderModule module = VK_NULL_HANDLE;
     if (Status s = create_module(program, words, module); !s) return s;
     VkComputePipelineCreateInfo info = {};
@@ -203,16 +224,19 @@ Status create_pipeline(const Program& program, const Spirv& words, const char* n
     info.stage.module = module;
     info.stage.pName = "main";
     info.layout = program.layout;
-    const VkResult result = program.vk.vkCreateComputePipelines(program.device.device, program.device.pipeline_cache, 1, &info,
-                                                                program.device.allocator, &pipeline);
+    const VkResult result = program.vk.vkCreateComputePipelines(
+        program.device.device, program.device.pipeline_cache, 1, &info, program.device.allocator,
+        &pipeline);
     program.vk.vkDestroyShaderModule(program.device.device, module, program.device.allocator);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkCreateComputePipelines");
     return name_object(program, VK_OBJECT_TYPE_PIPELINE, (std::uint64_t)pipeline, name);
 }
 
 void destroy_layouts(Program& program) noexcept {
-    program.vk.vkDestroyPipelineLayout(program.device.device, program.layout, program.device.allocator);
-    program.vk.vkDestroyDescriptorSetLayout(program.device.device, program.set_layout, program.device.allocator);
+    program.vk.vkDestroyPipelineLayout(program.device.device, program.layout,
+                                       program.device.allocator);
+    program.vk.vkDestroyDescriptorSetLayout(program.device.device, program.set_layout,
+                                            program.device.allocator);
 }
 
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept {
@@ -227,10 +251,11 @@ void end_label(VkCommandBuffer commands, const Program& program) noexcept {
     if (program.device.enabled & debug_utils) program.vk.vkCmdEndDebugUtilsLabelEXT(commands);
 }
 
-void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline, const void* push, std::uint32_t push_bytes,
-              const DispatchShape& shape) noexcept {
+void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,
+              const void* push, std::uint32_t push_bytes, const DispatchShape& shape) noexcept {
     program.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    program.vk.vkCmdPushConstants(commands, program.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
+    program.vk.vkCmdPushConstants(commands, program.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  push_bytes, push);
     program.vk.vkCmdDispatch(commands, shape.groups[0], shape.groups[1], shape.groups[2]);
 }
 

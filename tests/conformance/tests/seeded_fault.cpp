@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vkrope-conformance with a suite of which one check passes and others are bound not to: what the report makes of that.
+// vkrope-conformance with a suite of which one check passes and others are bound not to: what the
+// report makes of that.
 #include "command.hpp"
 #include "program.hpp"
 #include "trial.hpp"
@@ -23,7 +24,9 @@ std::vector<Group> groups(Level level) {
     std::vector<Group> all(1);
     all[0].name = "seeded faults";
     Checks checks(all[0], "seeded", level);
-    checks.add("good", [](DeviceUnderTest& device, Findings& findings) { run(device, trial_of(Element::f16, 8, 4), findings); });
+    checks.add("good", [](DeviceUnderTest& device, Findings& findings) {
+        run(device, trial_of(Element::f16, 8, 4), findings);
+    });
     checks.add("fault", another_frequency);
     checks.add("fault of full", another_frequency, Level::full);
     checks.add(
@@ -34,7 +37,8 @@ std::vector<Group> groups(Level level) {
         },
         Level::full);
     checks.add(
-        "refusal", [](DeviceUnderTest&, Findings&) { unsupported("seeded: a refusal"); }, Level::full);
+        "refusal", [](DeviceUnderTest&, Findings&) { unsupported("seeded: a refusal"); },
+        Level::full);
     checks.add(
         "nothing", [](DeviceUnderTest&, Findings&) {}, Level::full);
     return all;

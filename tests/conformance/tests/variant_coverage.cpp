@@ -4,9 +4,9 @@
 // create() specialises and prunes one module by some forty constants. What code is left of a branch
 // depends on few of them at a time, so a variant is one row of the list that add_aspects() makes,
 // which names the constants that meet in one branch of rope.comp: how steps fall on invocations and
-// access rows; which tensor, and elements of which size, a load or store serves; when V is moved beside
-// K, or alone; where angles come from, and whether one serves all pairs of a unit; who turns them; pairs
-// in and out; windows; conversions; what a token asks for.
+// access rows; which tensor, and elements of which size, a load or store serves; when V is moved
+// beside K, or alone; where angles come from, and whether one serves all pairs of a unit; who turns
+// them; pairs in and out; windows; conversions; what a token asks for.
 //
 // What create() can make is what it makes of every value of these constants, each with every other
 // of its row. What is reached is what the calls of the quick checks dispatch. Both run on a Vulkan
@@ -56,12 +56,15 @@ std::string unit_of(const Geometry& geometry) {
 }
 
 const char* access_of(const Geometry& geometry) {
-    return geometry.access == shader::access_wide ? "wide" : geometry.access == shader::access_word ? "word" : "narrow";
+    return geometry.access == shader::access_wide   ? "wide"
+           : geometry.access == shader::access_word ? "word"
+                                                    : "narrow";
 }
 
 void add_steps(const Use& use, Aspects& aspects) {
     const Geometry& geometry = use.geometry;
-    const bool all = geometry.q_batch == 0, several = std::max(geometry.q_batch, geometry.k_batch) > 1;
+    const bool all = geometry.q_batch == 0,
+               several = std::max(geometry.q_batch, geometry.k_batch) > 1;
     const std::string how = fmt::format("a lane of {}, {}, {}",
                                         all       ? "all heads"
                                         : several ? "several heads"
@@ -69,10 +72,13 @@ void add_steps(const Use& use, Aspects& aspects) {
                                         access_of(geometry), unit_of(geometry));
     aspects.insert("steps  rotating: " + how);
     const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
-    aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}", steps > geometry.step_lanes ? "several" : "one",
-                               all ? "all heads" : "a batch", geometry.group_tokens == 1 ? "one token" : "several tokens"));
+    aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}",
+                               steps > geometry.step_lanes ? "several" : "one",
+                               all ? "all heads" : "a batch",
+                               geometry.group_tokens == 1 ? "one token" : "several tokens"));
     if (several) {
-        aspects.insert(fmt::format("steps  several heads of a lane: {}", geometry.whole_batches ? "whole batches" : "or fewer"));
+        aspects.insert(fmt::format("steps  several heads of a lane: {}",
+                                   geometry.whole_batches ? "whole batches" : "or fewer"));
     }
     const auto copies = [&use](const Width& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
@@ -85,7 +91,8 @@ void add_steps(const Use& use, Aspects& aspects) {
 /// Whether a lane that has a step of K has one of V, too.
 bool beside_k(const Use& use) {
     const Geometry& geometry = use.geometry;
-    return geometry.q_batch != 0 && geometry.steps_together == 1 && use.info.v.head_dim == use.info.rotary_dim &&
+    return geometry.q_batch != 0 && geometry.steps_together == 1 &&
+           use.info.v.head_dim == use.info.rotary_dim &&
            use.info.rotary_dim == 2 * geometry.unit_elements * geometry.step_lanes;
 }
 
@@ -93,17 +100,23 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
     const KernelInfo& info = use.info;
     const Geometry& geometry = use.geometry;
     const char* pages = info.scatter_k ? ", to pages" : "";
-    const char* lane = geometry.k_batch == 0 ? "all heads" : geometry.k_batch == 1 ? "one head" : "several heads";
+    const char* lane = geometry.k_batch == 0   ? "all heads"
+                       : geometry.k_batch == 1 ? "one head"
+                                               : "several heads";
     const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
     const auto elements_as = [&](const char* where, const Width& width) {
-        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in), name_of(width.out), use.conversion));
+        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in),
+                                   name_of(width.out), use.conversion));
     };
     if (use.v_joins) {
-        const bool beside = beside_k(use), after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
+        const bool beside = beside_k(use),
+                   after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
         const char* where = beside ? "beside a step of K" : "copied after K";
         aspects.insert(fmt::format("V  {}: {}", where, how));
-        aspects.insert(fmt::format("V  {}: a lane of {}{}", where, lane, after_q ? ", after its heads of Q" : ""));
-        aspects.insert(fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
+        aspects.insert(fmt::format("V  {}: a lane of {}{}", where, lane,
+                                   after_q ? ", after its heads of Q" : ""));
+        aspects.insert(
+            fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
         if (geometry.k_batch > 1) {
             const char* batches = geometry.whole_batches ? "whole batches" : "or fewer";
             aspects.insert(fmt::format("V  several heads of a lane: {}", batches));
@@ -111,7 +124,8 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
         elements_as("with K", info.v);
     }
     if (use.v_alone && use.apart) {
-        aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane, access_of(geometry)));
+        aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane,
+                                   access_of(geometry)));
         elements_as("alone", info.q);
     } else if (use.v_alone) {
         aspects.insert(fmt::format("V  alone, as K: a lane of {}, {}", lane, how));
@@ -128,17 +142,20 @@ void add_accesses(const Use& use, Aspects& aspects) {
         const char* place = in_place ? ", in place" : ", out of place";
         aspects.insert(fmt::format("access  {}: {}{}", tensor, access_of(use.geometry), place));
         const auto elements_as = [&](const char* verb, Element element) {
-            aspects.insert(fmt::format("access  {} {} bits: {}, {}", verb, 8 * element_bytes(element), access_of(use.geometry),
+            aspects.insert(fmt::format("access  {} {} bits: {}, {}", verb,
+                                       8 * element_bytes(element), access_of(use.geometry),
                                        unit_of(use.geometry)));
         };
         elements_as("load of", width.in);
         elements_as("store of", width.out);
-        aspects.insert(fmt::format("elements  {} to {}, conversion {}", name_of(width.in), name_of(width.out), use.conversion));
+        aspects.insert(fmt::format("elements  {} to {}, conversion {}", name_of(width.in),
+                                   name_of(width.out), use.conversion));
     };
     add(use.info.q, use.apart ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
     add(use.info.k, "K of two tensors", use.k, use.k_in_place);
     if (use.info.scatter_k && use.k) {
-        aspects.insert(fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
+        aspects.insert(
+            fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
     }
 }
 
@@ -151,17 +168,21 @@ void add_angles(const Use& use, Aspects& aspects) {
     }
     const bool sequential = sections.order == SectionOrder::sequential;
     const bool callers = info.angles == AngleSource::caller_buffer;
-    const bool interleaved = info.pairing == Pairing::interleaved && info.pairing_out.value_or(info.pairing) == info.pairing;
+    const bool interleaved = info.pairing == Pairing::interleaved &&
+                             info.pairing_out.value_or(info.pairing) == info.pairing;
     const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
     const std::uint32_t run = apart ? use.geometry.unit_elements / 2 : use.geometry.unit_elements;
     const bool of_axis = sections.axes == 0 || (sequential && bits % run == 0);
-    constexpr const char* sources[] = {"default", "factored", "computed", "texture", "buffer", "caller's"};
-    aspects.insert(fmt::format("angles  {}{}: {}, {}", sources[static_cast<std::size_t>(info.angles)],
-                               callers ? std::string(" ") + name_of(info.table) : "",
-                               !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
+    constexpr const char* sources[] = {"default", "factored", "computed",
+                                       "texture", "buffer",   "caller's"};
+    aspects.insert(
+        fmt::format("angles  {}{}: {}, {}", sources[static_cast<std::size_t>(info.angles)],
+                    callers ? std::string(" ") + name_of(info.table) : "",
+                    !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
     if (apart) {
-        aspects.insert(
-            fmt::format("runs  apart: {}, {}", !callers && of_axis ? "one angle each" : "one a pair", unit_of(use.geometry)));
+        aspects.insert(fmt::format("runs  apart: {}, {}",
+                                   !callers && of_axis ? "one angle each" : "one a pair",
+                                   unit_of(use.geometry)));
     }
     for (const Window& window : info.windows) {
         count += window.rotary_dim != 0 ? 1 : 0;
@@ -174,18 +195,21 @@ void add_angles(const Use& use, Aspects& aspects) {
                                                : "within runs",
                                    unit_of(use.geometry)));
         if (!sequential || sections.axes == max_axes) {  // fewer axes leave the same code
-            aspects.insert(fmt::format("axes  {} {}", sections.axes, sequential ? "in sequence" : "interleaved"));
+            aspects.insert(fmt::format("axes  {} {}", sections.axes,
+                                       sequential ? "in sequence" : "interleaved"));
         }
     }
-    aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing), name_of(info.pairing_out.value_or(info.pairing)),
+    aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing),
+                               name_of(info.pairing_out.value_or(info.pairing)),
                                unit_of(use.geometry)));
 }
 
 void add_tokens(const Use& use, Aspects& aspects) {
     const KernelInfo& info = use.info;
-    aspects.insert(fmt::format("tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
-                               use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
-                               info.scatter_k ? ", slots" : ""));
+    aspects.insert(fmt::format(
+        "tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
+        use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
+        info.scatter_k ? ", slots" : ""));
 }
 
 void add_aspects(const Use& use, Aspects& aspects) {
@@ -225,8 +249,9 @@ struct Asked {
 };
 
 KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
-    KernelInfo info = {.rotary_dim = width[0],
-                       .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
+    KernelInfo info = {
+        .rotary_dim = width[0],
+        .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
     info.k = info.q;
     return info;
 }
@@ -260,30 +285,37 @@ void add_element_infos(std::vector<Asked>& all) {
 }
 
 void add_angle_infos(std::vector<Asked>& all) {
-    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
-                                       AngleSource::direct_buffer, AngleSource::caller_buffer};
+    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                       AngleSource::direct_texture, AngleSource::direct_buffer,
+                                       AngleSource::caller_buffer};
     std::vector<Sections> turns = {{}, {.axes = 2, .pairs = {8, 8}}, {.axes = 2, .pairs = {1, 2}}};
     for (std::uint32_t axes = 3; axes <= max_axes; ++axes) {
         turns.push_back({.axes = axes, .pairs = {1}});
     }
     turns.push_back({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}});
-    turns.push_back({.order = SectionOrder::interleaved, .axes = 4, .pairs = {3, 2, 2, 2}, .leftover_axis = 3});
+    turns.push_back(
+        {.order = SectionOrder::interleaved, .axes = 4, .pairs = {3, 2, 2, 2}, .leftover_axis = 3});
     for (const auto& width : widths) {
         for (const AngleSource source : sources) {
             for (const Element element : elements) {  // of the tensors, or of the tables
                 for (const Sections& sections : turns) {
-                    KernelInfo info = info_of(width, element == Element::bf16 ? Element::f16 : element);
+                    KernelInfo info = info_of(width,
+                                              element == Element::bf16 ? Element::f16 : element);
                     info.angles = source;
                     info.table = element;
                     info.sections = sections;
-                    info.positions = sections.axes == 0 ? PositionSource::ids : PositionSource::axis_ids;
+                    info.positions = sections.axes == 0 ? PositionSource::ids
+                                                        : PositionSource::axis_ids;
                     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                         for (const Pairing pairing : pairings) {
                             info.mapping = mapping;
                             info.pairing = pairing;
-                            info.q = info.k = info_of(width, element == Element::bf16 ? Element::f16 : element).q;
+                            info.q = info.k =
+                                info_of(width, element == Element::bf16 ? Element::f16 : element).q;
                             all.push_back({.info = info});
-                            info.q = info.k = info_of(width, element == Element::f16 ? Element::f32 : Element::f16).q;
+                            info.q = info.k = info_of(width, element == Element::f16 ? Element::f32
+                                                                                     : Element::f16)
+                                                  .q;
                             all.push_back({.info = info});
                         }
                     }
@@ -303,12 +335,18 @@ void add_pair_infos(std::vector<Asked>& all) {
                         info.pairing = in;
                         info.pairing_out = out;
                         info.mapping = Mapping::cpu;
-                        const std::uint32_t share = width[0] == 64 ? 16 : width[0] == 24 ? 8 : width[0] == 12 ? 4 : 2;
+                        const std::uint32_t share = width[0] == 64   ? 16
+                                                    : width[0] == 24 ? 8
+                                                    : width[0] == 12 ? 4
+                                                                     : 2;
                         if (share * (windows - 1) >= width[0]) {
                             continue;
                         }
-                        for (std::uint32_t i = 0, at = 0; windows > 1 && i < windows; ++i, at += share) {
-                            info.windows[i] = {.offset = at, .rotary_dim = i + 1 < windows ? share : width[0] - at};
+                        for (std::uint32_t i = 0, at = 0; windows > 1 && i < windows;
+                             ++i, at += share) {
+                            info.windows[i] = {
+                                .offset = at,
+                                .rotary_dim = i + 1 < windows ? share : width[0] - at};
                         }
                         all.push_back({.info = info});
                     }
@@ -337,7 +375,8 @@ void add_token_infos(std::vector<Asked>& all) {
     for (const auto& width : widths) {
         for (const Element element : {Element::f32, Element::f16}) {
             for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids}) {
-                for (const AngleSource source : {AngleSource::computed, AngleSource::direct_texture, AngleSource::direct_buffer}) {
+                for (const AngleSource source : {AngleSource::computed, AngleSource::direct_texture,
+                                                 AngleSource::direct_buffer}) {
                     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                         KernelInfo info = info_of(width, element);
                         info.positions = positions;
@@ -353,8 +392,8 @@ void add_token_infos(std::vector<Asked>& all) {
     }
 }
 
-/// V where some of the channels are rotated and where all are, of types of its own, in few storage buffers, and to
-/// pages.
+/// V where some of the channels are rotated and where all are, of types of its own, in few storage
+/// buffers, and to pages.
 void add_value_infos(std::vector<Asked>& all) {
     constexpr std::uint32_t whole[][3] = {{32, 32, 0}, {24, 24, 0}, {12, 12, 0}, {10, 10, 0}};
     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
@@ -455,7 +494,9 @@ void add_call(const Kernel& kernel, const Call& call, const std::string& id, Rea
 Reached reached_by_quick_checks(DeviceUnderTest& device) {
     Reached reached;
     std::string id;
-    device.on_rotate = [&](const Kernel* kernel, const Call& call) { add_call(*kernel, call, id, reached); };
+    device.on_rotate = [&](const Kernel* kernel, const Call& call) {
+        add_call(*kernel, call, id, reached);
+    };
     for (const Group& group : builtin_groups(Level::quick)) {
         for (const std::unique_ptr<Check>& check : group.checks) {
             id = check->id();
@@ -473,9 +514,11 @@ Reached reached_by_quick_checks(DeviceUnderTest& device) {
 std::size_t list_coverage(VkPhysicalDeviceType type) {
     VkPhysicalDeviceFloatControlsProperties controls = {};
     controls.shaderRoundingModeRTEFloat16 = controls.shaderRoundingModeRTEFloat32 = VK_TRUE;
-    controls.shaderSignedZeroInfNanPreserveFloat16 = controls.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
+    controls.shaderSignedZeroInfNanPreserveFloat16 =
+        controls.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
     controls.shaderDenormPreserveFloat16 = type == VK_PHYSICAL_DEVICE_TYPE_CPU ? VK_FALSE : VK_TRUE;
-    controls.denormBehaviorIndependence = controls.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    controls.denormBehaviorIndependence = controls.roundingModeIndependence =
+        VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     test::fake().restart({.type = type, .float_controls = controls});
     DeviceUnderTest device({.get_instance_proc_addr = test::fake_get_instance_proc_addr});
     const Aspects all = all_aspects(device);
@@ -488,12 +531,14 @@ std::size_t list_coverage(VkPhysicalDeviceType type) {
             std::printf("  NONE  %s\n", aspect.c_str());
             ++wrong;
         } else {
-            std::printf("  %4zu  %s  %s\n", found->second.size(), aspect.c_str(), found->second.front().c_str());
+            std::printf("  %4zu  %s  %s\n", found->second.size(), aspect.c_str(),
+                        found->second.front().c_str());
         }
     }
     for (const auto& [aspect, ids] : reached) {
         if (all.count(aspect) == 0) {
-            std::printf("  NEW   %s  %s: all_aspects() does not make it\n", aspect.c_str(), ids.front().c_str());
+            std::printf("  NEW   %s  %s: all_aspects() does not make it\n", aspect.c_str(),
+                        ids.front().c_str());
             ++wrong;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the program share: a rotation of four channels, how a kernel and a buffer are made, and how results are
-   judged. */
+/* What the parts of the program share: a rotation of four channels, how a kernel and a buffer are
+   made, and how results are judged. */
 #ifndef C_APP_H
 #define C_APP_H
 
@@ -12,18 +12,21 @@ static const double base = 10000.0;
 /* The rotation of the whole head row, half_split; the caller destroys it. */
 int make_rotation(vkrope_rotation** rotation);
 
-/* A kernel, and where the device has no push descriptors an arena for so many dispatches; else *arena stays as it is. */
-int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info, uint32_t dispatches, vkrope_kernel** kernel,
-                vkrope_arena** arena);
+/* A kernel, and where the device has no push descriptors an arena for so many dispatches; else
+ * *arena stays as it is. */
+int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
+                uint32_t dispatches, vkrope_kernel** kernel, vkrope_arena** arena);
 
 /* A buffer that holds `content`. */
 int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer);
 
-/* B of the library's bound, B u (|x0| + |x1|), of which the header has one for each source of angles. */
+/* B of the library's bound, B u (|x0| + |x1|), of which the header has one for each source of
+ * angles. */
 #define FACTORED_BOUND 6.0
 #define DIRECT_BOUND 2.5
 
-/* Whether `rotated` is `row` at `position` within that bound; `direction` is 1, or -1 for the inverse. */
+/* Whether `rotated` is `row` at `position` within that bound; `direction` is 1, or -1 for the
+ * inverse. */
 int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b);
 
 /* 1 for success; otherwise says what failed, and in which words. */

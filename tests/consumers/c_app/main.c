@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every tier from C: c_app [--validation]. VKROPE_DEVICE names the device; without it, it is the best one. */
+/* Every tier from C: c_app [--validation]. VKROPE_DEVICE names the device; without it, it is the
+ * best one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@ int succeeded(const char* what, vkrope_result result, const vkrope_error* error)
 int make_rotation(vkrope_rotation** rotation) {
     vkrope_error error;
     double inv_freq[pairs];
-    if (!succeeded("vkrope_default_inv_freq", vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error)) return 0;
+    if (!succeeded("vkrope_default_inv_freq",
+                   vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error))
+        return 0;
     const vkrope_rotation_info info = {
         .struct_size = sizeof info,
         .head_dim = head_dim,
@@ -24,21 +27,27 @@ int make_rotation(vkrope_rotation** rotation) {
         .inv_freq = inv_freq,
         .inv_freq_count = pairs,
     };
-    return succeeded("vkrope_rotation_create", vkrope_rotation_create(&info, rotation, &error), &error);
+    return succeeded("vkrope_rotation_create", vkrope_rotation_create(&info, rotation, &error),
+                     &error);
 }
 
-int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info, uint32_t dispatches, vkrope_kernel** kernel,
-                vkrope_arena** arena) {
+int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
+                uint32_t dispatches, vkrope_kernel** kernel, vkrope_arena** arena) {
     vkrope_error error;
-    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(device, info, kernel, &error), &error)) return 0;
+    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(device, info, kernel, &error),
+                   &error))
+        return 0;
     if (device->enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
-    return succeeded("vkrope_arena_create", vkrope_arena_create(*kernel, dispatches, arena, &error), &error);
+    return succeeded("vkrope_arena_create", vkrope_arena_create(*kernel, dispatches, arena, &error),
+                     &error);
 }
 
 int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer) {
     vkrope_error error;
-    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error), &error) &&
-           succeeded("vkrope_buffer_upload", vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
+    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error),
+                     &error) &&
+           succeeded("vkrope_buffer_upload",
+                     vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
 }
 
 int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b) {
@@ -51,7 +60,8 @@ int is_rotated(const char* what, const float* row, const float* rotated, int dir
         for (int i = 0; i < 2; ++i) {
             const double got = rotated[j + i * pairs];
             if (fabs(got - expected[i]) <= bound) continue;
-            fprintf(stderr, "%s: channel %d is %.9g, expected %.9g within %.3g\n", what, j + i * pairs, got, expected[i], bound);
+            fprintf(stderr, "%s: channel %d is %.9g, expected %.9g within %.3g\n", what,
+                    j + i * pairs, got, expected[i], bound);
             return 0;
         }
     }
@@ -67,11 +77,15 @@ static void count_errors(void* user_data, VkBool32 is_error, const char* id, con
 static int list_devices(const vkrope_device_options* options) {
     vkrope_error error;
     vkrope_device_list* list = NULL;
-    int good = succeeded("vkrope_device_list_create", vkrope_device_list_create(options, &list, &error), &error);
+    int good = succeeded("vkrope_device_list_create",
+                         vkrope_device_list_create(options, &list, &error), &error);
     for (uint32_t i = 0; good && i < vkrope_device_list_count(list); ++i) {
         vkrope_device_info info = {.struct_size = sizeof info};
-        good = succeeded("vkrope_device_list_get", vkrope_device_list_get(list, i, &info, &error), &error);
-        if (good) printf("%u: %s, %s, %s%s\n", i, info.name, info.driver, info.uuid, info.suitable ? "" : " (not suitable)");
+        good = succeeded("vkrope_device_list_get", vkrope_device_list_get(list, i, &info, &error),
+                         &error);
+        if (good)
+            printf("%u: %s, %s, %s%s\n", i, info.name, info.driver, info.uuid,
+                   info.suitable ? "" : " (not suitable)");
     }
     vkrope_device_list_destroy(list);
     return good;
@@ -84,11 +98,16 @@ static int use_device(vkrope_device_options options) {
     int validation_errors = 0;
     options.on_message = count_errors;
     options.user_data = &validation_errors;
-    int good = succeeded("vkrope_device_open", vkrope_device_open(&options, &device, &error), &error);
+    int good = succeeded("vkrope_device_open", vkrope_device_open(&options, &device, &error),
+                         &error);
     vkrope_device_info info = {.struct_size = sizeof info};
-    good = good && succeeded("vkrope_device_get_info", vkrope_device_get_info(device, &info, &error), &error);
-    if (good) printf("%s, %s\n", info.name, options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
-    good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) && use_values(device);
+    good = good && succeeded("vkrope_device_get_info",
+                             vkrope_device_get_info(device, &info, &error), &error);
+    if (good)
+        printf("%s, %s\n", info.name,
+               options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
+    good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) &&
+           use_values(device);
     vkrope_device_destroy(device);
     return good && validation_errors == 0;
 }
@@ -99,7 +118,8 @@ int main(int argc, char** argv) {
         fprintf(stderr, "compiled for another version of the library\n");
         return 1;
     }
-    vkrope_device_options options = {.struct_size = sizeof options, .select = getenv("VKROPE_DEVICE")};
+    vkrope_device_options options = {.struct_size = sizeof options,
+                                     .select = getenv("VKROPE_DEVICE")};
     options.validation = argc > 1 && strcmp(argv[1], "--validation") == 0;
     if (!use_frequencies() || !list_devices(&options) || !use_device(options)) return 1;
     options.no_push_descriptors = VK_TRUE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's way: a kernel, a table and commands of our own on a device that is already there. The rotation goes forward out of
-   place with a table in a buffer, and back in place. */
+/* The engine's way: a kernel, a table and commands of our own on a device that is already there.
+   The rotation goes forward out of place with a table in a buffer, and back in place. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,8 +42,8 @@ static int vulkan(const char* what, VkResult result) {
 }
 
 static int load_functions(struct work* w) {
-    const PFN_vkGetDeviceProcAddr get =
-        (PFN_vkGetDeviceProcAddr)w->ref.get_instance_proc_addr(w->ref.instance, "vkGetDeviceProcAddr");
+    const PFN_vkGetDeviceProcAddr get = (PFN_vkGetDeviceProcAddr)w->ref.get_instance_proc_addr(
+        w->ref.instance, "vkGetDeviceProcAddr");
     if (!get) return 0;
 #define LOAD(name)                                   \
     w->name = (PFN_##name)get(w->ref.device, #name); \
@@ -54,17 +54,22 @@ static int load_functions(struct work* w) {
 }
 
 static int make_commands(struct work* w) {
-    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = w->family};
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .queueFamilyIndex = w->family};
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    if (!vulkan("vkCreateCommandPool", w->vkCreateCommandPool(w->ref.device, &pool, NULL, &w->pool))) return 0;
-    if (!vulkan("vkCreateFence", w->vkCreateFence(w->ref.device, &fence, NULL, &w->fence))) return 0;
+    if (!vulkan("vkCreateCommandPool",
+                w->vkCreateCommandPool(w->ref.device, &pool, NULL, &w->pool)))
+        return 0;
+    if (!vulkan("vkCreateFence", w->vkCreateFence(w->ref.device, &fence, NULL, &w->fence)))
+        return 0;
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = w->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
-    return vulkan("vkAllocateCommandBuffers", w->vkAllocateCommandBuffers(w->ref.device, &commands, &w->commands));
+    return vulkan("vkAllocateCommandBuffers",
+                  w->vkAllocateCommandBuffers(w->ref.device, &commands, &w->commands));
 }
 
 static int make_own_kernel(struct work* w) {
@@ -82,21 +87,26 @@ static int make_table(struct work* w, vkrope_device* device, const vkrope_rotati
     vkrope_error error;
     w->plan.struct_size = sizeof w->plan;
     if (!succeeded("vkrope_plan_angles",
-                   vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0, &w->plan, &error), &error)) {
+                   vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0,
+                                      &w->plan, &error),
+                   &error)) {
         return 0;
     }
     const size_t bytes = (size_t)w->plan.bytes;
     void* memory = malloc(bytes);
     const int good = memory &&
-                     succeeded("vkrope_fill_angles", vkrope_fill_angles(rotation, &w->plan, memory, bytes, &error), &error) &&
+                     succeeded("vkrope_fill_angles",
+                               vkrope_fill_angles(rotation, &w->plan, memory, bytes, &error),
+                               &error) &&
                      make_buffer(device, memory, bytes, &w->table);
     free(memory);
     return good;
 }
 
-static void barrier(const struct work* w, VkPipelineStageFlags from_stage, VkAccessFlags from, VkPipelineStageFlags to_stage,
-                    VkAccessFlags to) {
-    const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = from, .dstAccessMask = to};
+static void barrier(const struct work* w, VkPipelineStageFlags from_stage, VkAccessFlags from,
+                    VkPipelineStageFlags to_stage, VkAccessFlags to) {
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = from, .dstAccessMask = to};
     w->vkCmdPipelineBarrier(w->commands, from_stage, to_stage, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
@@ -105,10 +115,13 @@ static int record(const struct work* w) {
     vkrope_error error;
     vkrope_boundary boundary = {.struct_size = sizeof boundary};
     if (!succeeded("vkrope_get_boundary", vkrope_get_boundary(&boundary, &error), &error)) return 0;
-    const vkrope_tensor in = {.struct_size = sizeof in, .where = vkrope_buffer_whole(w->in), .heads = 1};
-    const vkrope_tensor out = {.struct_size = sizeof out, .where = vkrope_buffer_whole(w->out), .heads = 1};
+    const vkrope_tensor in = {
+        .struct_size = sizeof in, .where = vkrope_buffer_whole(w->in), .heads = 1};
+    const vkrope_tensor out = {
+        .struct_size = sizeof out, .where = vkrope_buffer_whole(w->out), .heads = 1};
     const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
-    const vkrope_angles angles = {.struct_size = sizeof angles, .plan = &w->plan, .buffer = vkrope_buffer_whole(w->table)};
+    const vkrope_angles angles = {
+        .struct_size = sizeof angles, .plan = &w->plan, .buffer = vkrope_buffer_whole(w->table)};
     vkrope_call call = {
         .struct_size = sizeof call,
         .tokens = 1,
@@ -119,12 +132,17 @@ static int record(const struct work* w) {
     };
     barrier(w, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
             boundary.input_access | boundary.in_place_access);
-    if (!succeeded("vkrope_record", vkrope_record(w->commands, w->kernel, &call, w->arena, &error), &error)) return 0;
+    if (!succeeded("vkrope_record", vkrope_record(w->commands, w->kernel, &call, w->arena, &error),
+                   &error))
+        return 0;
     barrier(w, boundary.stage, boundary.input_access, boundary.stage, boundary.in_place_access);
     call.q_out = &in;
     call.direction = VKROPE_DIRECTION_INVERSE;
-    if (!succeeded("vkrope_record", vkrope_record(w->commands, w->kernel, &call, w->arena, &error), &error)) return 0;
-    barrier(w, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+    if (!succeeded("vkrope_record", vkrope_record(w->commands, w->kernel, &call, w->arena, &error),
+                   &error))
+        return 0;
+    barrier(w, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_ACCESS_TRANSFER_READ_BIT);
     return 1;
 }
 
@@ -133,22 +151,28 @@ static int submit(const struct work* w) {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &w->commands};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &w->commands};
     const uint64_t ten_seconds = 10000000000u;
-    return vulkan("vkBeginCommandBuffer", w->vkBeginCommandBuffer(w->commands, &begin)) && record(w) &&
-           vulkan("vkEndCommandBuffer", w->vkEndCommandBuffer(w->commands)) &&
+    return vulkan("vkBeginCommandBuffer", w->vkBeginCommandBuffer(w->commands, &begin)) &&
+           record(w) && vulkan("vkEndCommandBuffer", w->vkEndCommandBuffer(w->commands)) &&
            vulkan("vkQueueSubmit", w->vkQueueSubmit(w->queue, 1, &info, w->fence)) &&
-           vulkan("vkWaitForFences", w->vkWaitForFences(w->ref.device, 1, &w->fence, VK_TRUE, ten_seconds));
+           vulkan("vkWaitForFences",
+                  w->vkWaitForFences(w->ref.device, 1, &w->fence, VK_TRUE, ten_seconds));
 }
 
 static int rotate(struct work* w, vkrope_device* device) {
     const float row[head_dim] = {1, 2, 3, 4};
     float forward[head_dim] = {0}, backward[head_dim] = {0};
     vkrope_error error;
-    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, sizeof row, &w->out, &error), &error) &&
+    return succeeded("vkrope_buffer_create",
+                     vkrope_buffer_create(device, sizeof row, &w->out, &error), &error) &&
            make_buffer(device, row, sizeof row, &w->in) && submit(w) &&
-           succeeded("vkrope_buffer_download", vkrope_buffer_download(w->out, forward, sizeof forward, 0, &error), &error) &&
-           succeeded("vkrope_buffer_download", vkrope_buffer_download(w->in, backward, sizeof backward, 0, &error), &error) &&
+           succeeded("vkrope_buffer_download",
+                     vkrope_buffer_download(w->out, forward, sizeof forward, 0, &error), &error) &&
+           succeeded("vkrope_buffer_download",
+                     vkrope_buffer_download(w->in, backward, sizeof backward, 0, &error), &error) &&
            is_rotated("own commands, forward", row, forward, 1, DIRECT_BOUND) &&
            is_rotated("own commands, in place, inverse", row, backward, -1, DIRECT_BOUND);
 }
@@ -167,10 +191,12 @@ int use_own_commands(vkrope_device* device) {
     struct work w = {.ref = {.struct_size = sizeof w.ref}};
     vkrope_rotation* rotation = NULL;
     vkrope_error error;
-    const int good = succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &w.ref, &error), &error) &&
-                     succeeded("vkrope_device_get_queue", vkrope_device_get_queue(device, &w.family, &w.queue, &error), &error) &&
-                     load_functions(&w) && make_commands(&w) && make_own_kernel(&w) && make_rotation(&rotation) &&
-                     make_table(&w, device, rotation) && rotate(&w, device);
+    const int good =
+        succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &w.ref, &error), &error) &&
+        succeeded("vkrope_device_get_queue",
+                  vkrope_device_get_queue(device, &w.family, &w.queue, &error), &error) &&
+        load_functions(&w) && make_commands(&w) && make_own_kernel(&w) &&
+        make_rotation(&rotation) && make_table(&w, device, rotation) && rotate(&w, device);
     destroy(&w);
     vkrope_rotation_destroy(rotation);
     return good;

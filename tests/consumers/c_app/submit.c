@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The way between: kernel, tensors and calls of our own; table, command buffer and waiting the library's. The table is a
-   texture. */
+/* The way between: kernel, tensors and calls of our own; table, command buffer and waiting the
+   library's. The table is a texture. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,22 +13,26 @@ struct work {
     vkrope_buffer* row;
 };
 
-static int make(struct work* w, vkrope_device* device, const vkrope_rotation* rotation, const float* row, size_t bytes) {
+static int make(struct work* w, vkrope_device* device, const vkrope_rotation* rotation,
+                const float* row, size_t bytes) {
     vkrope_error error;
     vkrope_device_ref ref = {.struct_size = sizeof ref};
     const vkrope_width k = {.struct_size = sizeof k, .head_dim = head_dim};
     const vkrope_kernel_info info = {.struct_size = sizeof info, .rotary_dim = head_dim, .k = &k};
-    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
+    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
+        return 0;
     return make_kernel(&ref, &info, 1, &w->kernel, &w->arena) &&
            succeeded("vkrope_angle_table_create",
-                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_BY_DEFAULT, position + 1, &w->table, &error),
+                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_BY_DEFAULT,
+                                               position + 1, &w->table, &error),
                      &error) &&
            make_buffer(device, row, bytes, &w->row);
 }
 
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
-    const vkrope_tensor row = {.struct_size = sizeof row, .where = vkrope_buffer_whole(w->row), .heads = 1};
+    const vkrope_tensor row = {
+        .struct_size = sizeof row, .where = vkrope_buffer_whole(w->row), .heads = 1};
     const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
     vkrope_angles angles = {.struct_size = sizeof angles};
     const vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
@@ -61,8 +65,10 @@ static int rotate(struct work* w, vkrope_device* device, const float* row, size_
         fprintf(stderr, "a refused submission came back as: %s\n", error.what);
         return 0;
     }
-    return succeeded("vkrope_device_submit", vkrope_device_submit(device, record, w, &nanoseconds, &error), &error) &&
-           succeeded("vkrope_buffer_download", vkrope_buffer_download(w->row, rotated, bytes, 0, &error), &error) &&
+    return succeeded("vkrope_device_submit",
+                     vkrope_device_submit(device, record, w, &nanoseconds, &error), &error) &&
+           succeeded("vkrope_buffer_download",
+                     vkrope_buffer_download(w->row, rotated, bytes, 0, &error), &error) &&
            is_rotated("submit, in place", row, rotated, 1, FACTORED_BOUND);
 }
 
@@ -70,7 +76,8 @@ int use_submit(vkrope_device* device) {
     const float row[head_dim] = {4, -3, 2, 1};
     struct work w = {0};
     vkrope_rotation* rotation = NULL;
-    const int good = make_rotation(&rotation) && make(&w, device, rotation, row, sizeof row) && rotate(&w, device, row, sizeof row);
+    const int good = make_rotation(&rotation) && make(&w, device, rotation, row, sizeof row) &&
+                     rotate(&w, device, row, sizeof row);
     vkrope_buffer_destroy(w.row);
     vkrope_angle_table_destroy(w.table);
     vkrope_arena_destroy(w.arena);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A decode step of three sequences: from packed rows of Q, K and V, Q goes to a tensor of its own, and K and V go to
-   the rows of their caches that slots name, in one dispatch where the device binds 8 storage buffers to a stage. */
+/* A decode step of three sequences: from packed rows of Q, K and V, Q goes to a tensor of its own,
+   and K and V go to the rows of their caches that slots name, in one dispatch where the device
+   binds 8 storage buffers to a stage. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +20,11 @@ struct work {
 static int make_values_kernel(struct work* w, vkrope_device* device) {
     vkrope_error error;
     vkrope_device_ref ref = {.struct_size = sizeof ref};
-    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error)) return 0;
+    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
+        return 0;
     const PFN_vkGetPhysicalDeviceProperties get =
-        (PFN_vkGetPhysicalDeviceProperties)ref.get_instance_proc_addr(ref.instance, "vkGetPhysicalDeviceProperties");
+        (PFN_vkGetPhysicalDeviceProperties)ref.get_instance_proc_addr(
+            ref.instance, "vkGetPhysicalDeviceProperties");
     if (!get) return 0;
     VkPhysicalDeviceProperties properties;
     get(ref.physical, &properties);
@@ -42,7 +45,8 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
 
 /* One head of each packed row, from channel `first` on. */
 static vkrope_tensor part_of(const struct work* w, uint32_t first) {
-    vkrope_tensor part = {.struct_size = sizeof part, .where = vkrope_buffer_whole(w->packed), .heads = 1};
+    vkrope_tensor part = {
+        .struct_size = sizeof part, .where = vkrope_buffer_whole(w->packed), .heads = 1};
     part.where.offset += first * sizeof(float);
     part.where.range -= first * sizeof(float);
     part.batch_stride = packed_row;
@@ -53,9 +57,12 @@ static vkrope_tensor part_of(const struct work* w, uint32_t first) {
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
     const vkrope_tensor q = part_of(w, 0), k = part_of(w, head_dim), v = part_of(w, 2 * head_dim);
-    const vkrope_tensor q_out = {.struct_size = sizeof q_out, .where = vkrope_buffer_whole(w->q), .heads = 1};
-    const vkrope_tensor k_cache = {.struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
-    const vkrope_tensor v_cache = {.struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
+    const vkrope_tensor q_out = {
+        .struct_size = sizeof q_out, .where = vkrope_buffer_whole(w->q), .heads = 1};
+    const vkrope_tensor k_cache = {
+        .struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
+    const vkrope_tensor v_cache = {
+        .struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
     const vkrope_rows rows = {.struct_size = sizeof rows, .slots = vkrope_buffer_whole(w->slots)};
     const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
     vkrope_angles angles = {.struct_size = sizeof angles};
@@ -79,8 +86,8 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
     if (result != VKROPE_SUCCESS) return result;
     if (dispatches > w->most_dispatches) {
-        snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches, of %u", (unsigned)dispatches,
-                 (unsigned)w->most_dispatches);
+        snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches, of %u",
+                 (unsigned)dispatches, (unsigned)w->most_dispatches);
         return VKROPE_ERROR_INTERNAL;
     }
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
@@ -88,14 +95,17 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
 
 static int download(vkrope_buffer* buffer, void* target, size_t bytes) {
     vkrope_error error;
-    return succeeded("vkrope_buffer_download", vkrope_buffer_download(buffer, target, bytes, 0, &error), &error);
+    return succeeded("vkrope_buffer_download",
+                     vkrope_buffer_download(buffer, target, bytes, 0, &error), &error);
 }
 
 static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
     vkrope_error error;
     const vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT;
-    return succeeded("vkrope_angle_table_create",
-                     vkrope_angle_table_create(device, rotation, source, position + 1, &w->table, &error), &error);
+    return succeeded(
+        "vkrope_angle_table_create",
+        vkrope_angle_table_create(device, rotation, source, position + 1, &w->table, &error),
+        &error);
 }
 
 static int is_same(const char* what, const float* row, const float* expected) {
@@ -107,11 +117,14 @@ static int is_same(const char* what, const float* row, const float* expected) {
 }
 
 static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
-    static const int32_t slots[sequences] = {2, -1, 0}; /* -1: padding, whose K and V are stored nowhere */
+    static const int32_t slots[sequences] = {2, -1,
+                                             0}; /* -1: padding, whose K and V are stored nowhere */
     static const float before[head_dim] = {-1, -2, -3, -4};
-    float packed[sequences][3][head_dim], cache[cache_rows][head_dim], q[sequences][head_dim] = {{0}};
+    float packed[sequences][3][head_dim], cache[cache_rows][head_dim],
+        q[sequences][head_dim] = {{0}};
     float k_rows[cache_rows][head_dim], v_rows[cache_rows][head_dim];
-    for (int i = 0; i < sequences * packed_row; ++i) (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
+    for (int i = 0; i < sequences * packed_row; ++i)
+        (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
     for (int i = 0; i < cache_rows; ++i) memcpy(cache[i], before, sizeof before);
     int good = make_values_kernel(w, device) && make_table(w, device, rotation);
     good = good && make_buffer(device, packed, sizeof packed, &w->packed);
@@ -120,7 +133,8 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     good = good && make_buffer(device, cache, sizeof cache, &w->k_cache);
     good = good && make_buffer(device, cache, sizeof cache, &w->v_cache);
     vkrope_error error;
-    good = good && succeeded("vkrope_device_submit", vkrope_device_submit(device, record, w, NULL, &error), &error);
+    good = good && succeeded("vkrope_device_submit",
+                             vkrope_device_submit(device, record, w, NULL, &error), &error);
     good = good && download(w->q, q, sizeof q) && download(w->k_cache, k_rows, sizeof k_rows);
     good = good && download(w->v_cache, v_rows, sizeof v_rows);
     for (int i = 0; good && i < sequences; ++i) {
@@ -130,7 +144,8 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
                is_same("V", v_rows[slots[i]], packed[i][2]);
     }
     for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
-        good = is_same("K without a slot", k_rows[row], before) && is_same("V without a slot", v_rows[row], before);
+        good = is_same("K without a slot", k_rows[row], before) &&
+               is_same("V without a slot", v_rows[row], before);
     }
     return good;
 }

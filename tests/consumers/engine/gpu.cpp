@@ -9,10 +9,13 @@ namespace engine {
 
 namespace {
 
-VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* message, void* count) {
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* message,
+                                          void* count) {
     // The loader warns of drivers that it cannot open: nothing that this program does.
-    if (message->pMessageIdName && std::strcmp(message->pMessageIdName, "Loader Message") == 0) return VK_FALSE;
+    if (message->pMessageIdName && std::strcmp(message->pMessageIdName, "Loader Message") == 0)
+        return VK_FALSE;
     std::fprintf(stderr, "%s\n", message->pMessage);
     ++*static_cast<std::atomic<unsigned>*>(count);
     return VK_FALSE;
@@ -20,9 +23,11 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
 
 bool instance_offers(const char* name) {
     std::uint32_t count = 0;
-    check(vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr), "vkEnumerateInstanceExtensionProperties");
+    check(vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr),
+          "vkEnumerateInstanceExtensionProperties");
     std::vector<VkExtensionProperties> offered(count);
-    check(vkEnumerateInstanceExtensionProperties(nullptr, &count, offered.data()), "vkEnumerateInstanceExtensionProperties");
+    check(vkEnumerateInstanceExtensionProperties(nullptr, &count, offered.data()),
+          "vkEnumerateInstanceExtensionProperties");
     for (const VkExtensionProperties& extension : offered) {
         if (std::strcmp(extension.extensionName, name) == 0) return true;
     }
@@ -47,7 +52,8 @@ void fail(const std::string& sentence) {
 }
 
 void check(VkResult result, const char* call) {
-    if (result != VK_SUCCESS) fail(std::string(call) + " returned VkResult " + std::to_string(result));
+    if (result != VK_SUCCESS)
+        fail(std::string(call) + " returned VkResult " + std::to_string(result));
 }
 
 void check(const vkrope::Status& status, const char* call) {
@@ -69,7 +75,8 @@ void Gpu::create_instance(Enable enable) {
     application.apiVersion = enable == Enable::vulkan_1_2 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_1;
     VkDebugUtilsMessengerCreateInfoEXT messenger = {};
     messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                                VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
     messenger.pfnUserCallback = on_message;
     messenger.pUserData = &messages_;
@@ -89,7 +96,8 @@ void Gpu::create_instance(Enable enable) {
     if (enabled_ & vkrope::debug_utils) {
         const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
             vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
-        check(create(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
+        check(create(instance_, &messenger, nullptr, &messenger_),
+              "vkCreateDebugUtilsMessengerEXT");
     }
 }
 
@@ -111,7 +119,8 @@ void Gpu::create_device(Enable enable) {
     VkPhysicalDeviceVulkan12Features core = {};
     core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     if (enable == Enable::extensions) {
-        extensions.assign(needs.value.optional_extensions, needs.value.optional_extensions + needs.value.optional_extension_count);
+        extensions.assign(needs.value.optional_extensions,
+                          needs.value.optional_extensions + needs.value.optional_extension_count);
         enabled_ |= needs.value.enabled;
         half.shaderFloat16 = needs.value.offers_shader_float16;
         if (half.shaderFloat16) enabled_ |= vkrope::shader_float16;
@@ -141,15 +150,16 @@ void Gpu::create_device(Enable enable) {
     vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
     VkPipelineCacheCreateInfo cache = {};
     cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-    check(vkCreatePipelineCache(device_, &cache, nullptr, &pipeline_cache_), "vkCreatePipelineCache");
+    check(vkCreatePipelineCache(device_, &cache, nullptr, &pipeline_cache_),
+          "vkCreatePipelineCache");
 }
 
 Gpu::~Gpu() {
     vkDestroyPipelineCache(device_, pipeline_cache_, nullptr);
     vkDestroyDevice(device_, nullptr);
     if (messenger_) {
-        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"))(
-            instance_, messenger_, nullptr);
+        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(
+            instance_, "vkDestroyDebugUtilsMessengerEXT"))(instance_, messenger_, nullptr);
     }
     vkDestroyInstance(instance_, nullptr);
 }
@@ -165,14 +175,17 @@ vkrope::DeviceRef Gpu::ref() const {
     return ref;
 }
 
-VkDeviceMemory Gpu::allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags wanted) const {
+VkDeviceMemory Gpu::allocate(const VkMemoryRequirements& needs,
+                             VkMemoryPropertyFlags wanted) const {
     VkPhysicalDeviceMemoryProperties memory = {};
     vkGetPhysicalDeviceMemoryProperties(physical_, &memory);
     VkMemoryAllocateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     info.allocationSize = needs.size;
     for (std::uint32_t type = 0; type < memory.memoryTypeCount; ++type) {
-        if (!(needs.memoryTypeBits >> type & 1) || (memory.memoryTypes[type].propertyFlags & wanted) != wanted) continue;
+        if (!(needs.memoryTypeBits >> type & 1) ||
+            (memory.memoryTypes[type].propertyFlags & wanted) != wanted)
+            continue;
         info.memoryTypeIndex = type;
         VkDeviceMemory allocated = VK_NULL_HANDLE;
         check(vkAllocateMemory(device_, &info, nullptr, &allocated), "vkAllocateMemory");
@@ -191,10 +204,13 @@ Buffer Gpu::make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_h
     check(vkCreateBuffer(device_, &info, nullptr, &buffer.handle), "vkCreateBuffer");
     VkMemoryRequirements needs = {};
     vkGetBufferMemoryRequirements(device_, buffer.handle, &needs);
-    buffer.memory = allocate(needs, for_host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-                                             : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    buffer.memory = allocate(
+        needs, for_host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                        : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
     check(vkBindBufferMemory(device_, buffer.handle, buffer.memory, 0), "vkBindBufferMemory");
-    if (for_host) check(vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &buffer.mapped), "vkMapMemory");
+    if (for_host)
+        check(vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &buffer.mapped),
+              "vkMapMemory");
     return buffer;
 }
 

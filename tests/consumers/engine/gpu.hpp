@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine has anyway: its own instance, device, queue, memory and command buffers. vkrope is asked only which extensions the
-// device should enable.
+// What an engine has anyway: its own instance, device, queue, memory and command buffers. vkrope is
+// asked only which extensions the device should enable.
 #pragma once
 
 #ifdef ENGINE_VOLK
@@ -38,8 +38,8 @@ struct Image {
 void check(VkResult result, const char* call);
 void check(const vkrope::Status& status, const char* call);
 
-/// What an engine enables of what vkrope makes use of: nothing; what the device offers as extensions; or, without any extension, what
-/// Vulkan 1.2 has in its core.
+/// What an engine enables of what vkrope makes use of: nothing; what the device offers as
+/// extensions; or, without any extension, what Vulkan 1.2 has in its core.
 enum class Enable { nothing, extensions, vulkan_1_2 };
 
 /// The first device with a compute queue. Messages of validation layers are printed and counted.
@@ -72,7 +72,8 @@ class Gpu {
    private:
     void create_instance(Enable enable);
     void create_device(Enable enable);
-    VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) const;
+    VkDeviceMemory allocate(const VkMemoryRequirements& needs,
+                            VkMemoryPropertyFlags properties) const;
 
     VkInstance instance_ = VK_NULL_HANDLE;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place, inside its own command buffer,
-// between two copies, and compares every value with cos and sin. Built four times: with the loader, with volk (ENGINE_VOLK), with
-// nothing enabled (ENGINE_NO_PUSH), and without extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2).
+// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place,
+// inside its own command buffer, between two copies, and compares every value with cos and sin.
+// Built four times: with the loader, with volk (ENGINE_VOLK), with nothing enabled
+// (ENGINE_NO_PUSH), and without extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2).
 //
 //     engine                      the test
-//     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early. The validation layer must say so.
+//     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early, which
+//                                 the validation layer must report.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -22,7 +24,8 @@ constexpr engine::Enable enable = engine::Enable::extensions;
 #endif
 
 // Rows of one token: query heads, then key heads, then value heads.
-constexpr std::uint32_t head_dim = 64, q_heads = 4, k_heads = 2, row_heads = q_heads + 2 * k_heads, tokens = 19;
+constexpr std::uint32_t head_dim = 64, q_heads = 4, k_heads = 2, row_heads = q_heads + 2 * k_heads,
+                        tokens = 19;
 constexpr std::size_t values = std::size_t{tokens} * row_heads * head_dim;
 constexpr VkDeviceSize bytes = values * sizeof(float);
 constexpr std::int32_t first_positions[] = {5, 40};  // one frame each
@@ -32,8 +35,8 @@ float input(std::size_t i) {
     return float(int(i * 2654435761u >> 8 & 0xffff) - 0x8000) / 8192.0f;
 }
 
-void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
-                    VkAccessFlags accessed) {
+void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+                    VkPipelineStageFlags to, VkAccessFlags accessed) {
     VkMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = written;
@@ -51,7 +54,8 @@ vkrope::Tensor heads_of(const engine::Buffer& qkv, std::uint32_t first, std::uin
     return tensor;
 }
 
-vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table, std::int32_t first_position) {
+vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table,
+                        std::int32_t first_position) {
     vkrope::Call call;
     call.tokens = tokens;
     call.q_in = call.q_out = heads_of(qkv, 0, q_heads);
@@ -61,9 +65,10 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table, s
     return call;
 }
 
-// Values that are further from the definition than the contract allows, or changed though they should not.
-unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource source, std::int32_t first_position,
-                      const float* rotated) {
+// Values that are further from the definition than the contract allows, or changed though they
+// should not.
+unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource source,
+                      std::int32_t first_position, const float* rotated) {
     const double u = vkrope::error_bound(source, rotation.attention_factor) * 0x1p-24;
     unsigned wrong = 0;
     for (std::uint32_t row = 0; row < tokens * row_heads; ++row) {
@@ -74,7 +79,8 @@ unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource sour
             const double x0 = input(at + j), x1 = input(at + j + head_dim / 2);
             const double angle = turns ? position * rotation.inv_freq[j] : 0.0;
             const double bound = turns ? u * (std::fabs(x0) + std::fabs(x1)) : 0.0;
-            const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle), y1 = x0 * std::sin(angle) + x1 * std::cos(angle);
+            const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle),
+                         y1 = x0 * std::sin(angle) + x1 * std::cos(angle);
             wrong += !(std::fabs(rotated[at + j] - y0) <= bound);
             wrong += !(std::fabs(rotated[at + j + head_dim / 2] - y1) <= bound);
         }
@@ -87,7 +93,8 @@ unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource sour
 int main(int argc, char** argv) {
     using engine::check;
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--without-a-barrier") == 0;
-    if (argc > 1 && !break_the_rule) return std::fprintf(stderr, "usage: engine [--without-a-barrier]\n"), 2;
+    if (argc > 1 && !break_the_rule)
+        return std::fprintf(stderr, "usage: engine [--without-a-barrier]\n"), 2;
     engine::Gpu gpu(enable);
     const VkCommandPool pool = gpu.make_command_pool();
 
@@ -97,7 +104,8 @@ int main(int argc, char** argv) {
     gpu.submit_and_wait(commands);
     gpu.destroy(table.staging);
 
-    const auto info = vkrope::kernel_info(rotation, table.plan, vkrope::Element::f32, vkrope::Element::f32);
+    const auto info = vkrope::kernel_info(rotation, table.plan, vkrope::Element::f32,
+                                          vkrope::Element::f32);
     check(info.status, "kernel_info");
     const auto kernel = vkrope::own(vkrope::create(gpu.ref(), info.value));
     check(kernel.status, "create");
@@ -107,7 +115,8 @@ int main(int argc, char** argv) {
         check(made.status, "create_arena");
         arena = std::move(made.value);
     }
-    // Declares float controls and 16-bit floats, whether they were enabled as extensions or as part of Vulkan 1.2.
+    // Declares float controls and 16-bit floats, whether they were enabled as extensions or as part
+    // of Vulkan 1.2.
     if (gpu.ref().enabled & vkrope::shader_float16) {
         auto half = info.value;
         half.q.in = half.q.out = half.k.in = half.k.out = vkrope::Element::f16;
@@ -116,8 +125,11 @@ int main(int argc, char** argv) {
     }
 
     engine::Buffer upload = gpu.make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
-    engine::Buffer qkv = gpu.make_buffer(
-        bytes, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, false);
+    engine::Buffer qkv = gpu.make_buffer(bytes,
+                                         VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                             VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                             VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                         false);
     engine::Buffer readback = gpu.make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, true);
     for (std::size_t i = 0; i < values; ++i) static_cast<float*>(upload.mapped)[i] = input(i);
 
@@ -128,26 +140,32 @@ int main(int argc, char** argv) {
         commands = gpu.begin(pool);
         const VkBufferCopy whole = {0, 0, bytes};
         vkCmdCopyBuffer(commands, upload.handle, qkv.handle, 1, &whole);
-        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
-                       boundary.in_place_access);
-        check(vkrope::record(commands, kernel.value.get(), frame_call(qkv, table, first_position), arena.get()), "record");
+        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                       boundary.stage, boundary.in_place_access);
+        check(vkrope::record(commands, kernel.value.get(), frame_call(qkv, table, first_position),
+                             arena.get()),
+              "record");
         if (!break_the_rule) {
-            memory_barrier(commands, boundary.stage, boundary.output_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                           VK_ACCESS_TRANSFER_READ_BIT);
+            memory_barrier(commands, boundary.stage, boundary.output_access,
+                           VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
         }
         vkCmdCopyBuffer(commands, qkv.handle, readback.handle, 1, &whole);
-        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
-                       VK_ACCESS_HOST_READ_BIT);
+        memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                       VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
         gpu.submit_and_wait(commands);
-        wrong += wrong_values(rotation, table.plan.source, first_position, static_cast<const float*>(readback.mapped));
+        wrong += wrong_values(rotation, table.plan.source, first_position,
+                              static_cast<const float*>(readback.mapped));
     }
 
     gpu.destroy(table.image);
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
 
-    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages\n", ENGINE_NAME, gpu.properties().deviceName,
-                arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values, gpu.messages());
-    if (enable != engine::Enable::extensions && !arena) engine::fail("push descriptors were enabled");
+    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages\n",
+                ENGINE_NAME, gpu.properties().deviceName,
+                arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values,
+                gpu.messages());
+    if (enable != engine::Enable::extensions && !arena)
+        engine::fail("push descriptors were enabled");
     return wrong == 0 && gpu.messages() == 0 ? 0 : 1;
 }

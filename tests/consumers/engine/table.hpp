@@ -20,20 +20,24 @@ inline vkrope::Rotation plain_rotation(std::uint32_t head_dim) {
     vkrope::Rotation rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
-    check(vkrope::default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()), "default_inv_freq");
+    check(vkrope::default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()),
+          "default_inv_freq");
     return rotation;
 }
 
-/// Makes the texture of `plan` and records its upload. Later commands may read it where vkrope does.
+/// Makes the texture of `plan` and records its upload. Later commands may read it where vkrope
+/// does.
 ///
 /// fill  writes plan.bytes bytes
 template <class Fill>
-Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::AnglePlan& plan, const Fill& fill) {
+Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::AnglePlan& plan,
+                   const Fill& fill) {
     Table table;
     table.plan = plan;
     table.staging = gpu.make_buffer(table.plan.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
     fill(table.staging.mapped);
-    table.image = gpu.make_image(vkrope::angle_image_info(plan), vkrope::angle_view_info(plan, VK_NULL_HANDLE));
+    table.image = gpu.make_image(vkrope::angle_image_info(plan),
+                                 vkrope::angle_view_info(plan, VK_NULL_HANDLE));
     vkrope::AngleUpload upload;
     upload.staging = table.staging.handle;
     upload.image = table.image.handle;
@@ -42,8 +46,10 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
 }
 
 /// The table of a rotation, for positions below `max_position`: what a kernel reads by default.
-inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Rotation& rotation, std::uint64_t max_position) {
-    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::factored_texture, max_position,
+inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands,
+                          const vkrope::Rotation& rotation, std::uint64_t max_position) {
+    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::factored_texture,
+                                          max_position,
                                           gpu.properties().limits.maxImageDimension2D);
     check(plan.status, "plan_angles");
     return upload_table(gpu, commands, plan.value, [&](void* texels) {

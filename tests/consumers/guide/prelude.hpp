@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the guide, host/guide, takes for granted: `my::` is what an engine has anyway. tests/package/consumers.sh puts each
-// C++ block of the guide into a function of its own, beside this file.
+// What the guide, host/guide, takes for granted: `my::` is what an engine has anyway.
+// tests/package/consumers.sh puts each C++ block of the guide into a function of its own, beside
+// this file.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -15,7 +16,8 @@
 
 namespace my {
 
-constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8, sequences = 4;
+constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8,
+                        sequences = 4;
 constexpr std::int32_t first_position = 0;
 
 extern VkInstance instance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernel and frequencies alone, in C++17 without exceptions: first without a device, where what needs one says what is missing;
-// then one row is rotated on a device of the application's own.
+// Kernel and frequencies alone, in C++17 without exceptions: first without a device, where what
+// needs one says what is missing; then one row is rotated on a device of the application's own.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -26,16 +26,23 @@ void without_a_device() {
     const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_buffer, 4, 0);
     expect(bool(plan), "plan_angles failed");
     std::vector<float> table(plan.value.bytes / sizeof(float));
-    expect(bool(vkrope::fill_angles(rotation, plan.value, table.data(), table.size() * sizeof(float))), "fill_angles failed");
-    expect(table.size() == 4 * 8 && table[3 * 8] == std::cos(3.0f) && table[3 * 8 + 1] == std::sin(3.0f), "the table is wrong");
+    expect(
+        bool(vkrope::fill_angles(rotation, plan.value, table.data(), table.size() * sizeof(float))),
+        "fill_angles failed");
+    expect(table.size() == 4 * 8 && table[3 * 8] == std::cos(3.0f) &&
+               table[3 * 8 + 1] == std::sin(3.0f),
+           "the table is wrong");
 
-    expect(refused(vkrope::requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr).status), "requirements took null handles");
+    expect(refused(vkrope::requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr).status),
+           "requirements took null handles");
     expect(refused(vkrope::create({}, {}).status), "create took a null device");
-    expect(refused(vkrope::create_arena(static_cast<const vkrope::Kernel*>(nullptr), 1).status), "create_arena took a null kernel");
+    expect(refused(vkrope::create_arena(static_cast<const vkrope::Kernel*>(nullptr), 1).status),
+           "create_arena took a null kernel");
     expect(refused(vkrope::record(VK_NULL_HANDLE, nullptr, {})), "record took null handles");
     vkrope::destroy(static_cast<vkrope::Kernel*>(nullptr));
     vkrope::destroy(static_cast<vkrope::DescriptorArena*>(nullptr));
-    expect(vkrope::boundary().stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, "boundary names another stage");
+    expect(vkrope::boundary().stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+           "boundary names another stage");
 }
 
 // A key row at position 7.
@@ -56,7 +63,8 @@ void with_a_device() {
         check(made.status, "create_arena");
         arena = made.value;
     }
-    engine::Buffer row = gpu.make_buffer(head_dim * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true);
+    engine::Buffer row = gpu.make_buffer(head_dim * sizeof(float),
+                                         VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true);
     auto* x = static_cast<float*>(row.mapped);
     std::vector<double> before(head_dim);
     for (std::uint32_t i = 0; i < head_dim; ++i) before[i] = x[i] = float(i * 13 % 29) / 8 - 1;
@@ -76,14 +84,19 @@ void with_a_device() {
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = boundary.output_access;
     barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
+                         nullptr, 0, nullptr);
     gpu.submit_and_wait(commands);
 
     for (std::uint32_t j = 0; j < pairs; ++j) {
-        const double x0 = before[j], x1 = before[j + pairs], angle = position * rotation.inv_freq[j];
-        const double bound = vkrope::error_bound(table.plan.source, 1) * 0x1p-24 * (std::fabs(x0) + std::fabs(x1));
-        expect(std::fabs(x[j] - (x0 * std::cos(angle) - x1 * std::sin(angle))) <= bound, "a first channel is wrong");
-        expect(std::fabs(x[j + pairs] - (x0 * std::sin(angle) + x1 * std::cos(angle))) <= bound, "a second channel is wrong");
+        const double x0 = before[j], x1 = before[j + pairs],
+                     angle = position * rotation.inv_freq[j];
+        const double bound = vkrope::error_bound(table.plan.source, 1) * 0x1p-24 *
+                             (std::fabs(x0) + std::fabs(x1));
+        expect(std::fabs(x[j] - (x0 * std::cos(angle) - x1 * std::sin(angle))) <= bound,
+               "a first channel is wrong");
+        expect(std::fabs(x[j + pairs] - (x0 * std::sin(angle) + x1 * std::cos(angle))) <= bound,
+               "a second channel is wrong");
     }
     expect(gpu.messages() == 0, "the validation layer had something to say");
     vkrope::destroy(arena);
@@ -99,6 +112,8 @@ void with_a_device() {
 int main() {
     without_a_device();
     with_a_device();
-    std::printf("subdirectory: kernel and frequencies alone, without a device and with one: %d failures\n", failures);
+    std::printf(
+        "subdirectory: kernel and frequencies alone, without a device and with one: %d failures\n",
+        failures);
     return failures != 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two devices in one process, each with its own tables and buffers, used in turn: they do not disturb each other, and their bits
-// agree.
+// Two devices in one process, each with its own tables and buffers, used in turn: they do not
+// disturb each other, and their bits agree.
 //
 //     two_devices DEVICE DEVICE
 #include <cstdio>
@@ -17,7 +17,8 @@ struct Context {
     vkrope::HostRotation work;
     std::vector<float> q, k;
 
-    vkrope::Status open(const std::string& select, const vkrope::Rotation& rotation, const vkrope::HostShape& shape) {
+    vkrope::Status open(const std::string& select, const vkrope::Rotation& rotation,
+                        const vkrope::HostShape& shape) {
         vkrope::DeviceOptions options;
         options.select = select;
         auto opened = vkrope::Device::open(options);
@@ -60,7 +61,8 @@ int main(int argc, char** argv) {
     shape.in_place = true;
 
     Context first, second;
-    if (!good(first.open(argv[1], rotation, shape)) || !good(second.open(argv[2], rotation, shape))) return 1;
+    if (!good(first.open(argv[1], rotation, shape)) || !good(second.open(argv[2], rotation, shape)))
+        return 1;
     // In place, so that each run goes on from what the last one left.
     for (int round = 0; round < 4; ++round) {
         const auto direction = round == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
@@ -71,6 +73,6 @@ int main(int argc, char** argv) {
             return std::fprintf(stderr, "two_devices: round %d: the devices disagree\n", round), 1;
         }
     }
-    std::printf("two_devices: %s and %s: 4 interleaved rotations, same bits\n", first.device.info().name.c_str(),
-                second.device.info().name.c_str());
+    std::printf("two_devices: %s and %s: 4 interleaved rotations, same bits\n",
+                first.device.info().name.c_str(), second.device.info().name.c_str());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model of two layer types from its config.json: one kernel, two tables, layers without RoPE skipped, and a cache shift that
-// leaves out the attention factor.
+// A model of two layer types from its config.json: one kernel, two tables, layers without RoPE
+// skipped, and a cache shift that leaves out the attention factor.
 #include <array>
 #include <cstdio>
 
@@ -25,9 +25,11 @@ using Tables = std::array<Table, 2>;
 vkrope::Status read(std::string_view config_json, Model& model) {
     const char* types[2] = {"full_attention", "sliding_attention"};
     for (std::size_t i = 0; i < 2; ++i) {
-        auto rope = vkrope::from_hf_config(config_json, {.layer_type = types[i], .seq_len = 131072});
+        auto rope = vkrope::from_hf_config(config_json,
+                                           {.layer_type = types[i], .seq_len = 131072});
         if (!rope) return rope.status;
-        for (const std::string& warning : rope->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+        for (const std::string& warning : rope->warnings)
+            std::fprintf(stderr, "warning: %s\n", warning.c_str());
         model.rope[i] = std::move(rope.value);
     }
     for (std::size_t n = 0; n < model.layers.size(); ++n) {
@@ -38,8 +40,8 @@ vkrope::Status read(std::string_view config_json, Model& model) {
     return {};
 }
 
-vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSource source, std::uint64_t max_position,
-                           Tables& tables) {
+vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSource source,
+                           std::uint64_t max_position, Tables& tables) {
     for (std::size_t i = 0; i < tables.size(); ++i) {
         const auto made = make_table(gpu, model.rope[i], source, max_position);
         if (!made) return made.status;
@@ -49,8 +51,8 @@ vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSour
 }
 
 // The attention factor multiplies once, here.
-vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& tables, const Layer& layer, const Buffers& buffers,
-                      std::uint32_t tokens) {
+vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& tables,
+                      const Layer& layer, const Buffers& buffers, std::uint32_t tokens) {
     if (!layer.rotates) return {};
     const vkrope::Tensor q{.where = buffers.q, .heads = 4}, k{.where = buffers.k, .heads = 2};
     return vkrope::record(commands, made.kernel,
@@ -65,8 +67,8 @@ vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& 
 }
 
 // Keys that carry the factor already move to other positions.
-vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tables& tables, const Layer& layer,
-                           const Buffers& buffers, std::uint32_t cells) {
+vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tables& tables,
+                           const Layer& layer, const Buffers& buffers, std::uint32_t cells) {
     const vkrope::Tensor cache{.where = buffers.cache, .heads = 2};
     return vkrope::record(commands, made.kernel,
                           {.tokens = cells,
@@ -86,7 +88,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     model.layers.resize(2);
     taken.push_back({"model", read(config_json, model)});
     Tables tables;
-    taken.push_back({"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
+    taken.push_back(
+        {"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
     const Made made(gpu.ref, {.rotary_dim = model.rope[0].rotary_dim,
                               .q = {.head_dim = model.rope[0].head_dim},
                               .k = {.head_dim = model.rope[0].head_dim},
@@ -94,11 +97,13 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
                               .positions = vkrope::PositionSource::ids});
     taken.push_back({"kernel", made.status});
     for (const Layer& layer : model.layers) {
-        taken.push_back(
-            {"rotate", gpu.run([&](VkCommandBuffer commands) { return rotate(commands, made, tables, layer, gpu.buffers, 8); })});
+        taken.push_back({"rotate", gpu.run([&](VkCommandBuffer commands) {
+                             return rotate(commands, made, tables, layer, gpu.buffers, 8);
+                         })});
     }
     taken.push_back({"shift", gpu.run([&](VkCommandBuffer commands) {
-                         return shift_cache(commands, made, tables, model.layers[0], gpu.buffers, 8);
+                         return shift_cache(commands, made, tables, model.layers[0], gpu.buffers,
+                                            8);
                      })});
     return taken;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// DeepSeek-V3: q [tokens, 128, 192] rotates channels 128 to 191; kv_a [tokens, 576] rotates 512 to 575 and goes to the latent
-// cache.
+// DeepSeek-V3: q [tokens, 128, 192] rotates channels 128 to 191; kv_a [tokens, 576] rotates 512 to
+// 575 and goes to the latent cache.
 #include "walk.hpp"
 
 namespace walk::mla {
 
 namespace {
 
-constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope_dim + rope_dim, latent_dim = 512,
-                        row_dim = latent_dim + rope_dim, page_size = 64, tokens = 8;
+constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope_dim + rope_dim,
+                        latent_dim = 512, row_dim = latent_dim + rope_dim, page_size = 64,
+                        tokens = 8;
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
@@ -21,24 +22,30 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
             .scatter_k = true};
 }
 
-// Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are copied, the last 64 rotated.
-vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers) {
+// Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are
+// copied, the last 64 rotated.
+vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table& table,
+                         const Buffers& buffers) {
     const vkrope::Tensor q{.where = buffers.q, .heads = heads};
-    return vkrope::record(
-        commands, made.kernel,
-        {.tokens = tokens,
-         .q_in = q,
-         .q_out = q,
-         .k_in = {.where = buffers.k, .heads = 1},
-         .k_out = {.where = buffers.cache, .heads = 1},
-         .positions = {.ids = buffers.ids},
-         .angles = table.angles(),
-         .k_rows = {.slots = buffers.slots, .page_size = page_size, .page_stride = page_size * row_dim, .row_stride = row_dim}},
-        made.arena);
+    return vkrope::record(commands, made.kernel,
+                          {.tokens = tokens,
+                           .q_in = q,
+                           .q_out = q,
+                           .k_in = {.where = buffers.k, .heads = 1},
+                           .k_out = {.where = buffers.cache, .heads = 1},
+                           .positions = {.ids = buffers.ids},
+                           .angles = table.angles(),
+                           .k_rows = {.slots = buffers.slots,
+                                      .page_size = page_size,
+                                      .page_stride = page_size * row_dim,
+                                      .row_stride = row_dim}},
+                          made.arena);
 }
 
-// Unabsorbed prefill: k [tokens, 128, 192] wants the one rotated k_pe in each of its heads. Both views start at the window.
-vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const Table& table, const Buffers& buffers) {
+// Unabsorbed prefill: k [tokens, 128, 192] wants the one rotated k_pe in each of its heads. Both
+// views start at the window.
+vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const Table& table,
+                           const Buffers& buffers) {
     VkDescriptorBufferInfo kv_a = buffers.k, k = buffers.cache;
     kv_a.offset += latent_dim * 2;
     kv_a.range -= latent_dim * 2;
@@ -46,8 +53,14 @@ vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const T
     k.range -= nope_dim * 2;
     return vkrope::record(commands, window.kernel,
                           {.tokens = tokens,
-                           .k_in = {.where = kv_a, .heads = heads, .token_stride = row_dim, .head_stride = vkrope::broadcast},
-                           .k_out = {.where = k, .heads = heads, .token_stride = std::int64_t{heads} * q_dim, .head_stride = q_dim},
+                           .k_in = {.where = kv_a,
+                                    .heads = heads,
+                                    .token_stride = row_dim,
+                                    .head_stride = vkrope::broadcast},
+                           .k_out = {.where = k,
+                                     .heads = heads,
+                                     .token_stride = std::int64_t{heads} * q_dim,
+                                     .head_stride = q_dim},
                            .positions = {.ids = buffers.ids},
                            .angles = table.angles()},
                           window.arena);
@@ -61,16 +74,18 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const Loaded model = load_model(gpu, config_json, AngleSource::computed, 1, taken);
     const Made made(gpu.ref, kernel_info(model.rope, AngleSource::computed));
     taken.push_back({"kernel", made.status});
-    taken.push_back(
-        {"layer", gpu.run([&](VkCommandBuffer commands) { return mla_layer(commands, made, model.table, gpu.buffers); })});
+    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
+                         return mla_layer(commands, made, model.table, gpu.buffers);
+                     })});
     const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
                                 .rotary_dim = rope_dim,
                                 .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},
                                 .angles = AngleSource::computed,
                                 .positions = vkrope::PositionSource::ids});
     taken.push_back({"window kernel", window.status});
-    taken.push_back(
-        {"expand", gpu.run([&](VkCommandBuffer commands) { return expand_k_pe(commands, window, model.table, gpu.buffers); })});
+    taken.push_back({"expand", gpu.run([&](VkCommandBuffer commands) {
+                         return expand_k_pe(commands, window, model.table, gpu.buffers);
+                     })});
     return taken;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An engine that gets Q, K and V out of one matrix product: from the packed rows Q goes to a tensor of its own, and K
-// and V go to the pages of their caches, in one record(); or Q and K are rotated where they lie. The results are held
-// against loops that know the model's base and nothing of the library.
+// An engine that gets Q, K and V out of one matrix product: from the packed rows Q goes to a tensor
+// of its own, and K and V go to the pages of their caches, in one record(); or Q and K are rotated
+// where they lie. The results are held against loops that know the model's base and nothing of the
+// library.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,16 +16,19 @@ namespace {
 
 using Half = std::uint16_t;
 
-constexpr std::uint32_t head_dim = 128, q_heads = 4, kv_heads = 2, packed_heads = q_heads + 2 * kv_heads, tokens = 21;
+constexpr std::uint32_t head_dim = 128, q_heads = 4, kv_heads = 2,
+                        packed_heads = q_heads + 2 * kv_heads, tokens = 21;
 constexpr std::uint32_t page_size = 4, pages = 6, rows = pages * page_size;
 constexpr std::int32_t first_position = 3000;
-constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim, packed_row = std::size_t{packed_heads} * head_dim;
+constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim,
+                      packed_row = std::size_t{packed_heads} * head_dim;
 constexpr Half unwritten = 0x5a5a;  // what the caches hold before
 
 // ---- What the engine asks of the library ----
 
 // V is stored as K is, and turned by nothing.
-vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope, const vkrope::AnglePlan& plan) {
+vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
+                                               const vkrope::AnglePlan& plan) {
     auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16);
     info->v = {vkrope::Element::f16, vkrope::Element::f16, rope.head_dim};
     info->q_heads = q_heads;
@@ -72,14 +76,16 @@ vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) 
             .angles = table.angles()};
 }
 
-vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made, const vkrope::Call& call) {
+vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
+                               const vkrope::Call& call) {
     if (vkrope::Status s = vkrope::record(commands, made.kernel, call, made.arena); !s) return s;
     const vkrope::Boundary boundary = vkrope::boundary();
     VkMemoryBarrier written = {};
     written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     written.srcAccessMask = boundary.output_access;
     written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written, 0, nullptr, 0, nullptr);
+    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written, 0,
+                         nullptr, 0, nullptr);
     return {};
 }
 
@@ -99,7 +105,8 @@ vkrope::Status is_one_dispatch(const Made& made, const vkrope::Call& call) {
     return wrong("the call takes " + std::to_string(count.value) + " dispatches");
 }
 
-// Q and K have finite numbers of a few magnitudes, and V has any bits, for they must arrive as they are.
+// Q and K have finite numbers of a few magnitudes, and V has any bits, for they must arrive as they
+// are.
 std::vector<Half> projection() {
     std::vector<Half> packed(tokens * packed_row);
     std::uint32_t state = 1;
@@ -120,12 +127,13 @@ std::int32_t slot_of(std::uint32_t token) {
 double value(Half half) {
     const int exponent = half >> 10 & 31, mantissa = half & 1023;
     if (exponent == 31) return NAN;  // which nothing is near to
-    const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+    const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
+                                           : std::ldexp(1024 + mantissa, exponent - 25);
     return half >> 15 ? -magnitude : magnitude;
 }
 
-// Whether `got` is the half nearest to a value that is within 6 u (|x0| + |x1|) of the exact one: the contract of this
-// angle source.
+// Whether `got` is the half nearest to a value that is within 6 u (|x0| + |x1|) of the exact one:
+// the contract of this angle source.
 bool is_near(double got, double exact, double size) {
     const double bound = 6 * 0x1p-24 * size;
     const int exponent = std::max(std::ilogb(std::abs(exact) + bound), -14);
@@ -147,10 +155,12 @@ struct Row {
 vkrope::Status is_rotated(const Row& row, const Half* in, const Half* out) {
     for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
         const double x0 = value(in[j]), x1 = value(in[j + head_dim / 2]);
-        const double angle = (first_position + double(row.token)) * std::pow(10000.0, -2.0 * j / head_dim);
+        const double angle = (first_position + double(row.token)) *
+                             std::pow(10000.0, -2.0 * j / head_dim);
         const double c = std::cos(angle), s = std::sin(angle), size = std::abs(x0) + std::abs(x1);
         if (!is_near(value(out[j]), x0 * c - x1 * s, size)) return row.differs(j);
-        if (!is_near(value(out[j + head_dim / 2]), x0 * s + x1 * c, size)) return row.differs(j + head_dim / 2);
+        if (!is_near(value(out[j + head_dim / 2]), x0 * s + x1 * c, size))
+            return row.differs(j + head_dim / 2);
     }
     return {};
 }
@@ -190,13 +200,15 @@ vkrope::Status check_cache(const std::vector<Half>& given, const Outcome& got) {
     for (std::uint32_t t = 0; t < tokens; ++t) {
         for (std::uint32_t h = 0; h < q_heads; ++h) {
             const Half* out = &got.q[(std::size_t{t} * q_heads + h) * head_dim];
-            if (vkrope::Status s = is_rotated({"Q", t, h}, packed_at(given, t, h), out); !s) return s;
+            if (vkrope::Status s = is_rotated({"Q", t, h}, packed_at(given, t, h), out); !s)
+                return s;
         }
         const std::int32_t slot = slot_of(t);
         if (slot < 0 || slot >= std::int32_t(rows)) continue;
         named[slot] = true;
         for (std::uint32_t h = 0; h < kv_heads; ++h) {
-            const Half *k = packed_at(given, t, q_heads + h), *v = packed_at(given, t, q_heads + kv_heads + h);
+            const Half *k = packed_at(given, t, q_heads + h),
+                       *v = packed_at(given, t, q_heads + kv_heads + h);
             const std::size_t to = std::size_t(slot) * kv_row + std::size_t{h} * head_dim;
             if (vkrope::Status s = is_rotated({"K", t, h}, k, &got.k_cache[to]); !s) return s;
             if (vkrope::Status s = is_same({"V", t, h}, v, &got.v_cache[to]); !s) return s;
@@ -204,7 +216,8 @@ vkrope::Status check_cache(const std::vector<Half>& given, const Outcome& got) {
     }
     for (std::size_t i = 0; i < rows * kv_row; ++i) {
         if (!named[i / kv_row] && (got.k_cache[i] != unwritten || got.v_cache[i] != unwritten))
-            return wrong("row " + std::to_string(i / kv_row) + " of the caches, which no slot names, has changed");
+            return wrong("row " + std::to_string(i / kv_row) +
+                         " of the caches, which no slot names, has changed");
     }
     return {};
 }
@@ -214,8 +227,12 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
         for (std::uint32_t h = 0; h < packed_heads; ++h) {
             const Half *in = packed_at(given, t, h), *out = packed_at(got, t, h);
             const bool turns = h < q_heads + kv_heads;
-            const Row row = {h < q_heads ? "Q in place" : turns ? "K in place" : "V in place", t, h};
-            if (vkrope::Status s = turns ? is_rotated(row, in, out) : is_same(row, in, out); !s) return s;
+            const Row row = {h < q_heads ? "Q in place"
+                             : turns     ? "K in place"
+                                         : "V in place",
+                             t, h};
+            if (vkrope::Status s = turns ? is_rotated(row, in, out) : is_same(row, in, out); !s)
+                return s;
         }
     }
     return {};
@@ -225,35 +242,43 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0, taken);
+    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+                                    taken);
     const auto info = kernel_info(model.rope, model.table.plan);
     taken.push_back({"kernel info", info.status});
     vkrope::KernelInfo scattering = info.value;
     scattering.scatter_k = true;
 
-    const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim), cache(rows * kv_row, unwritten);
+    const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim),
+                            cache(rows * kv_row, unwritten);
     const std::vector<std::uint32_t> zero = {0};
     std::vector<std::int32_t> slots;
     for (std::uint32_t t = 0; t < tokens; ++t) slots.push_back(slot_of(t));
     const auto upload = [&](const auto& numbers) {
         return gpu.upload_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, bytes_of(numbers));
     };
-    const auto content = [&](const VkDescriptorBufferInfo& buffer) { return numbers_of<Half>(gpu.download(buffer)); };
-    const auto run = [&](const Made& made, const vkrope::Call& call) {
-        return gpu.run([&](VkCommandBuffer commands) { return record_for_host(commands, made, call); });
+    const auto content = [&](const VkDescriptorBufferInfo& buffer) {
+        return numbers_of<Half>(gpu.download(buffer));
     };
-    const Tensors on = {upload(given), upload(q), upload(cache), upload(cache), upload(slots), upload(zero)};
+    const auto run = [&](const Made& made, const vkrope::Call& call) {
+        return gpu.run(
+            [&](VkCommandBuffer commands) { return record_for_host(commands, made, call); });
+    };
+    const Tensors on = {upload(given), upload(q),     upload(cache),
+                        upload(cache), upload(slots), upload(zero)};
 
     const Made paged(gpu.ref, scattering);
     taken.push_back({"kernel", paged.status});
     const vkrope::Call stores = to_cache(on, model.table);
     taken.push_back({"to the caches, dispatches", is_one_dispatch(paged, stores)});
     taken.push_back({"to the caches", run(paged, stores)});
-    const Outcome stored = {content(on.packed), content(on.q), content(on.k_cache), content(on.v_cache)};
+    const Outcome stored = {content(on.packed), content(on.q), content(on.k_cache),
+                            content(on.v_cache)};
     taken.push_back({"to the caches, values", check_cache(given, stored)});
     const std::uint32_t outside = numbers_of<std::uint32_t>(gpu.download(on.outside)).front();
     taken.push_back({"to the caches, slots outside",
-                     outside == 1 ? vkrope::Status{} : wrong(std::to_string(outside) + " were counted, there is 1")});
+                     outside == 1 ? vkrope::Status{}
+                                  : wrong(std::to_string(outside) + " were counted, there is 1")});
 
     const Made packed_rows(gpu.ref, info.value);
     taken.push_back({"kernel of packed rows", packed_rows.status});

@@ -19,34 +19,38 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
 }
 
 // Activations in f32; a cache of [pages, 16, 8, 128] in f16 for each layer; slot -1 is padding.
-vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers,
-                          std::uint32_t layer) {
+vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Table& table,
+                          const Buffers& buffers, std::uint32_t layer) {
     constexpr std::int64_t row = std::int64_t{k_heads} * head_dim;
     VkDescriptorBufferInfo cache = buffers.cache;
     cache.range = sequences * row * 2;
     cache.offset += layer * cache.range;
-    return vkrope::record(
-        commands, made.kernel,
-        {.tokens = sequences,
-         .q_in = {.where = buffers.q, .heads = q_heads},
-         .q_out = {.where = buffers.q, .heads = q_heads},
-         .k_in = {.where = buffers.k, .heads = k_heads},
-         .k_out = {.where = cache, .heads = k_heads, .head_stride = head_dim},
-         .positions = {.ids = buffers.ids},
-         .angles = table.angles(),
-         .k_rows = {.slots = buffers.slots, .page_size = page_size, .page_stride = page_size * row, .row_stride = row}},
-        made.arena);
+    return vkrope::record(commands, made.kernel,
+                          {.tokens = sequences,
+                           .q_in = {.where = buffers.q, .heads = q_heads},
+                           .q_out = {.where = buffers.q, .heads = q_heads},
+                           .k_in = {.where = buffers.k, .heads = k_heads},
+                           .k_out = {.where = cache, .heads = k_heads, .head_stride = head_dim},
+                           .positions = {.ids = buffers.ids},
+                           .angles = table.angles(),
+                           .k_rows = {.slots = buffers.slots,
+                                      .page_size = page_size,
+                                      .page_stride = page_size * row,
+                                      .row_stride = row}},
+                          made.arena);
 }
 
 }  // namespace
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0, taken);
+    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+                                    taken);
     const Made made(gpu.ref, kernel_info(model.rope, model.table.plan.source));
     taken.push_back({"kernel", made.status});
-    taken.push_back(
-        {"layer", gpu.run([&](VkCommandBuffer commands) { return rope_layer(commands, made, model.table, gpu.buffers, 3); })});
+    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
+                         return rope_layer(commands, made, model.table, gpu.buffers, 3);
+                     })});
     return taken;
 }
 

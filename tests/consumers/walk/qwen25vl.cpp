@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Qwen2.5-VL: chunked prefill with M-RoPE ids [3, max_tokens], of which a chunk uses [first, first + n); then decode.
+// Qwen2.5-VL: chunked prefill with M-RoPE ids [3, max_tokens], of which a chunk uses [first, first
+// + n); then decode.
 #include "walk.hpp"
 
 namespace walk::qwen25vl {
 
 namespace {
 
-constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, vision_heads = 16, max_position = 4096;
+constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, vision_heads = 16,
+                        max_position = 4096;
 constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 
-// Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the exponent restarts on each.
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source, vkrope::PositionSource positions) {
+// Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the
+// exponent restarts on each.
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source,
+                               vkrope::PositionSource positions) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
             .q = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
             .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
             .angles = source,
             .positions = positions,
-            .sections = positions == vkrope::PositionSource::axis_ids ? rope.sections : vkrope::Sections{}};
+            .sections = positions == vkrope::PositionSource::axis_ids ? rope.sections
+                                                                      : vkrope::Sections{}};
 }
 
 // Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
-vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers,
-                             std::uint32_t first, std::uint32_t n, std::uint32_t max_tokens) {
-    vkrope::Positions slice{.ids = buffers.ids, .axis_stride = max_tokens};  // three rows, a slice of each
+vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const Table& table,
+                             const Buffers& buffers, std::uint32_t first, std::uint32_t n,
+                             std::uint32_t max_tokens) {
+    vkrope::Positions slice{.ids = buffers.ids,
+                            .axis_stride = max_tokens};  // three rows, a slice of each
     slice.ids.offset += first * sizeof(std::int32_t);
     slice.ids.range -= first * sizeof(std::int32_t);
     VkDescriptorBufferInfo keys = buffers.q;
@@ -32,14 +39,21 @@ vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const T
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads, .token_stride = packed_row};
     const vkrope::Tensor k{.where = keys, .heads = k_heads, .token_stride = packed_row};
     return vkrope::record(commands, made.kernel,
-                          {.tokens = n, .q_in = q, .q_out = q, .k_in = k, .k_out = k, .positions = slice, .angles = table.angles()},
+                          {.tokens = n,
+                           .q_in = q,
+                           .q_out = q,
+                           .k_in = k,
+                           .k_out = k,
+                           .positions = slice,
+                           .angles = table.angles()},
                           made.arena);
 }
 
 // The three axes of a text token agree: one row of ids serves all.
-vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& table, const Buffers& buffers,
-                      std::uint32_t sequences) {
-    const vkrope::Tensor q{.where = buffers.q, .heads = q_heads}, k{.where = buffers.k, .heads = k_heads};
+vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& table,
+                      const Buffers& buffers, std::uint32_t sequences) {
+    const vkrope::Tensor q{.where = buffers.q, .heads = q_heads},
+        k{.where = buffers.k, .heads = k_heads};
     return vkrope::record(commands, made.kernel,
                           {.tokens = sequences,
                            .q_in = q,
@@ -52,9 +66,10 @@ vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& t
 }
 
 // Patches have a row and a column: ids [2, patches].
-vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Table& turns, const Buffers& buffers,
-                            std::uint32_t patches) {
-    const vkrope::Tensor q{.where = buffers.q, .heads = vision_heads}, k{.where = buffers.k, .heads = vision_heads};
+vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Table& turns,
+                            const Buffers& buffers, std::uint32_t patches) {
+    const vkrope::Tensor q{.where = buffers.q, .heads = vision_heads},
+        k{.where = buffers.k, .heads = vision_heads};
     return vkrope::record(commands, made.kernel,
                           {.tokens = patches,
                            .q_in = q,
@@ -82,12 +97,14 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
                          return prefill_chunk(commands, axes, table.value, gpu.buffers, 16, 8, 64);
                      })});
-    taken.push_back(
-        {"decode", gpu.run([&](VkCommandBuffer commands) { return decode(commands, axes, table.value, gpu.buffers, 8); })});
+    taken.push_back({"decode", gpu.run([&](VkCommandBuffer commands) {
+                         return decode(commands, axes, table.value, gpu.buffers, 8);
+                     })});
 
     const auto turns = make_table(gpu, vision.value, AngleSource::computed, 1);
     taken.push_back({"vision angles", turns.status});
-    const Made patches(gpu.ref, kernel_info(vision.value, AngleSource::computed, PositionSource::axis_ids));
+    const Made patches(gpu.ref,
+                       kernel_info(vision.value, AngleSource::computed, PositionSource::axis_ids));
     taken.push_back({"vision kernel", patches.status});
     taken.push_back({"vision", gpu.run([&](VkCommandBuffer commands) {
                          return vision_block(commands, patches, turns.value, gpu.buffers, 48);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Training: forward in bf16 on packed [tokens, groups, q_per_group + 2, D] (Megatron, InternLM2), backward on f32 gradients.
+// Training: forward in bf16 on packed [tokens, groups, q_per_group + 2, D] (Megatron, InternLM2),
+// backward on f32 gradients.
 #include "walk.hpp"
 
 namespace walk::training {
@@ -31,7 +32,8 @@ vkrope::Tensor gradient(const VkDescriptorBufferInfo& where, std::uint32_t heads
             .batch_stride = std::int64_t{heads} * seq * D};
 }
 
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in, vkrope::Element out, vkrope::AngleSource source) {
+vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in,
+                               vkrope::Element out, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
             .q = {in, out, D, 0},
@@ -41,9 +43,10 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in,
 }
 
 // V, plane per_group + 1, keeps its bits.
-vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, const Table& table, const Buffers& buffers,
-                       const vkrope::Positions& positions) {
-    const vkrope::Tensor q = plane(buffers.cache, 0, per_group), k = plane(buffers.cache, per_group, 1);
+vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, const Table& table,
+                       const Buffers& buffers, const vkrope::Positions& positions) {
+    const vkrope::Tensor q = plane(buffers.cache, 0, per_group),
+                         k = plane(buffers.cache, per_group, 1);
     return vkrope::record(commands, bf16_in_place.kernel,
                           {.batch = batch,
                            .tokens = seq,
@@ -57,8 +60,8 @@ vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, cons
 }
 
 // The transpose: the attention factor multiplies again, and is not divided out.
-vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const Table& table, const Buffers& buffers,
-                        const vkrope::Positions& positions) {
+vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const Table& table,
+                        const Buffers& buffers, const vkrope::Positions& positions) {
     return vkrope::record(commands, f32_to_bf16.kernel,
                           {.batch = batch,
                            .tokens = seq,
@@ -79,13 +82,18 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource, vkrope::Element;
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, AngleSource::factored_texture, seq, taken);
-    const Made there(gpu.ref, kernel_info(model.rope, Element::bf16, Element::bf16, model.table.plan.source));
+    const Made there(
+        gpu.ref, kernel_info(model.rope, Element::bf16, Element::bf16, model.table.plan.source));
     taken.push_back({"forward kernel", there.status});
-    const Made back(gpu.ref, kernel_info(model.rope, Element::f32, Element::bf16, model.table.plan.source));
+    const Made back(gpu.ref,
+                    kernel_info(model.rope, Element::f32, Element::bf16, model.table.plan.source));
     taken.push_back({"backward kernel", back.status});
-    const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true}, narrow{.ids = gpu.buffers.ids};
+    const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true},
+        narrow{.ids = gpu.buffers.ids};
     const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {
-        return gpu.run([&](VkCommandBuffer commands) { return way(commands, made, model.table, gpu.buffers, positions); });
+        return gpu.run([&](VkCommandBuffer commands) {
+            return way(commands, made, model.table, gpu.buffers, positions);
+        });
     };
     taken.push_back({"forward, int64 ids", run(forward, there, wide)});
     taken.push_back({"forward, int32 ids", run(forward, there, narrow)});

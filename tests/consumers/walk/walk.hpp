@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs as engines want to write them, against the public headers alone, on a device of the engine's own. Each is a list of
-// steps, every one of which must succeed.
+// Programs as engines want to write them, against the public headers alone, on a device of the
+// engine's own. Each is a list of steps, every one of which must succeed.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,23 @@ namespace walk {
 /// Tensors and indices; which of them a program uses is its own matter.
 struct Buffers {
     VkDescriptorBufferInfo q = {}, k = {}, cache = {};
-    VkDescriptorBufferInfo ids = {}, ids64 = {}, slots = {};  ///< 0, 1, 2, ... as int32, int64, int32
+    VkDescriptorBufferInfo ids = {}, ids64 = {},
+                           slots = {};  ///< 0, 1, 2, ... as int32, int64, int32
 };
 
 /// What the engine around each program has anyway.
 struct Gpu {
     vkrope::DeviceRef ref;
     Buffers buffers;
-    std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)> upload_texture;
-    std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)> upload_buffer;
-    /// What a buffer holds, once the commands that write it have completed and made it visible to the host.
+    std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)>
+        upload_texture;
+    std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)>
+        upload_buffer;
+    /// What a buffer holds, once the commands that write it have completed and made it visible to
+    /// the host.
     std::function<std::vector<std::byte>(const VkDescriptorBufferInfo&)> download;
-    /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it and waits.
+    /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it
+    /// and waits.
     std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> run;
 };
 
@@ -51,8 +56,8 @@ struct Table {
 
     vkrope::Angles angles() const { return {&plan, view, buffer}; }
 };
-vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope, vkrope::AngleSource source,
-                                 std::uint64_t max_position);
+vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope,
+                                 vkrope::AngleSource source, std::uint64_t max_position);
 
 /// A step that was taken.
 struct Step {
@@ -66,8 +71,8 @@ struct Loaded {
     Table table;
 };
 /// max_position  0: the model's own
-Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source, std::uint64_t max_position,
-                  std::vector<Step>& taken);
+Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source,
+                  std::uint64_t max_position, std::vector<Step>& taken);
 
 namespace paged_decode {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
