@@ -79,7 +79,7 @@ mutated 'variants/angles_of_pairs_64_*' 'from_pairs: units of 8' pairing.glsl 's
 mutated 'values/packed_qkv_gpu_*' 'turn_batches: V where K goes' rope.comp 's/v_store_batch(v, v_copied_channels(lane.step), v_to,/v_store_batch(v, v_copied_channels(lane.step), k_to,/'
 mutated 'values/partial_rotary_*' 'serve: copies of V where K goes' rope.comp 's/v_copy(step_lane, lane.v_from, v_to(index, z, token)/v_copy(step_lane, lane.v_from, k_to(index, z, token)/'
 mutated 'values/packed_qkv_gpu_*' 'serve: the last head of V' rope.comp 's/lane.has_v = lane.has_k \&\& vkrope_has/lane.has_v = lane.k_head + 1 < (push.heads >> 16) \&\& vkrope_has/'
-mutated 'values/partial_rotary_gpu_*' 'v_misfit: a row of V that is longer than a step of all lanes' rope.comp 's/ | (v_head_dim ^ (2 \* unit_elements \* step_lanes))//'
+mutated 'values/partial_rotary_gpu_*' 'v_misfit: a row of V that is longer than a step of all lanes' rope.comp 's/(v_head_dim ^ (2 \* unit_elements \* step_lanes));/0;/'
 mutated 'offsets/beyond_4_*_16_bytes' 'load: offsets of 22 bits, 16 bytes at a time' tensor.glsl 's/w.a = T(in_wide)\[f32 ? at \/ 4 : at \/ 8\]/w.a = T(in_wide)[(f32 ? at \/ 4 : at \/ 8) \& 0x3ffffu]/'
 mutated 'offsets/beyond_4_*_words' 'store: offsets of 22 bits, a word at a time' tensor.glsl 's/T(out_word)\[at\] = w.a.x;/T(out_word)[at \& 0xfffffu] = w.a.x;/'
 echo "$missed missed"
