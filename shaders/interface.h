@@ -201,7 +201,8 @@ struct PositionPush {
     uint first;                // int32 bits
     uint sequences;            // ragged
     uint cp_size, cp_rank;     // shards of a sequence, and which one
-    // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 | out << 24.
+    // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 |
+    // out << 24.
     uint offsets;
 };
 

@@ -84,6 +84,8 @@ mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
+mkdir -p tests/check && echo 'echo "checked $1"' >tests/check/check.sh
+says 0 "checked $PWD" check
 
 # A slow machine has longer time limits.
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test

@@ -147,11 +147,11 @@ END
 tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' && cat "$SCRATCH/tensor.log"; }
 # Without one of their macros, the files name it.
 for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
-    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define $macro[ (]")" "$tensor" || wrong "a tensor without $macro compiles"
+    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define ${macro}[ (]")" "$tensor" || wrong "a tensor without $macro compiles"
     grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
 for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_AT VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
-    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define $macro[ (]")" || wrong "a tensor without $macro compiles"
+    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" || wrong "a tensor without $macro compiles"
     grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
 
@@ -163,7 +163,7 @@ refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"
 for macro in $macros; do
-    grep -q "^#define $macro[ (]" "$SCRATCH"/*.comp || wrong "no shader of this test defines $macro"
+    grep -q "^#define ${macro}[ (]" "$SCRATCH"/*.comp || wrong "no shader of this test defines $macro"
 done
 functions=$(sed -n 's/^[a-zA-Z0-9]* \(vkrope_[a-z_0-9]*\)(.*{$/\1/p' "$installed"/*.glsl | sort -u)
 [ "$(echo "$functions" | wc -l)" -ge 15 ] || wrong "the functions are not found: $functions"

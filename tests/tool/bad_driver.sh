@@ -9,6 +9,7 @@ layer=$5
 conformance=$6
 bench=$7
 # What a sanitizer makes of a crash is its own business.
+# shellcheck disable=SC2034 # check.sh exports it
 ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:handle_sigtrap=0:use_sigaltstack=0
 need_lavapipe
 VKROPE_DEVICE=0
@@ -60,6 +61,7 @@ done
 VKROPE_BAD_DRIVER='raise SEGV' refuse 4 'crashed, most likely in the Vulkan driver; no report was written' \
     "$conformance" --filter $check --json report.json
 refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
+# shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
 rotate thread_overflow >"$logs/out" 2>"$logs/err"
 holds 'a thread without a stack for handlers is no success' [ $? -gt 128 ] && holds 'nor an output' [ ! -e out.npy ]

@@ -133,6 +133,7 @@ expect 5 "--json: 'none/report.json' cannot be written" "$tool" --json none/repo
 
 # Lines come as checks end, and an interrupt keeps what there is: each signal that ends programs, and a second one right behind
 # the first. Two of different names, for two of one name may arrive as one.
+# shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
 keeps_report() {
     has interrupted.json '"interrupted": true' '"verdict_reason": "the run was interrupted after ' '"status": "pass"'
