@@ -108,7 +108,7 @@ TEST_CASE("real models") {
             CHECK(rotation.head_dim == expected["head_dim"]);
             CHECK(rotation.rotary_dim == expected["rotary_dim"]);
             CHECK((rotation.pairing == half ? "half_split" : "interleaved") == expected["pairing"]);
-            CHECK(rotation.rope_type == expected["rope_type"]);
+            CHECK(rotation.rope_type == expected["rope_type"].get<std::string>());
             CHECK(rotation.rotates);
             CHECK(close(rotation.attention_factor, variant["attention_factor"]));
             CHECK(close(rotation.softmax_scale, model.softmax_scale));
