@@ -99,7 +99,7 @@ expect 1 'device 2 has failed: algebra/composition_' "$tool" --table report.json
     }'
     sed '1,/"cases": \[/d' report.json | sed -n '/^ *]/,$p'
 } >many_groups.json
-works timeout 15 "$tool" --table many_groups.json
+works timeout "$hang" "$tool" --table many_groups.json
 [ "$(grep -c '^g[0-9]* *1 pass$' "$logs/out")" = 80000 ] || wrong 'not all groups are in the table'
 rm many_groups.json
 expect 2 'NAME=REASON' "$tool" --table report.json --missing SwiftShader
