@@ -9,8 +9,14 @@ header="$SOURCE/host/include/vkrope/vkrope.h"
 library="$BUILD/host/c/libvkrope.so"
 [ -e "$library" ] || { echo "no libvkrope.so in $BUILD/host/c"; exit 1; }
 
+# functions: the names of those that a header declares, whose types may be on a line before.
+functions() {
+    sed -e ':join' -e '/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API [^(]*$/{N;s/\n */ /;b join' -e '}' |
+        sed -n 's/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\2/p' | sort
+}
+
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >"$SCRATCH/exported"
-sed -n 's/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\2/p' "$header" | sort >"$SCRATCH/declared"
+functions <"$header" >"$SCRATCH/declared"
 [ "$(wc -l <"$SCRATCH/declared")" -gt 20 ] || { echo "found too few declarations in vkrope.h"; exit 1; }
 if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
     echo "vkrope.h declares (<) and libvkrope.so exports (>) different functions:"
@@ -20,7 +26,7 @@ fi
 
 # Sections of the header say what the static library lacks.
 awk '/^\/\* ---- / { has = !/not in vkrope::c_static/ } has || !sections { print } /^\/\* ---- / { sections = 1 }' "$header" |
-    sed -n 's/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\2/p' | sort >"$SCRATCH/declared_static"
+    functions >"$SCRATCH/declared_static"
 [ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] || { echo "vkrope.h says of no tier that the static library lacks it"; exit 1; }
 nm -g --defined-only "$BUILD/host/c/libvkrope_c.a" | awk '$3 ~ /^vk/ { print $3 }' | sort >"$SCRATCH/static"
 if ! diff "$SCRATCH/declared_static" "$SCRATCH/static" >"$SCRATCH/difference"; then

@@ -46,7 +46,7 @@ awk -v folder="$work/consumers/guide/block" '
     /^```cmake$/ { cmake = 1; n++; file = folder n ".cmake"; next }
     /^```$/ && cmake { cmake = 0; close(file); next }
     cmake { print >file }
-    /^```$/ && inside { inside = 0; print (cpp ? "    return {};\n}" : "}") >file; close(file); next }
+    /^```$/ && inside { inside = 0; print (cpp ? "return {};\n}" : "}") >file; close(file); next }
     inside && /^#include/ { print >file; next }
     inside && !body { if ($0 == "") next; body = 1; print (cpp ? "vkrope::Status" : "vkrope_result") " block" n (cpp ? "()" : "(void)") " {" >file }
     inside { print >file }' "$work/guide.md"

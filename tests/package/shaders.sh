@@ -155,7 +155,7 @@ for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_
     grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
 
-refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD(index) or VKROPE_TURN_WORDS(index)' no_macro '' ''
+refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_TURN_WORDS' no_macro '' ''
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
