@@ -5,9 +5,9 @@
 #include <cstring>
 #include <ctime>
 
-#include "failure.hpp"
 #include "rows.hpp"
 #include "runtime/device_impl.hpp"
+#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

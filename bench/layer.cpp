@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "failure.hpp"
 #include "kernel/plan.hpp"
+#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

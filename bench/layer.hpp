@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "copy_roof.hpp"
+#include "roof/copy_roof.hpp"
 #include "shapes.hpp"
 #include "verify.hpp"
 

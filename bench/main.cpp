@@ -9,14 +9,15 @@
 #include <cstring>
 #include <ctime>
 
-#include "device_text.hpp"
-#include "failure.hpp"
-#include "output_file.hpp"
-#include "program.hpp"
 #include "report.hpp"
 #include "rows.hpp"
-#include "signals.hpp"
-#include "terminal.hpp"
+#include "shell/command_line.hpp"
+#include "shell/device_text.hpp"
+#include "shell/failure.hpp"
+#include "shell/output_file.hpp"
+#include "shell/program.hpp"
+#include "shell/signals.hpp"
+#include "shell/terminal.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -31,41 +32,25 @@ struct Options {
     std::vector<std::string> benchmark_flags;
 };
 
-/// Nothing: `options` is what the command line asks for; else what to return.
-std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-    CLI::App app(
-        "Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is "
-        "checked before it is timed.",
-        "vkrope-bench");
-    app.footer(
-        "Flags of Google Benchmark: --benchmark_filter=REGEX, --benchmark_list_tests, "
-        "--benchmark_repetitions=N,\n"
-        "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, "
-        "and its others.\n"
-        "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., "
-        "growth/..., host/...\n"
-        "Counters: bytes_per_second read and written; roof, these over those of the fastest copy "
-        "shader; error_u, the\n"
-        "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
-        "to record one call.\n\n" +
-        std::string(tools::exit_codes));
-    app.set_version_flag("--version", std::string("vkrope-bench " VKROPE_VERSION));
-    app.allow_extras();
-    app.add_option("--device", options.device, "an index, a UUID or part of a name")
-        ->envname("VKROPE_DEVICE")
-        ->type_name("D");
-    app.add_option("--html", options.html, "write the results as one page")->type_name("F");
-    app.add_option("--commit", options.commit, "said in the results: the commit that is measured")
-        ->type_name("ID");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        if (tools::print_help(app, error)) return ExitCode::success;
-        tools::print_error(fmt::format("{} (see vkrope-bench --help)", error.what()));
-        return ExitCode::usage;
-    }
-    options.benchmark_flags = app.remaining();
-    return std::nullopt;
+constexpr const char* footer =
+    "Flags of Google Benchmark: --benchmark_filter=REGEX, --benchmark_list_tests, "
+    "--benchmark_repetitions=N,\n"
+    "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, "
+    "and its others.\n"
+    "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., "
+    "growth/..., host/...\n"
+    "Counters: bytes_per_second read and written; roof, these over those of the fastest copy "
+    "shader; error_u, the\n"
+    "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
+    "to record one call.\n\n";
+
+void add_options(tools::CommandLine& program, Options& options) {
+    program.add_text("--device", "D", options.device, "an index, a UUID or part of a name")
+        .from_environment("VKROPE_DEVICE");
+    program.add_text("--html", "F", options.html, "write the results as one page");
+    program.add_text("--commit", "ID", options.commit,
+                     "said in the results: the commit that is measured");
+    program.keep_extras(options.benchmark_flags);
 }
 
 /// Google Benchmark takes its flags out of an argv; a later one beats an earlier one, so that ours
@@ -171,9 +156,7 @@ ExitCode run_rows(const Options& options, Collector& collector, Context& context
     return bench.outcome();
 }
 
-ExitCode run(int argc, char** argv) {
-    Options options;
-    if (const auto done = parse(argc, argv, options)) return *done;
+ExitCode run_benchmarks(const Options& options) {
     if (!options.html.empty())
         tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
     check_benchmark_out(benchmark_out(options));
@@ -184,6 +167,17 @@ ExitCode run(int argc, char** argv) {
     if (!options.html.empty()) write_html(options.html, html_report(collector.results(), context));
     for (const std::string& failure : collector.failures()) tools::print_error(failure);
     return outcome;
+}
+
+ExitCode run(int argc, char** argv) {
+    tools::CommandLine program(
+        "Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is "
+        "checked before it is timed.",
+        "vkrope-bench", VKROPE_VERSION, std::string(footer) + tools::exit_codes);
+    Options options;
+    add_options(program, options);
+    program.on_run([&options] { return run_benchmarks(options); });
+    return program.run(argc, argv);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "svg.hpp"
+#include "files/svg.hpp"
 
 namespace vkrope::bench {
 namespace {

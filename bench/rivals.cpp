@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "failure.hpp"
 #include "interface.h"
+#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

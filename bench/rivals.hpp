@@ -4,7 +4,7 @@
 #pragma once
 
 #include "layer.hpp"
-#include "shader.hpp"
+#include "roof/shader.hpp"
 
 namespace vkrope::bench {
 

@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-#include "failure.hpp"
 #include "rivals.hpp"
 #include "runtime/device_impl.hpp"
-#include "terminal.hpp"
-#include "words.hpp"
+#include "shell/failure.hpp"
+#include "shell/terminal.hpp"
+#include "shell/words.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -32,7 +32,7 @@ namespace {
 // The sentences of the C++ tiers name fields and values as C++ has them. Here are those that name
 // something that has another name in C, whole, so that nothing is taken for one of them that has
 // words of the caller's in it: a file may be called anything. A # is a number.
-// tests/unit/c_names_test.cpp finds the sentences that ought to be here.
+// tests/unit/c/c_names_test.cpp finds the sentences that ought to be here.
 struct Renamed {
     const char *cpp, *c;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A device that offers the 4 storage buffers of the specification and no more: Q and K take a
 // dispatch each, and the bits are the same.
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -3,8 +3,8 @@
 // sources, mappings.
 #include <string>
 
-#include "recording.hpp"
-#include "test_device.hpp"
+#include "support/recording.hpp"
+#include "support/test_device.hpp"
 
 namespace vkrope::test {
 

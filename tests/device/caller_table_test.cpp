@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cos and sin of the caller's own: the bits of our table where its values are ours, and what it
 // says where they are not.
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

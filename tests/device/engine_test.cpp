@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an engine does around record(): a model's kernel, an arena for several kernels, positions
 // that move from step to step, work inside a submission.
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "test_device.hpp"
+#include "support/test_device.hpp"
 
 namespace vkrope::test {
 

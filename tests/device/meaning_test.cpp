@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "test_device.hpp"
+#include "support/test_device.hpp"
 
 namespace vkrope::test {
 

@@ -4,7 +4,7 @@
 // contract.
 #include <algorithm>
 
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

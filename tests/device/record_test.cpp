@@ -3,7 +3,7 @@
 // table, arenas, several calls.
 #include <string>
 
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -3,7 +3,7 @@
 // library are on.
 #include <memory>
 
-#include "test_device.hpp"
+#include "support/test_device.hpp"
 
 namespace vkrope::test {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "recording.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
 

@@ -21,7 +21,7 @@ left_out() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$CMAKE" --install "$BUILD" --prefix "$work/installed" >"$work/install.log"
-cp -r "$SOURCE/tests/consumers" "$work/consumers"
+cp -r "$SOURCE/tests/package/consumers" "$work/consumers"
 vendored=$work/consumers/subdirectory/third_party/vkrope
 mkdir -p "$vendored"
 cp -r "$SOURCE/CMakeLists.txt" "$SOURCE/host" "$SOURCE/shaders" "$vendored"

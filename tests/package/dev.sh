@@ -84,7 +84,7 @@ mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
-mkdir -p tests/check && echo 'echo "checked $1"' >tests/check/check.sh
+mkdir -p tests/package/check && echo 'echo "checked $1"' >tests/package/check/check.sh
 says 0 "checked $PWD" check
 
 # A slow machine has longer time limits.

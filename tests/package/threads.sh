@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/threads under thread sanitizer: clean as it is, reported when it breaks the rule.
+# tests/package/threads under thread sanitizer: clean as it is, reported when it breaks the rule.
 set -eu
 [ -n "${VK_DRIVER_FILES:-}" ] || { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
 rm -rf "$SCRATCH"
@@ -15,7 +15,7 @@ fixed=
 # shellcheck disable=SC2086 # a command and its arguments
 $fixed "$SCRATCH/probe" || { echo 'skipped: thread sanitizer does not run here'; exit 77; }
 
-"$CMAKE" -S "$SOURCE/tests/threads" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_SOURCE="$SOURCE" -DVKROPE_WERROR=ON \
+"$CMAKE" -S "$SOURCE/tests/package/threads" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_SOURCE="$SOURCE" -DVKROPE_WERROR=ON \
     -DVKROPE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g' >"$SCRATCH/build.log"
 "$CMAKE" --build "$SCRATCH/build" -j 2 >>"$SCRATCH/build.log" 2>&1 || { cat "$SCRATCH/build.log"; exit 1; }
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// vkrope accuracy, as text, as JSON and as a picture.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "accuracy/accuracy.hpp"
+#include "files/svg.hpp"
+#include "shell/device_text.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr double unit = 0x1p-24;
+constexpr double width = 800, margin = 12, head_height = 26, all_height = 440, own_height = 260,
+                 gap = 14;
+
+// Of a cell of the table.
+constexpr int position_width = 10, error_width = 16;
+
+std::string rotation_text(const Rotation& rotation) {
+    const std::string base = rotation.base > 0 ? fmt::format("base {}, ", rotation.base) : "";
+    const std::string type = rotation.rope_type == "default" ? "" : ", " + rotation.rope_type;
+    return fmt::format("{}{} channels{}", base, rotation.rotary_dim, type);
+}
+
+std::size_t positions_in(const Accuracy& accuracy) {
+    std::size_t count = 0;
+    for (const Octave& octave : accuracy.octaves) {
+        count += octave.positions.size();
+    }
+    return count;
+}
+
+std::string error_text(double error_u) {
+    return error_u < 1000 ? fmt::format("{:.2f}", error_u) : fmt::format("{:.2e}", error_u);
+}
+
+svg::Axis position_axis() {
+    // Lengths of context that models have, and the ends of what a table, a float and an int32 hold.
+    return {.label = "position",
+            .scale = svg::Scale::logarithmic,
+            .low = 1,
+            .high = 0x1p31,
+            .ticks = {{1, "1"},
+                      {16, "16"},
+                      {128, "128"},
+                      {1024, "1024"},
+                      {8192, "8192"},
+                      {131072, "131 072"},
+                      {0x1p20, "2²⁰"},
+                      {0x1p22, "2²²"},
+                      {0x1p24, "2²⁴"},
+                      {0x1p28, "2²⁸"},
+                      {0x1p31, "2³¹"}}};
+}
+
+svg::Series series_of(const Accuracy& accuracy, const AccuracyLine& line, double scale) {
+    svg::Series series = {line.label, {}};
+    for (std::size_t i = 0; i < line.error_u.size(); ++i) {
+        series.points.push_back({double(accuracy.octaves[i].last), line.error_u[i] * scale});
+    }
+    return series;
+}
+
+svg::Plot all_ways(const Accuracy& accuracy) {
+    svg::Plot plot = {
+        .title =
+            "All, as a share of the pair's size |x0| + |x1|; 100 % and more: the angle is lost",
+        .x = position_axis(),
+        .y = {.label = "largest error / (|x0| + |x1|)",
+              .scale = svg::Scale::logarithmic,
+              .low = 3e-8,
+              .high = 3,
+              .ticks = {{1e-7, "10⁻⁷"},
+                        {1e-6, "10⁻⁶"},
+                        {1e-5, "10⁻⁵"},
+                        {1e-4, "10⁻⁴"},
+                        {1e-3, "10⁻³"},
+                        {1e-2, "1 %"},
+                        {1e-1, "10 %"},
+                        {1, "100 %"}}},
+        .series = {},
+        .bounds = {}};
+    for (const AccuracyLine& line : accuracy.lines) {
+        plot.series.push_back(series_of(accuracy, line, unit * accuracy.rotation.attention_factor));
+    }
+    return plot;
+}
+
+svg::Plot own(const Accuracy& accuracy) {
+    svg::Plot plot = {
+        .title = "vkrope's own and their bounds, in u (|x0| + |x1|), u = 2⁻²⁴ = 6·10⁻⁸",
+        .x = position_axis(),
+        .y = {.label = "largest error / u", .scale = svg::Scale::linear, .low = 0, .high = 7},
+        .series = {},
+        .bounds = {}};
+    for (const AccuracyLine& line : accuracy.lines) {
+        if (line.bound_u) {
+            plot.bounds.push_back({fmt::format("{}: at most {} u", line.label, *line.bound_u),
+                                   *line.bound_u, plot.series.size()});
+            plot.series.push_back(series_of(accuracy, line, 1));
+        }
+    }
+    return plot;
+}
+
+}  // namespace
+
+std::string text_of(const Accuracy& accuracy) {
+    std::string text = fmt::format(
+        "device     {}\nmodel      {}\nmeasured   {} positions, {} heads, f32\n"
+        "errors     the largest of an octave, in u a (|x0| + |x1|); u = 2^-24, attention factor a "
+        "= {}\n"
+        "           1.68e+05 u are 1 %; from 1e+07 u on nothing is left of the angle\n\n",
+        device_text(accuracy.device), rotation_text(accuracy.rotation), positions_in(accuracy),
+        accuracy.heads, accuracy.rotation.attention_factor);
+    const auto row = [&](const std::string& first, const auto& cell_of) {
+        text += fmt::format("{:>{}}", first, position_width);
+        for (const AccuracyLine& line : accuracy.lines) {
+            text += fmt::format("  {:>{}}", cell_of(line), error_width);
+        }
+        text += '\n';
+    };
+    row("up to", [](const AccuracyLine& line) { return line.name; });
+    for (std::size_t i = 0; i < accuracy.octaves.size(); ++i) {
+        row(fmt::format("{}", accuracy.octaves[i].last), [i](const AccuracyLine& line) {
+            return i < line.error_u.size() ? error_text(line.error_u[i]) : "-";
+        });
+    }
+    row("bound",
+        [](const AccuracyLine& line) { return line.bound_u ? error_text(*line.bound_u) : "-"; });
+    return text;
+}
+
+nlohmann::ordered_json json_of(const Accuracy& accuracy) {
+    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+    for (const AccuracyLine& line : accuracy.lines) {
+        lines.push_back({{"name", line.name},
+                         {"bound_u", line.bound_u ? nlohmann::ordered_json(*line.bound_u)
+                                                  : nlohmann::ordered_json(nullptr)},
+                         {"error_u", line.error_u}});
+    }
+    nlohmann::ordered_json up_to = nlohmann::ordered_json::array();
+    for (const Octave& octave : accuracy.octaves) {
+        up_to.push_back(octave.last);
+    }
+    return {{"device", device_json(accuracy.device)},
+            {"model",
+             {{"rope_type", accuracy.rotation.rope_type},
+              {"base", accuracy.rotation.base},
+              {"rotary_dim", accuracy.rotation.rotary_dim},
+              {"attention_factor", accuracy.rotation.attention_factor}}},
+            {"positions", positions_in(accuracy)},
+            {"up_to", std::move(up_to)},
+            {"ways", std::move(lines)}};
+}
+
+std::string svg_of(const Accuracy& accuracy) {
+    const std::string title = "Error of rotated f32 values against position";
+    const double own_top = margin + head_height + all_height + gap;
+    svg::Drawing drawing(width, own_top + own_height + margin, title);
+    drawing.text({margin, margin + 14},
+                 fmt::format("{}: {}", title, rotation_text(accuracy.rotation)), "title");
+    svg::draw(drawing, all_ways(accuracy),
+              {margin, margin + head_height, width - 2 * margin, all_height});
+    svg::draw(drawing, own(accuracy), {margin, own_top, width - 2 * margin, own_height});
+    return drawing.file();
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// vkrope check: the command line, and what goes into the judgement.
+#include "check/check.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "files/model_options.hpp"
+#include "shell/command_line.hpp"
+#include "shell/commands.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// An output may have another element type than its input, but not another shape.
+TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input,
+                       Layout layout) {
+    TensorFile actual = read_tensor(option, path, layout, std::nullopt);
+    if (actual.array.header.shape != input.array.header.shape) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has shape {}; {} '{}' has {}, and the output must have the shape of its "
+             "input",
+             option, path, npy::shape_text(actual.array.header.shape), input.option, input.path,
+             npy::shape_text(input.array.header.shape));
+    }
+    return actual;
+}
+
+/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length.
+/// Those that it has not are left out, which is why errors are no matter here.
+std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
+                                           const Rotation& rotation) {
+    std::vector<OtherRotation> others;
+    const auto add = [&](const char* mistake, std::string meaning, const ModelQuery& query) {
+        if (Result<Rotation> other = file.read(query)) {
+            others.push_back({mistake, std::move(meaning), std::move(other.value)});
+        }
+    };
+    const std::uint64_t length = model.sequence_length.value_or(0);
+    for (const char* type : {"full_attention", "sliding_attention", "chunked_attention"}) {
+        add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
+            {.layer_type = type, .seq_len = length, .tower = model.tower});
+    }
+    ModelQuery query = query_of(model);
+    query.seq_len = 1;
+    add("short_sequence", "the RoPE of a sequence no longer than trained", query);
+    query.seq_len = std::min(rotation.max_position, max_positions);
+    add("long_sequence", fmt::format("the RoPE of a sequence of {} tokens", query.seq_len), query);
+    return others;
+}
+
+/// What both tensors have in common.
+Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
+    const Rotation& rotation = inputs.rotation;
+    Evidence evidence;
+    evidence.operation.interleaved = rotation.pairing == Pairing::interleaved;
+    evidence.operation.inverse = options.given.inverse;
+    evidence.operation.inv_freq = rotation.inv_freq;
+    evidence.operation.attention_factor = rotation.attention_factor;
+    switch (options.given.gain) {
+        case Gain::apply: break;
+        case Gain::omit: evidence.operation.gain = reference::Gain::omit; break;
+        case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
+    }
+    evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch,
+                                    inputs.tokens);
+    evidence.base = rotation.base;
+    evidence.softmax_scale = rotation.softmax_scale;
+    evidence.others = other_rotations(*inputs.model, options.given.model, rotation);
+    return evidence;
+}
+
+void judge_tensors(const CheckOptions& options, CheckResult& result) {
+    Evidence evidence = evidence_of(options, result.inputs);
+    const Rotation& rotation = result.inputs.rotation;
+    const auto judged_by = [&](const char* option, const std::string& path, const TensorFile& input,
+                               std::uint64_t offset, std::uint64_t other_offset) {
+        Judged judged = {.actual = read_actual(option, path, input, options.given.layout),
+                         .judgement = {}};
+        evidence.in = input.view;
+        evidence.out = judged.actual.view;
+        evidence.input = input.array.data.data();
+        evidence.output = judged.actual.array.data.data();
+        evidence.operation.rotary_offset = offset;
+        evidence.other_offset = other_offset;
+        ProgressLine progress(fmt::format("checking {}", option));
+        judged.judgement = judge(evidence, result.limits,
+                                 [&progress](double fraction) { progress.update(fraction); });
+        return judged;
+    };
+    const auto& tensors = result.inputs.tensors;
+    if (tensors[Q]) {
+        result.q = judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset,
+                             rotation.k_rotary_offset);
+    }
+    if (tensors[K]) {
+        result.k = judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset,
+                             rotation.q_rotary_offset);
+    }
+}
+
+ExitCode check_output(const CheckOptions& options) {
+    const auto& inputs = options.given.inputs;
+    check_tensors({{{"--q", inputs[Q], "--actual", options.actual},
+                    {"--k", inputs[K], "--actual-k", options.actual_k},
+                    {}}});
+    RotateOptions given = options.given;
+    given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from
+                               // having none
+    CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
+    result.limits.tolerance = options.tolerance.value_or(result.limits.tolerance);
+    result.limits.accepts_close = options.tolerance.has_value();
+    judge_tensors(options, result);
+    report(options, result);
+    const Judgement& worst = deciding(result).judgement;
+    const bool tolerated = worst.outcome == Outcome::close && options.tolerance;
+    if (worst.outcome == Outcome::pass || tolerated) {
+        return ExitCode::success;
+    }
+    fail(ExitCode::verification_failed, "{}: {}", deciding(result).actual.option, worst.breach);
+}
+
+void add_files(CommandLine& command, CheckOptions& options) {
+    RotateOptions& given = options.given;
+    command.add_text("--q", "FILE", given.inputs[Q], "The query tensor before the rotation, .npy.");
+    command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation, .npy.");
+    command.add_text("--actual", "FILE", options.actual, "What the engine made of --q.");
+    command.add_text("--actual-k", "FILE", options.actual_k, "What the engine made of --k.");
+    const Option positions = command.add_text("--positions", "FILE", given.positions,
+                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
+                                              "tokens] or [axes, batch, tokens].");
+    command
+        .add_integer("--first-position", given.first_position, INT32_MIN, INT32_MAX,
+                     "Position of the first token of every sequence (0).")
+        .excludes(positions);
+}
+
+void add_operation(CommandLine& command, CheckOptions& options) {
+    RotateOptions& given = options.given;
+    command.add_choice(
+        "--layout", given.layout, layouts,
+        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+    command.add_choice("--dtype", given.dtype, elements,
+                       "What --q and --k must be (as their files say; <u2 is bf16).");
+    command.add_flag("--inverse", given.inverse, "The engine was to rotate back.");
+    command.add_choice("--gain", given.gain, gains,
+                       "What was to happen to the model's attention factor (apply).");
+    add_pairing(command, given.pairing);
+    command.add_integer("--head-dim", given.head_dim, std::uint32_t{2}, std::uint32_t{65534},
+                        "Channels of a head of Q and of K, instead of the model's.");
+    command.add_integer("--rotary-offset", given.rotary_offset, std::uint32_t{0},
+                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+}
+
+double parse_tolerance(const std::string& text) {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || !(value > 0 && value < 1)) {
+        throw BadValue(fmt::format("'{}' must be a number above 0 and below 1", text));
+    }
+    return value;
+}
+
+}  // namespace
+
+const Judged& deciding(const CheckResult& result) {
+    if (!result.q || !result.k) {
+        return result.q ? *result.q : *result.k;
+    }
+    return result.k->judgement.outcome > result.q->judgement.outcome ? *result.k : *result.q;
+}
+
+void add_check(CommandLine& vkrope) {
+    CommandLine& command = vkrope.add_command(
+        "check",
+        "Judge another engine's rotation, and name the mistake that explains it; needs no device.");
+    const auto options = std::make_shared<CheckOptions>();
+    add_model_options(command, options->given.model);
+    add_files(command, *options);
+    add_operation(command, *options);
+    command.add_value(
+        "--tolerance", "X",
+        [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
+        "How far from exact is right, times |x0| + |x1|: what is that close is a success, "
+        "then. Without it 0.01 is close, and "
+        "no success.");
+    command.add_flag("--json", options->json, "Write JSON.");
+    command.on_run([options] { return check_output(*options); });
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+#include "check/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr double unit = 0x1p-24;
+
+/// Every so many-th of `count`, the last one among them: a first token, at position 0, shows no
+/// mistake.
+struct Every {
+    std::uint64_t step = 1, first = 0, count = 0;
+};
+
+Every at_most(std::uint64_t most, std::uint64_t count) {
+    const std::uint64_t step = std::max<std::uint64_t>(1, (count + most - 1) / most);
+    return {step, (count - 1) % step, (count + step - 1) / step};
+}
+
+void keep(reference::Tensor& tensor, std::uint64_t& first, const Every& batch, const Every& tokens,
+          const Every& heads) {
+    first += batch.first * tensor.batch_stride + tokens.first * tensor.token_stride +
+             heads.first * tensor.head_stride;
+    tensor.batch = batch.count;
+    tensor.tokens = tokens.count;
+    tensor.heads = heads.count;
+    tensor.batch_stride *= batch.step;
+    tensor.token_stride *= tokens.step;
+    tensor.head_stride *= heads.step;
+}
+
+/// A part of the rows, evenly spread: some heads, of them tokens, of them sequences.
+Trial sampled(Trial trial, std::uint64_t elements) {
+    const reference::Tensor in = trial.in;
+    const std::uint64_t rows = std::max<std::uint64_t>(1, elements / in.head_dim);
+    if (in.batch * in.tokens * in.heads <= rows) {
+        return trial;
+    }
+    constexpr std::uint64_t most_heads = 16;  // positions show more than heads do
+    const Every heads = at_most(std::min(rows, most_heads), in.heads);
+    const Every tokens = at_most(std::max<std::uint64_t>(1, rows / heads.count), in.tokens);
+    const Every batch = at_most(std::max<std::uint64_t>(1, rows / heads.count / tokens.count),
+                                in.batch);
+    keep(trial.in, trial.first_in, batch, tokens, heads);
+    keep(trial.out, trial.first_out, batch, tokens, heads);
+    each_axis(trial, [&](std::vector<std::int64_t>& positions) {
+        const std::vector<std::int64_t> all = std::move(positions);
+        positions.clear();
+        for (std::uint64_t row = 0; row < batch.count * tokens.count; ++row) {
+            positions.push_back(all[(batch.first + row / tokens.count * batch.step) * in.tokens +
+                                    tokens.first + row % tokens.count * tokens.step]);
+        }
+    });
+    return trial;
+}
+
+const void* from(const void* elements, std::uint64_t first, reference::Type type) {
+    return static_cast<const char*>(elements) + first * (type == reference::Type::f32 ? 4 : 2);
+}
+
+class Judge {
+   public:
+    Judge(const Evidence& evidence, const Limits& limits) : evidence_(evidence), limits_(limits) {}
+
+    reference::Verdict compare(Trial trial,
+                               const std::function<void(double)>& progress = {}) const {
+        reference::Operation operation = by_axis(std::move(trial.operation), trial.further);
+        operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
+        return reference::compare(
+            trial.in, trial.out, operation, from(evidence_.input, trial.first_in, trial.in.type),
+            from(evidence_.output, trial.first_out, trial.out.type), progress);
+    }
+
+    Match match(const Mistake& mistake) const {
+        Match match = measured(compare(sampled(mistake.trial, limits_.sampled_elements)));
+        if (match.explains || match.nearly) {
+            match = measured(compare(mistake.trial));  // of all, before it is accused
+        }
+        return named(match, mistake);
+    }
+
+    /// Of rows that are wrong, what the mistake explains; nothing: not all of them.
+    std::optional<Match> match_of_rows(Mistake mistake, const std::vector<bool>& rows) const {
+        for (const std::uint64_t most :
+             {limits_.glimpsed_elements / mistake.trial.in.head_dim, rows.size()}) {
+            mistake.trial.operation.rows = thinned(rows, std::max<std::uint64_t>(1, most));
+            Match match = named(measured(compare(mistake.trial)), mistake);
+            if (!match.explains) {
+                return std::nullopt;
+            }
+            if (most == rows.size()) {
+                return match;
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// Two mistakes at once are many; nearly all of them are told by a glimpse. Nothing: they do
+    /// not explain everything.
+    ///
+    /// if_nearly  what comes near counts too
+    std::optional<Match> match_of_two(const Mistake& mistake, bool if_nearly) const {
+        const auto good = [if_nearly](const Match& match) {
+            return match.explains || (if_nearly && match.nearly);
+        };
+        const Mistake chosen = with_turns_chosen(mistake, limits_.glimpsed_elements);
+        if (!good(measured(compare(sampled(chosen.trial, limits_.glimpsed_elements))))) {
+            return std::nullopt;
+        }
+        const Match found = match(with_turns_chosen(mistake, limits_.sampled_elements));
+        return good(found) ? std::optional(found) : std::nullopt;
+    }
+
+    /// Where each pair may be turned in several ways: each in that which leaves the fewest of its
+    /// elements beyond the bound.
+    Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
+        if (mistake.turns.empty()) {
+            return mistake;
+        }
+        Trial trial = sampled(mistake.trial, elements);
+        const reference::Operation& operation = mistake.trial.operation;
+        const std::size_t pairs = operation.inv_freq.size();
+        const bool interleaved = operation.interleaved_out.value_or(operation.interleaved);
+        std::vector<std::size_t> chosen(pairs);
+        std::vector<std::uint64_t> fewest(pairs, std::numeric_limits<std::uint64_t>::max());
+        for (std::size_t turn = 0; turn < mistake.turns.size(); ++turn) {
+            trial.operation.cos_sin = mistake.turns[turn];
+            const std::vector<std::uint64_t> beyond = compare(trial).beyond_in;
+            for (std::size_t j = 0; j < pairs; ++j) {
+                const std::uint64_t first = operation.rotary_offset + (interleaved ? 2 * j : j);
+                const std::uint64_t wrong = beyond[first] +
+                                            beyond[first + (interleaved ? 1 : pairs)];
+                if (wrong < fewest[j]) {
+                    fewest[j] = wrong;
+                    chosen[j] = turn;
+                }
+            }
+        }
+        mistake.trial.operation.cos_sin = [turns = mistake.turns, chosen](std::int64_t position,
+                                                                          std::size_t pair) {
+            return turns[chosen[pair]](position, pair);
+        };
+        return mistake;
+    }
+
+    Match measured(const reference::Verdict& verdict) const {
+        const auto share = [&verdict](std::size_t limit) {
+            return verdict.elements == 0 ? 1
+                                         : double(verdict.within[limit]) / double(verdict.elements);
+        };
+        Match match;
+        match.max_error_u = verdict.nan_mismatch ? std::numeric_limits<double>::infinity()
+                                                 : verdict.largest_error_u;
+        match.changes_rest = verdict.bits_changed;
+        match.share_within = share(0);
+        match.share_close = share(1);
+        // The oracle's own words rather than the shares, which count nothing that is not a number.
+        const bool whole = !verdict.nan_mismatch && !verdict.bits_changed;
+        match.explains = whole && verdict.largest_error_u <= limits_.bound_u;
+        match.nearly = whole && verdict.largest_error_u * unit <= limits_.tolerance;
+        return match;
+    }
+
+    std::string breach(const reference::Verdict& verdict) const {
+        const char* what = breach_of(verdict, limits_.bound_u);
+        return what == nullptr ? "" : fmt::format("{}: {}", what, verdict.worst);
+    }
+
+   private:
+    static Match named(Match match, const Mistake& mistake) {
+        match.mistake = mistake.name;
+        match.meaning = mistake.meaning;
+        match.precision = mistake.precision;
+        return match;
+    }
+
+    /// Evenly spread, at most so many of them; the last one is among them.
+    static std::vector<bool> thinned(std::vector<bool> rows, std::uint64_t most) {
+        const auto count = static_cast<std::uint64_t>(std::count(rows.begin(), rows.end(), true));
+        const Every kept = at_most(most, std::max<std::uint64_t>(1, count));
+        std::uint64_t number = 0;
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            if (rows[row]) {
+                rows[row] = number++ % kept.step == kept.first;
+            }
+        }
+        return rows;
+    }
+
+    const Evidence& evidence_;
+    const Limits& limits_;
+};
+
+/// Nothing where nothing is wrong, where it is in no one place, or where the tensor has no other
+/// place than this.
+std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
+    const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
+    const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
+               one_head = first.head == last.head;
+    Lone lone = {.worst = verdict.worst_place,
+                 .expected = verdict.worst_exact,
+                 .actual = verdict.worst_got,
+                 .error_u = {},
+                 .wrong = verdict.beyond};
+    if (!verdict.nan_mismatch && !verdict.bits_changed) {
+        lone.error_u = verdict.largest_error_u;
+    }
+    const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
+    if (verdict.beyond == 1) {
+        lone.region = Region::element;
+    } else if (one_batch && one_token && one_head && several_rows) {
+        lone.region = Region::row;
+    } else if (one_batch && one_token && tensor.batch * tensor.tokens > 1) {
+        lone.region = Region::token;
+    } else if (one_head && tensor.heads > 1) {
+        lone.region = Region::head;
+    } else if (one_batch && tensor.batch > 1) {
+        lone.region = Region::sequence;
+    } else {
+        return std::nullopt;
+    }
+    return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
+}
+
+/// "token 3", "heads 1, 4-7"; nothing where all are of them.
+std::string ranges_text(const char* one, const std::vector<bool>& those) {
+    constexpr int most_ranges = 8;
+    std::string text;
+    int ranges = 0;
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < those.size(); ++i) {
+        if (!those[i]) {
+            continue;
+        }
+        const std::size_t first = i;
+        while (i + 1 < those.size() && those[i + 1]) {
+            ++i;
+        }
+        number += i - first + 1;
+        if (++ranges <= most_ranges) {
+            text += (ranges > 1 ? ", " : "") +
+                    (first == i ? fmt::format("{}", i) : fmt::format("{}-{}", first, i));
+        }
+    }
+    text += ranges > most_ranges ? ", ..." : "";
+    return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
+}
+
+std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& rows) {
+    std::vector<bool> sequences(tensor.batch), tokens(tensor.tokens), heads(tensor.heads);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (rows[row]) {
+            sequences[row / tensor.heads / tensor.tokens] = true;
+            tokens[row / tensor.heads % tensor.tokens] = true;
+            heads[row % tensor.heads] = true;
+        }
+    }
+    std::string where;
+    for (const std::string& axis : {ranges_text("sequence", sequences),
+                                    ranges_text("token", tokens), ranges_text("head", heads)}) {
+        where += (where.empty() || axis.empty() ? "" : ", ") + axis;
+    }
+    return where;
+}
+
+void put_best_first(std::vector<Match>& matches, const Match& right) {
+    std::stable_sort(matches.begin(), matches.end(), [&right](const Match& a, const Match& b) {
+        const auto quality = [&right](const Match& match) {
+            // What is right anyway is no merit of other arithmetic.
+            const bool has_merit = !match.precision || match.share_within > right.share_within;
+            return std::tuple(match.explains, match.nearly, has_merit, match.share_within,
+                              match.share_close, -match.max_error_u);
+        };
+        return quality(a) > quality(b);
+    });
+}
+
+Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const Limits& limits) {
+    if (right.explains) {
+        return Outcome::pass;
+    }
+    const Match* best = matches.empty() ? nullptr : &matches.front();
+    if (best != nullptr && best->explains) {
+        return limits.accepts_close && best->precision && right.nearly ? Outcome::close
+                                                                       : Outcome::mistake;
+    }
+    // Two operations that differ little both come close; only a much better match is worth an
+    // accusation.
+    const bool much_better = best != nullptr && best->nearly &&
+                             4 * best->max_error_u <= right.max_error_u;
+    if (right.nearly && !much_better) {
+        return Outcome::close;
+    }
+    return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
+}
+
+/// An engine may be right but for some heads, tokens or sequences: the mistakes, tried on these
+/// alone. Other arithmetic is left out, which may be a little worse anywhere, and so are axes in
+/// another order, which concern all rows.
+void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& mistakes,
+                               const std::vector<bool>& rows, Judgement& judgement) {
+    std::vector<Match> found;
+    for (const Mistake& mistake : mistakes) {
+        if (mistake.precision || mistake.part == Part::layout) {
+            continue;
+        }
+        if (std::optional<Match> match = judge.match_of_rows(mistake, rows)) {
+            match->where = judgement.wrong_in.empty()
+                               ? fmt::format("{} of {} rows", judgement.wrong_rows, judgement.rows)
+                               : judgement.wrong_in;
+            found.push_back(std::move(*match));
+        }
+    }
+    judgement.matches.insert(judgement.matches.begin(), found.begin(), found.end());
+}
+
+void add_matches_of_two(const Judge& judge, const Evidence& evidence,
+                        const std::vector<Mistake>& mistakes, std::vector<Match>& matches) {
+    // What one mistake nearly explains is not worth two that nearly do.
+    const bool if_nearly = std::none_of(matches.begin(), matches.end(),
+                                        [](const Match& match) { return match.nearly; });
+    each_two(evidence, mistakes, [&](const Mistake& both) {
+        if (std::optional<Match> match = judge.match_of_two(both, if_nearly)) {
+            matches.push_back(std::move(*match));
+        }
+    });
+}
+
+}  // namespace
+
+Judgement judge(const Evidence& evidence, const Limits& limits,
+                const std::function<void(double)>& progress) {
+    const Judge judge(evidence, limits);
+    const auto report = [&progress](double fraction) {
+        if (progress) {
+            progress(fraction);
+        }
+    };
+    const Trial right = {.in = evidence.in,
+                         .out = evidence.out,
+                         .operation = evidence.operation,
+                         .further = evidence.further};
+    const reference::Verdict verdict = judge.compare(
+        right, [&](double fraction) { report(fraction / 2); });
+    const Match of_right = judge.measured(verdict);
+    Judgement judgement;
+    judgement.max_error_u = of_right.max_error_u;
+    judgement.share_within = of_right.share_within;
+    judgement.elements = verdict.elements;
+    judgement.breach = judge.breach(verdict);
+    const Trial sample = sampled(right, limits.sampled_elements);
+    judgement.sampled = sample.in.batch * sample.in.tokens * sample.in.heads * sample.in.head_dim;
+    const Match right_in_sample = judgement.sampled == verdict.elements
+                                      ? of_right
+                                      : judge.measured(judge.compare(sample));
+    const std::vector<Mistake> mistakes = mistakes_of(evidence);
+    std::vector<Match>& matches = judgement.matches;
+    for (std::size_t m = 0; m < mistakes.size(); ++m) {
+        matches.push_back(judge.match(mistakes[m]));
+        if (!of_right.explains && !matches.back().explains && !mistakes[m].turns.empty()) {
+            matches.back() = judge.match(
+                judge.with_turns_chosen(mistakes[m], limits.sampled_elements));
+        }
+        report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
+    }
+    // It differs from the right operation in next to nothing: where it does not explain everything,
+    // it would seem to explain much.
+    std::erase_if(matches, [](const Match& match) {
+        return match.mistake == "subnormals_flushed" && !match.explains;
+    });
+    put_best_first(matches, right_in_sample);
+    judgement.rows = verdict.rows_beyond.size();
+    judgement.wrong_rows = static_cast<std::uint64_t>(
+        std::count(verdict.rows_beyond.begin(), verdict.rows_beyond.end(), true));
+    judgement.wrong_in = judgement.wrong_rows == 0 ? ""
+                                                   : where_of(evidence.in, verdict.rows_beyond);
+    const auto explained = [&matches] { return !matches.empty() && matches.front().explains; };
+    if (!of_right.explains && !explained() && judgement.wrong_rows < judgement.rows) {
+        add_matches_of_wrong_rows(judge, mistakes, verdict.rows_beyond, judgement);
+    }
+    if (!of_right.explains && !of_right.nearly && !explained()) {
+        add_matches_of_two(judge, evidence, mistakes, matches);
+        put_best_first(matches, right_in_sample);
+    }
+    judgement.outcome = outcome_of(of_right, matches, limits);
+    const bool in_part = !matches.empty() && !matches.front().where.empty();
+    if (judgement.outcome == Outcome::close || judgement.outcome == Outcome::unexplained ||
+        in_part) {
+        judgement.lone = lone_of(evidence.in, verdict);
+    }
+    return judgement;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// The last step of vkrope check: how far off an output is, and what explains it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "check/check.hpp"
+#include "shell/terminal.hpp"
+#include "shell/words.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+const char* word_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass: return "pass";
+        case Outcome::close: return "close";
+        case Outcome::mistake: return "mistake";
+        case Outcome::unexplained: break;
+    }
+    return "unexplained";
+}
+
+// As JSON.
+
+/// JSON has no infinity.
+nlohmann::ordered_json number(double value) {
+    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json matches_json(const Judgement& judgement) {
+    nlohmann::ordered_json matches = nlohmann::ordered_json::array();
+    for (const Match& match : judgement.matches) {
+        matches.push_back({{"mistake", match.mistake},
+                           {"meaning", match.meaning},
+                           {"where", match.where.empty() ? nlohmann::ordered_json(nullptr)
+                                                         : nlohmann::ordered_json(match.where)},
+                           {"max_error_u", number(match.max_error_u)},
+                           {"share_within", match.share_within},
+                           {"explains", match.explains}});
+    }
+    return matches;
+}
+
+const char* word_of(Region region) {
+    switch (region) {
+        case Region::element: return "element";
+        case Region::row: return "row";
+        case Region::token: return "token";
+        case Region::head: return "head";
+        case Region::sequence: break;
+    }
+    return "sequence";
+}
+
+/// The index of the worst element, and what was found there.
+nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
+    if (!lone) {
+        return nullptr;
+    }
+    const reference::Place& at = lone->worst;
+    return {{"region", word_of(lone->region)},
+            {"wrong", lone->wrong},
+            {"index", {at.batch, at.token, at.head, at.channel}},
+            {"expected", number(lone->expected)},
+            {"actual", number(lone->actual)},
+            {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
+}
+
+nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
+    if (!judged) {
+        return nullptr;
+    }
+    const Judgement& judgement = judged->judgement;
+    return {{"verdict", word_of(judgement.outcome)},
+            {"max_error_u", number(judgement.max_error_u)},
+            {"share_within", judgement.share_within},
+            {"dtype", word_for(elements, judged->actual.element)},
+            {"elements", judgement.elements},
+            {"sampled", judgement.sampled},
+            {"breach", judgement.breach},
+            {"rows", judgement.rows},
+            {"wrong_rows", judgement.wrong_rows},
+            {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
+                                                    : nlohmann::ordered_json(judgement.wrong_in)},
+            {"only_wrong", lone_json(judgement.lone)},
+            {"matches", matches_json(judgement)}};
+}
+
+nlohmann::ordered_json json_of(const CheckResult& result) {
+    const Judged& worst = deciding(result);
+    return {{"verdict", word_of(worst.judgement.outcome)},
+            {"max_error_u", number(worst.judgement.max_error_u)},
+            {"bound_u", result.limits.bound_u},
+            {"tolerance", result.limits.tolerance},
+            {"tensor", &worst == (result.q ? &*result.q : nullptr) ? "q" : "k"},
+            {"matches", matches_json(worst.judgement)},
+            {"q", tensor_json(result.q)},
+            {"k", tensor_json(result.k)}};
+}
+
+// As text.
+
+std::string error_text(double max_error_u) {
+    return std::isfinite(max_error_u) ? fmt::format("{:.4g} u", max_error_u) : "not a number";
+}
+
+std::string percent(double share) {
+    // Rounded down: 100 % is said of all elements only.
+    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
+}
+
+std::string name_of(const Match& match) {
+    return match.where.empty() ? match.mistake : match.mistake + ", in " + match.where;
+}
+
+std::string match_line(const Match& match) {
+    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
+                       match.changes_rest ? "outside window" : error_text(match.max_error_u),
+                       percent(match.share_within), match.meaning);
+}
+
+/// What was found, in a sentence.
+std::string finding(const Judgement& judgement, const Limits& limits) {
+    switch (judgement.outcome) {
+        case Outcome::pass:
+            return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
+        case Outcome::close:
+            return fmt::format(
+                "the right operation, but not exact: correct to {:.2g} of |x0| + |x1|, {} where {} "
+                "u are allowed",
+                judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
+        case Outcome::mistake: {
+            const Match& match = judgement.matches.front();
+            return fmt::format("{}: {} ({})", name_of(match), match.meaning,
+                               match.explains ? "exactly"
+                                              : fmt::format("to {:.2g} of |x0| + |x1|",
+                                                            match.max_error_u * 0x1p-24));
+        }
+        case Outcome::unexplained: break;
+    }
+    return fmt::format(
+        "wrong, and no mistake that is known explains it; {} of the values are right",
+        percent(judgement.share_within));
+}
+
+/// Where all that is wrong lies together.
+std::string lone_text(const std::optional<Lone>& lone) {
+    if (!lone) {
+        return "";
+    }
+    const reference::Place& at = lone->worst;
+    const std::string worst = fmt::format(
+        "[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch,
+        at.token, at.head, at.channel, lone->expected, lone->actual,
+        lone->error_u ? ", off by " + error_text(*lone->error_u) : "");
+    std::string region;
+    switch (lone->region) {
+        case Region::element: return fmt::format("   one value alone is wrong: {}\n", worst);
+        case Region::row:
+            region = fmt::format("row alone is wrong, [batch {}, token {}, head {}]", at.batch,
+                                 at.token, at.head);
+            break;
+        case Region::token:
+            region = fmt::format("token alone is wrong, [batch {}, token {}]", at.batch, at.token);
+            break;
+        case Region::head: region = fmt::format("head alone is wrong, [head {}]", at.head); break;
+        case Region::sequence:
+            region = fmt::format("sequence alone is wrong, [batch {}]", at.batch);
+            break;
+    }
+    return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
+}
+
+/// Where what is wrong lies, though it does not lie together.
+std::string wrong_text(const Judgement& judgement) {
+    const bool explained = judgement.outcome == Outcome::mistake &&
+                           judgement.matches.front().where.empty();
+    if (explained || judgement.wrong_rows == judgement.rows) {
+        return "";
+    }
+    return fmt::format("   wrong are {} of {} rows{}\n", judgement.wrong_rows, judgement.rows,
+                       judgement.wrong_in.empty() ? "" : ", which are of " + judgement.wrong_in);
+}
+
+std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
+    const Outcome outcome = judged.judgement.outcome;
+    const char* colour = outcome == Outcome::pass ? "32" : outcome == Outcome::close ? "33" : "31";
+    const std::string word = colour_allowed(stdout)
+                                 ? fmt::format("\033[{}m{}\033[0m", colour, word_of(outcome))
+                                 : std::string(word_of(outcome));
+    return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
+}
+
+/// What these files could not have shown: mistakes that would have passed as well.
+std::string blind_spots(const Judgement& judgement) {
+    std::string names;
+    for (const Match& match : judgement.matches) {
+        if (match.explains && !match.precision) {
+            names += (names.empty() ? "" : ", ") + match.mistake;
+        }
+    }
+    return names.empty() ? "" : fmt::format("   these files would not show: {}\n", names);
+}
+
+std::string text_of(const char* name, const std::optional<Judged>& judged, const Limits& limits) {
+    if (!judged) {
+        return "";
+    }
+    const Judgement& judgement = judged->judgement;
+    std::string text = verdict_line(name, *judged, limits);
+    if (judgement.outcome == Outcome::pass) {
+        return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) +
+               blind_spots(judgement);
+    }
+    text += fmt::format("   error {}, {} of {} values within {} u\n",
+                        error_text(judgement.max_error_u), percent(judgement.share_within),
+                        judgement.elements, limits.bound_u);
+    text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
+    text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
+                        "largest error", "within");
+    for (const Match& match : judgement.matches) {
+        text += match_line(match);
+    }
+    if (judgement.sampled < judgement.elements) {
+        text += fmt::format(
+            "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on "
+            "all where they fit\n",
+            judgement.sampled, judgement.elements);
+    }
+    return text;
+}
+
+}  // namespace
+
+void report(const CheckOptions& options, const CheckResult& result) {
+    if (options.json) {
+        write_json(json_of(result));
+        return;
+    }
+    write_output(text_of("Q", result.q, result.limits) + text_of("K", result.k, result.limits) +
+                 "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit outputs after "
+                 "rounding to nearest even\n");
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// What a rotation is, whatever its formula and the source of its angles. With u = 2^-24, an output
+// is within b = B u (|x0| + |x1|) of the exact value, B the bound of the source; tolerances follow:
+//
+//   R(p) R(q) = R(p + q)  the second rotation turns errors of b in both members, into sqrt(2) b at
+//                         most, and adds its own of a pair whose |y0| + |y1| is at most
+//                         sqrt(2) (|x0| + |x1|); with b of the other side that is
+//                         (2 sqrt(2) + 1) b
+//   R(-p) R(p) = 1        the same without the other side: 2 sqrt(2) b
+//   |R x| = |x|           an error of b in both members, with |x0| + |x1| <= sqrt(2) |x|: 2 b
+//   R(0) = 1              as numbers
+#include <cmath>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr double u = 0x1p-24;
+constexpr std::uint32_t head_dim = 64, tokens = 96, heads = 4;
+
+struct Way {
+    Pairing pairing;
+    AngleSource source;
+
+    /// Of |position|: of a source with a table this is what makes it long.
+    std::int64_t farthest() const {
+        return source == AngleSource::computed           ? INT32_MAX
+               : source == AngleSource::factored_texture ? (std::int64_t{1} << 22) - 1
+                                                         : 8191;
+    }
+    double bound() const { return error_bound(source, 1) * u * (1 + 0x1p-20); }  // errors of errors
+};
+
+Trial at(const std::vector<std::int64_t>& positions, const Way& way, const Bytes& q = {}) {
+    Trial trial = trial_of(Element::f32, head_dim, tokens, way.pairing);
+    trial.shape.q_per_group = heads;
+    trial.info.angles = way.source;
+    trial.table_rows = static_cast<std::uint32_t>(way.farthest() + 1);
+    trial.info.positions = PositionSource::ids;
+    trial.ids = positions;
+    trial.q = q;
+    return trial;
+}
+
+std::vector<float> floats(const Bytes& bytes) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+}
+
+/// Compares two results that should be equal, element by element, within `factor` * b of the pair
+/// of x that they come from.
+void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, double factor,
+                const char* what, Findings& findings) {
+    const std::vector<float> left = floats(a), right = floats(b), from = floats(x);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const std::size_t channel = i % head_dim, row = i - channel;
+        const std::size_t other = way.pairing == Pairing::half_split
+                                      ? (channel + head_dim / 2) % head_dim
+                                      : channel ^ 1;
+        const double size = std::fabs(double{from[i]}) + std::fabs(double{from[row + other]});
+        const double distance = std::fabs(double{left[i]} - double{right[i]});
+        findings.measure_error(distance);
+        findings.hold(distance <= factor * way.bound() * size,
+                      "{}: row {} channel {} differs by {:.3g} u, allowed {:.3g} u", what,
+                      row / head_dim, channel, distance / (u * size),
+                      factor * error_bound(way.source, 1));
+    }
+}
+
+double length(const std::vector<float>& values, std::size_t row) {
+    double sum = 0;
+    for (std::size_t i = 0; i < head_dim; ++i) {
+        sum += double{values[row * head_dim + i]} * double{values[row * head_dim + i]};
+    }
+    return std::sqrt(sum);
+}
+
+void add_way(Checks& checks, const Way& way) {
+    const std::string name = fmt::format("{}_{}", name_of(way.pairing), name_of(way.source));
+    checks.add("composition_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 91);
+        const std::int64_t half = way.farthest() / 2;
+        for (const std::int64_t q : {std::int64_t{1}, std::int64_t{777}, -half}) {
+            const std::vector<std::int64_t> p = random_positions(tokens, -half, half, 92);
+            std::vector<std::int64_t> sum = p;
+            for (std::int64_t& position : sum) {
+                position += q;
+            }
+            const Bytes once = run(device, at(p, way, x), findings).q;
+            const Bytes twice = run(device, at(std::vector(tokens, q), way, once), findings).q;
+            const Bytes together = run(device, at(sum, way, x), findings).q;
+            hold_close(twice, together, x, way, 2 * std::sqrt(2.0) + 1, "R(p) R(q) = R(p + q)",
+                       findings);
+            findings.hold(once != twice, "a rotation by {} positions changes nothing", q);
+        }
+    });
+    checks.add("inverse_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 93);
+        const std::vector<std::int64_t> p = random_positions(tokens, -way.farthest(),
+                                                             way.farthest(), 94);
+        const Bytes once = run(device, at(p, way, x), findings).q;
+        Trial back = at(p, way, once);
+        back.direction = Direction::inverse;
+        const Bytes undone = run(device, back, findings).q;
+        hold_close(undone, x, x, way, 2 * std::sqrt(2.0), "the inverse of a rotation undoes it",
+                   findings);
+        Trial negative = at(p, way, once);
+        for (std::int64_t& position : negative.ids) {
+            position = -position;
+        }
+        findings.hold(run(device, negative, findings).q == undone,
+                      "the inverse at p and forward at -p have other bits");
+    });
+    checks.add("norm_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 95);
+        const Bytes y =
+            run(device, at(random_positions(tokens, -way.farthest(), way.farthest(), 96), way, x),
+                findings)
+                .q;
+        const std::vector<float> before = floats(x), after = floats(y);
+        for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
+            const double was = length(before, row), is = length(after, row);
+            findings.hold(std::fabs(is - was) <= 2 * way.bound() * was,
+                          "row {} had a length of {:.9g}, has {:.9g}", row, was, is);
+        }
+    });
+    checks.add("identity_at_position_0_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : elements) {
+            Trial trial = trial_of(element, head_dim, tokens, way.pairing);
+            trial.info.angles = way.source;
+            trial.info.positions = PositionSource::ids;
+            trial.ids.assign(tokens, 0);
+            trial.q = random_elements(element, q_elements(trial), 97);
+            const Bytes y = run(device, trial, findings).q;
+            for (std::size_t i = 0; i < q_elements(trial); ++i) {
+                findings.hold(value(element, y, i) == value(element, trial.q, i),
+                              "{} {} comes back as {}", name_of(element),
+                              value(element, trial.q, i), value(element, y, i));
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void add_algebra(Checks& checks) {
+    for (const Pairing pairing : pairings) {
+        for (const AngleSource source : our_sources) {
+            add_way(checks, {pairing, source});
+        }
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+// Where cos and sin come from. Factored and computed angles over all that they cover, and over
+// everything that a call may do with them; direct tables in a texture and in a buffer, with the
+// same bits; the float32 product; tables of the caller's own.
+#include <cmath>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::uint32_t tokens = 24, head_dim = 40, rotary_dim = 28;
+
+Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing::half_split) {
+    Trial trial = trial_of(element, head_dim, tokens, pairing);
+    trial.info.rotary_dim = rotary_dim;
+    trial.info.q.rotary_offset = 6;
+    trial.info.k = trial.info.q;
+    trial.info.angles = source;
+    trial.shape.q_per_group = 3;
+    return trial;
+}
+
+constexpr AngleSource far_sources[] = {AngleSource::factored_texture, AngleSource::computed};
+constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
+constexpr std::uint32_t most_rows = max_factored_positions;
+
+/// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends, as far as the source covers.
+std::vector<std::int64_t> special_positions(AngleSource source) {
+    std::vector<std::int64_t> positions = {0, 1, -1};
+    const int bits = source == AngleSource::computed ? 31 : 22;
+    for (int k = 1; k < bits; ++k) {
+        for (const std::int64_t near : {-1, 0, 1}) {
+            const std::int64_t position = (std::int64_t{1} << k) + near;
+            positions.insert(positions.end(), {position, -position});
+        }
+    }
+    const std::int64_t last = (std::int64_t{1} << bits) - 1;
+    positions.insert(positions.end(), {last, -last, last - 1, 1 - last});
+    if (source == AngleSource::computed) {
+        positions.push_back(INT32_MIN);
+    }
+    return positions;
+}
+
+/// Random positions over all that the source covers.
+std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
+    const std::int64_t last = source == AngleSource::computed ? INT32_MAX
+                                                              : std::int64_t{most_rows} - 1;
+    return random_positions(count, source == AngleSource::computed ? INT32_MIN : -last, last, seed);
+}
+
+/// A third of the tokens at special positions, number `part` of them, the others anywhere.
+Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
+    Trial trial = from_source(source, element, pairing);
+    trial.table_rows = most_rows;
+    trial.info.positions = PositionSource::ids;
+    trial.ids = far_positions(source, tokens, part);
+    const std::vector<std::int64_t> special = special_positions(source);
+    for (std::uint32_t i = 0; i < tokens / 3; ++i) {
+        trial.ids[3 * i] = special[(part * (tokens / 3) + i) % special.size()];
+    }
+    trial.seed = part + 1;
+    return trial;
+}
+
+void add_far(Checks& checks, AngleSource source) {
+    const std::string name = name_of(source);
+    for (const Element element : elements) {
+        for (const Pairing pairing : pairings) {
+            checks.add(
+                fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    std::uint32_t part = 0;
+                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                        for (const Gain gain : {Gain::apply, Gain::omit, Gain::divide_out}) {
+                            for (const double factor : factors) {
+                                Trial trial = far_trial(source, element, pairing, part++);
+                                trial.direction = direction;
+                                trial.gain = gain;
+                                trial.attention_factor = factor;
+                                run(device, trial, findings);
+                            }
+                        }
+                    }
+                });
+        }
+    }
+    checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = from_source(source, Element::f32);
+        trial.table_rows = most_rows;
+        trial.info.positions = PositionSource::ids;
+        trial.ids = special_positions(source);
+        trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
+        const Rotated rotated = run(device, trial, findings);
+        findings.hold(rotated.outside == 0,
+                      "{} of the positions that are covered are counted as outside",
+                      rotated.outside);
+    });
+    checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = far_trial(source, Element::f32, Pairing::half_split, 3);
+        const std::int64_t edge = source == AngleSource::computed ? std::int64_t{1} << 31
+                                                                  : std::int64_t{most_rows};
+        trial.ids_64 = true;
+        trial.ids[1] = edge;
+        trial.ids[4] = source == AngleSource::computed ? -edge - 1 : -edge;
+        const Rotated rotated = run(device, trial, findings);
+        findings.hold(!has_counter(device, trial.info) || rotated.outside == 2,
+                      "{} tokens are counted as outside", rotated.outside);
+    });
+    for (const double base : {1e4, 5e5, 1e7}) {
+        for (const char* scaling : {"plain", "yarn", "llama3"}) {
+            checks.add(
+                fmt::format("{}_base_{:.0f}_{}", name, base, scaling),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    constexpr std::uint32_t pairs = 32;
+                    Trial trial = trial_of(Element::f32, 2 * pairs, 64);
+                    trial.info.angles = source;
+                    trial.info.positions = PositionSource::ids;
+                    trial.shape.q_per_group = 2;
+                    trial.table_rows = most_rows;
+                    trial.ids = far_positions(source, 64, 51);
+                    trial.inv_freq.resize(pairs);
+                    check(default_inv_freq(base, 2 * pairs, trial.inv_freq.data()));
+                    if (scaling == std::string("yarn")) {
+                        check(scale_yarn(trial.inv_freq, base,
+                                         {.factor = 16, .original_max_position_embeddings = 4096},
+                                         trial.attention_factor));
+                    } else if (scaling == std::string("llama3")) {
+                        check(scale_llama3(trial.inv_freq,
+                                           {.factor = 8,
+                                            .low_freq_factor = 1,
+                                            .high_freq_factor = 4,
+                                            .original_max_position_embeddings = 8192}));
+                    }
+                    run(device, trial, findings);
+                });
+        }
+    }
+    checks.add(name + "_windows", [=](DeviceUnderTest& device, Findings& findings) {
+        for (const Pairing pairing : pairings) {
+            Trial trial = far_trial(source, Element::bf16, pairing, 4);
+            trial.info.q.rotary_offset = trial.info.k.rotary_offset = 2;
+            const Window windows[] = {{.offset = 0, .rotary_dim = 8},
+                                      {.offset = 10, .rotary_dim = 4},
+                                      {.offset = 16, .rotary_dim = 16}};
+            std::copy(std::begin(windows), std::end(windows), trial.info.windows);
+            run(device, trial, findings);
+        }
+    });
+    for (const SectionOrder order : {SectionOrder::sequential, SectionOrder::interleaved}) {
+        const bool sequential = order == SectionOrder::sequential;
+        checks.add(fmt::format("{}_sections_{}", name, sequential ? "sequential" : "interleaved"),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = far_trial(source, Element::f32, Pairing::half_split, 5);
+                       trial.info.positions = PositionSource::axis_ids;
+                       trial.info.sections = {.order = order, .axes = 3, .pairs = {6, 4, 4}};
+                       trial.ids = far_positions(source, std::size_t{3} * tokens, 52);
+                       run(device, trial, findings);
+                   });
+    }
+    // One a row, so that its neighbours show what it touches; every channel outside the window is
+    // one, with a payload to keep.
+    checks.add(name + "_nan_stays_in_its_pair", [=](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : elements) {
+            for (const Pairing pairing : pairings) {
+                Trial trial = far_trial(source, element, pairing, 6);
+                trial.q = random_elements(element, q_elements(trial), 53);
+                const std::uint32_t quiet = element == Element::f32   ? 0x7fc00000
+                                            : element == Element::f16 ? 0x7e00
+                                                                      : 0x7fc0;
+                for (std::size_t i = 0; i < q_elements(trial); ++i) {
+                    const std::size_t row = i / head_dim, channel = i % head_dim,
+                                      offset = trial.info.q.rotary_offset;
+                    const bool outside = channel < offset || channel >= offset + rotary_dim;
+                    if (outside || channel - offset == row % rotary_dim) {
+                        store(element, trial.q, i, quiet | static_cast<std::uint32_t>(1 + i % 61));
+                    }
+                }
+                run(device, trial, findings);
+            }
+        }
+    });
+}
+
+/// How many positions a table is made for changes nothing at those that it has.
+void add_table_sizes(Checks& checks) {
+    for (const AngleSource source : our_sources) {
+        checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = from_source(source, Element::f32);
+                       trial.attention_factor = 1.1386;
+                       trial.info.positions = PositionSource::ids;
+                       trial.ids = random_positions(tokens, -99, 99, 54);
+                       trial.table_rows = 100;
+                       const Rotated small = run(device, trial, findings);
+                       const bool direct = source == AngleSource::direct_texture ||
+                                           source == AngleSource::direct_buffer;
+                       for (const std::uint32_t rows :
+                            {2047u, 2048u, 2049u, 131072u, direct ? 131073u : most_rows}) {
+                           trial.table_rows = rows;
+                           const Rotated large = run(device, trial, findings);
+                           findings.hold(
+                               small.q == large.q && small.k == large.k,
+                               "a table for {} positions gives other bits than one for 100", rows);
+                       }
+                   });
+    }
+    // Below 2048 the coarse angle is 0, whose cos is 1 and whose sin is 0: adding it changes no
+    // bit. So it is with the fine angle at multiples of 2048, where the factor, which is in the
+    // fine rows, is 1.
+    checks.add("factored_with_one_digit_has_the_bits_of_direct", [](DeviceUnderTest& device,
+                                                                    Findings& findings) {
+        for (const double factor : factors) {
+            Trial trial = from_source(AngleSource::factored_texture, Element::f32);
+            trial.attention_factor = factor;
+            trial.table_rows = 1 << 17;
+            trial.info.positions = PositionSource::ids;
+            const auto same = [&] {
+                trial.info.angles = AngleSource::factored_texture;
+                const Rotated factored = run(device, trial, findings);
+                trial.info.angles = AngleSource::direct_texture;
+                const Rotated direct = run(device, trial, findings);
+                return factored.q == direct.q && factored.k == direct.k;
+            };
+            trial.ids = random_positions(tokens, -2047, 2047, 55);
+            findings.hold(same(),
+                          "below 2048, factored and direct angles give other bits (factor {})",
+                          factor);
+            for (std::int64_t& position : trial.ids) {
+                position = (position % 64) * 2048;
+            }
+            findings.hold(factor != 1 || same(),
+                          "at multiples of 2048, factored and direct angles give other bits");
+            trial.ids = random_positions(tokens, 4096, 131071, 56);
+            findings.hold(
+                !same(),
+                "factored and direct angles never give other bits: is one of them the other?");
+        }
+    });
+}
+
+/// Of AngleProduct::float32: position, frequency, their product, cos, sin and the factor, each
+/// rounded to f32.
+void add_float32_product(Checks& checks) {
+    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        checks.add(fmt::format("float32_product_{}", name_of(source)), [=](DeviceUnderTest& device,
+                                                                           Findings& findings) {
+            for (const double factor : {1.0, 1.1386}) {
+                for (const Pairing pairing : pairings) {
+                    Trial trial = from_source(
+                        source, pairing == Pairing::half_split ? Element::f32 : Element::f16,
+                        pairing);
+                    trial.attention_factor = factor;
+                    trial.table_rows = 1 << 17;
+                    trial.info.positions = PositionSource::ids;
+                    trial.ids = random_positions(tokens, -131071, 131071, 57);
+                    const Rotated exact = run(device, trial, findings);
+                    trial.product = AngleProduct::float32;
+                    findings.hold(run(device, trial, findings).q != exact.q,
+                                  "a float32 product gives the bits of the exact one");
+                }
+            }
+        });
+    }
+}
+
+}  // namespace
+
+void add_angles(Checks& checks) {
+    for (const Pairing pairing : pairings) {
+        checks.add(fmt::format("texture_and_buffer_{}", name_of(pairing)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const Element element : elements) {
+                           const Rotated texture = run(
+                               device, from_source(AngleSource::direct_texture, element, pairing),
+                               findings);
+                           const Rotated buffer = run(
+                               device, from_source(AngleSource::direct_buffer, element, pairing),
+                               findings);
+                           findings.hold(
+                               texture.q == buffer.q && texture.k == buffer.k,
+                               "angles from a buffer give other bits than from a texture");
+                       }
+                   });
+    }
+    checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = from_source(AngleSource::direct_texture, Element::f32);
+        trial.info.positions = PositionSource::ids;
+        trial.table_rows = 3 * device.info().limits.maxImageDimension2D + 5;
+        trial.ids = random_positions(tokens, -std::int64_t{trial.table_rows} - 9,
+                                     trial.table_rows + 9, 43);
+        const Rotated texture = run(device, trial, findings);
+        trial.info.angles = AngleSource::direct_buffer;
+        const Rotated buffer = run(device, trial, findings);
+        findings.hold(texture.q == buffer.q && texture.k == buffer.k,
+                      "angles from a buffer give other bits than from a texture");
+    });
+    checks.add("callers_table_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
+        const Rotated ours = run(device, from_source(AngleSource::direct_buffer, Element::f32),
+                                 findings);
+        Trial trial = from_source(AngleSource::caller_buffer, Element::f32);
+        add_callers_table(trial, Element::f32, rotary_dim / 2, true);
+        const Rotated callers = run(device, trial, findings);
+        findings.hold(ours.q == callers.q && ours.k == callers.k,
+                      "a caller's table with our values gives other bits");
+    });
+    for (const Element table : elements) {
+        for (const std::uint32_t stride : {rotary_dim / 2, rotary_dim / 2 + 3, rotary_dim}) {
+            checks.add(
+                fmt::format("callers_table_{}_rows_of_{}", name_of(table), stride),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                        Trial trial = from_source(AngleSource::caller_buffer, Element::f32,
+                                                  Pairing::interleaved);
+                        trial.info.positions = PositionSource::ids;
+                        trial.ids = random_positions(tokens, -9, 72, 44);  // some are outside
+                        trial.direction = direction;
+                        add_callers_table(trial, table, stride, false);
+                        run(device, trial, findings);
+                    }
+                });
+        }
+    }
+    for (const AngleSource source : far_sources) {
+        add_far(checks, source);
+    }
+    add_table_sizes(checks);
+    add_float32_product(checks);
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The error bound and the bits, over random and adversarial values at near and far positions of
+// either sign.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "conformance/builtin/trial.hpp"
+#include "conformance/shader_source/angles.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr double yarn_factor = 1.2079441541679836;  // 0.1 ln 8 + 1
+
+/// 8 pairs, 4 heads, 512 tokens between -131071 and 131071.
+Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
+    Trial trial = trial_of(element, 16, 512, pairing);
+    trial.shape.q_per_group = 4;
+    trial.table_rows = 1 << 17;
+    trial.info.positions = PositionSource::ids;
+    trial.ids = random_positions(512, -131071, 131071, seed);
+    const std::int64_t special[] = {0, 1, -1, 131071, -131071, 65536};
+    std::copy(std::begin(special), std::end(special), trial.ids.begin());
+    trial.seed = seed;
+    return trial;
+}
+
+/// Calls visit(token, pair, first, second) with the elements of each pair of Q, packed.
+template <class Visit>
+void each_pair(const Trial& trial, Visit visit) {
+    const std::uint32_t D = trial.info.q.head_dim, pairs = trial.info.rotary_dim / 2;
+    const bool half = trial.info.pairing == Pairing::half_split;
+    for (std::size_t row = 0; row < q_elements(trial) / D; ++row) {
+        for (std::size_t j = 0; j < pairs; ++j) {
+            const std::size_t first = row * D + (half ? j : 2 * j);
+            visit(row / trial.shape.q_heads(), j, first, first + (half ? pairs : 1));
+        }
+    }
+}
+
+/// Pairs that a rotation turns onto an axis: one product nearly takes away the other, and all that
+/// is left is rounding.
+Bytes cancelling(const Trial& trial, Element element) {
+    Bytes q = random_elements(element, q_elements(trial), trial.seed + 7);
+    const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
+    each_pair(trial, [&](std::size_t token, std::size_t j, std::size_t first, std::size_t second) {
+        const CosSin angle = angles.at(trial.info.angles, trial.ids[token], j);
+        const long double c = angle.cos, s = angle.sin;
+        const long double x0 = value(element, q, first);
+        if (s != 0 && std::fabs(x0 * c / s) < 60000) {
+            set(element, q, second, x0 * c / s);
+        }
+    });
+    return q;
+}
+
+/// Members of each pair that differ by up to 2^`spread`.
+Bytes unequal(const Trial& trial, Element element, int spread) {
+    Bytes q = random_elements(element, q_elements(trial), trial.seed + 8);
+    std::mt19937 random(trial.seed);
+    each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
+        const int exponent = static_cast<int>(random() % static_cast<unsigned>(spread));
+        const std::size_t member = random() % 2 == 0 ? first : second;
+        set(element, q, member,
+            std::ldexp(static_cast<long double>(value(element, q, member)), -exponent));
+    });
+    return q;
+}
+
+/// Random values with these bits in some places, one a pair at most.
+Bytes with_specials(const Trial& trial, Element element, const std::vector<float>& specials) {
+    Bytes q = random_elements(element, q_elements(trial), trial.seed + 9);
+    std::mt19937 random(trial.seed);
+    each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
+        const std::size_t member = random() % 2 == 0 ? first : second;
+        if (random() % 5 == 0) {
+            set(element, q, member, specials[random() % specials.size()]);
+        }
+    });
+    return q;
+}
+
+/// All values below 2^-120: operands, products and sums that are subnormal in f32.
+Bytes tiny(const Trial& trial, Element element) {
+    Bytes q = random_elements(element, q_elements(trial), trial.seed + 10);
+    std::mt19937 random(trial.seed);
+    const int deepest = element == Element::f16 ? 24 : 150,
+              from = element == Element::f16 ? 10 : 120;
+    for (std::size_t i = 0; i < q_elements(trial); ++i) {
+        const int exponent = from +
+                             static_cast<int>(random() % static_cast<unsigned>(deepest - from));
+        set(element, q, i, std::ldexp(static_cast<long double>(value(element, q, i)), -exponent));
+    }
+    return q;
+}
+
+/// Values next to the largest, whose sum may overflow.
+Bytes huge(const Trial& trial, Element element) {
+    Bytes q(q_elements(trial) * element_bytes(element));
+    std::mt19937 random(trial.seed);
+    for (std::size_t i = 0; i < q_elements(trial); ++i) {
+        const long double largest = element == Element::f16 ? 65504 : 0x1.fep127L;
+        const long double x = largest * (static_cast<long double>(random()) / 0x1p33L + 0.5L);
+        set(element, q, i, random() % 2 == 0 ? x : -x);
+    }
+    return q;
+}
+
+using Fill = Bytes (*)(const Trial&, Element);
+
+void add_values(Checks& checks, const char* name, Fill values) {
+    for (const Element element : elements) {
+        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device,
+                                                                     Findings& findings) {
+            for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed,
+                                             AngleSource::direct_texture}) {
+                for (const Pairing pairing : pairings) {
+                    Trial trial = far_positions(element, pairing, 11);
+                    trial.info.angles = source;
+                    trial.q = values(trial, element);
+                    run(device, trial, findings);
+                }
+            }
+        });
+    }
+}
+
+}  // namespace
+
+void add_arithmetic(Checks& checks) {
+    add_values(checks, "random", [](const Trial& trial, Element element) {
+        return random_elements(element, q_elements(trial), trial.seed);
+    });
+    add_values(checks, "random_bits", [](const Trial& trial, Element element) {
+        return random_bits(element, q_elements(trial), trial.seed);
+    });
+    add_values(checks, "cancellation", cancelling);
+    add_values(checks, "unequal_members", [](const Trial& trial, Element element) {
+        return unequal(trial, element, element == Element::f16 ? 12 : 60);
+    });
+    add_values(checks, "subnormals", tiny);
+    add_values(checks, "largest", huge);
+    add_values(checks, "infinities", [](const Trial& trial, Element element) {
+        return with_specials(trial, element, {INFINITY, -INFINITY});
+    });
+    add_values(checks, "nan_stays_in_its_pair", [](const Trial& trial, Element element) {
+        return with_specials(trial, element, {NAN, -NAN});
+    });
+    add_values(checks, "signed_zeros", [](const Trial& trial, Element element) {
+        Bytes q(q_elements(trial) * element_bytes(element));
+        for (std::size_t i = 0; i < q_elements(trial); ++i) {
+            set(element, q, i, i % 3 == 0 || i % 7 == 0 ? -0.0L : 0.0L);
+        }
+        return q;
+    });
+    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+        struct Named {
+            const char* name;
+            Gain gain;
+        };
+        for (const Named& gain : {Named{"apply", Gain::apply},
+                                  {"omit", Gain::omit},
+                                  {"divide_out", Gain::divide_out}}) {
+            const bool inverse = direction == Direction::inverse;
+            checks.add(fmt::format("factor_{}{}", gain.name, inverse ? "_inverse" : ""),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const Element element : elements) {
+                               Trial trial = far_positions(element, Pairing::half_split, 12);
+                               trial.attention_factor = yarn_factor;
+                               trial.direction = direction;
+                               trial.gain = gain.gain;
+                               run(device, trial, findings);
+                           }
+                       });
+        }
+    }
+    checks.add("inverse", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : elements) {
+            Trial trial = far_positions(element, Pairing::interleaved, 13);
+            trial.direction = Direction::inverse;
+            run(device, trial, findings);
+        }
+    });
+    for (std::uint32_t seed = 100; seed < 110; ++seed) {
+        checks.add(
+            fmt::format("random_seed_{}", seed),
+            [=](DeviceUnderTest& device, Findings& findings) {
+                for (const Element element : elements) {
+                    for (const Pairing pairing : pairings) {
+                        Trial trial = far_positions(element, pairing, seed);
+                        run(device, trial, findings);
+                        trial.q = cancelling(trial, element);
+                        run(device, trial, findings);
+                        trial.q = random_bits(element, q_elements(trial), seed);
+                        run(device, trial, findings);
+                    }
+                }
+            },
+            Level::full);
+    }
+    checks.add(
+        "positions_to_one_million",
+        [](DeviceUnderTest& device, Findings& findings) {
+            for (const Element element : elements) {
+                Trial trial = trial_of(element, 4, 4096);
+                trial.shape.q_per_group = 8;
+                trial.table_rows = 1 << 20;
+                trial.info.positions = PositionSource::ids;
+                trial.ids = random_positions(4096, -1048575, 1048575, 14);
+                run(device, trial, findings);
+            }
+        },
+        Level::full);
+}
+
+}  // namespace vkrope::conformance

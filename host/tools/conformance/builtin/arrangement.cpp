@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/arrangement.hpp"
+
+#include <algorithm>
+
+namespace vkrope::conformance {
+namespace {
+
+/// [batch, tokens, heads, head_dim] with so many elements after each row, token and sequence.
+reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                         std::uint64_t after_row = 0, std::uint64_t after_token = 0,
+                         std::uint64_t after_sequence = 0) {
+    reference::Tensor rows = {
+        .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
+    rows.head_stride = head_dim + after_row;
+    rows.token_stride = heads * rows.head_stride + after_token;
+    rows.batch_stride = shape.tokens * rows.token_stride + after_sequence;
+    return rows;
+}
+
+/// Strides that are odd numbers of `step` elements.
+reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                      std::uint64_t step) {
+    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
+                        token = (heads * head + 2) | 1;
+    reference::Tensor rows = packed(shape, heads, head_dim);
+    rows.head_stride = step * head;
+    rows.token_stride = step * token;
+    rows.batch_stride = step * ((shape.tokens * token + 2) | 1);
+    return rows;
+}
+
+reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token,
+                          std::uint64_t head) {
+    rows.batch_stride = batch;
+    rows.token_stride = token;
+    rows.head_stride = head;
+    return rows;
+}
+
+/// One tensor, where K and V look like Q.
+reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
+                        std::uint64_t D) {
+    const std::uint64_t B = shape.batch, S = shape.tokens;
+    const reference::Tensor plain = packed(shape, heads, D);
+    switch (arrangement) {
+        case Arrangement::bhsd: return strided(plain, heads * S * D, D, S * D);
+        case Arrangement::sbhd: return strided(plain, heads * D, B * heads * D, D);
+        case Arrangement::heads_first: return strided(plain, D, B * D, S * B * D);
+        case Arrangement::gaps: return packed(shape, heads, D, 16, 32, 48);
+        case Arrangement::odd_offsets: return odd(shape, heads, D, 1);
+        case Arrangement::odd_pairs: return odd(shape, heads, D, 2);
+        case Arrangement::slice_of_heads:
+            return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
+        default: return plain;
+    }
+}
+
+}  // namespace
+
+std::uint64_t span_of(const reference::Tensor& rows) {
+    if (rows.cache) {
+        const reference::Cache& cache = *rows.cache;
+        return (cache.pages - 1) * cache.page_stride + (cache.page_size - 1) * cache.row_stride +
+               (rows.heads - 1) * rows.head_stride + rows.head_dim;
+    }
+    std::uint64_t end = 0;
+    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
+        end = std::max(end, first + rows.head_dim);
+    });
+    return end;
+}
+
+Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std::uint64_t byte) {
+    const reference::Tensor& rows = placed.rows;
+    const std::uint64_t size = rows.type == reference::Type::f32 ? 4 : 2;
+    Tensor tensor = {.where = {buffer.buffer, byte + placed.first * size, span_of(rows) * size},
+                     .heads = static_cast<std::uint32_t>(rows.heads),
+                     .heads_per_group = static_cast<std::uint32_t>(rows.heads_per_group),
+                     .buffer_size = buffer.range};
+    if (!placed.strides_by_rule) {
+        tensor.head_stride = rows.head_stride == 0 ? broadcast
+                                                   : static_cast<std::int64_t>(rows.head_stride);
+        tensor.token_stride = static_cast<std::int64_t>(rows.token_stride);
+        tensor.batch_stride = static_cast<std::int64_t>(rows.batch_stride);
+        tensor.group_stride = static_cast<std::int64_t>(rows.group_stride);
+    }
+    return tensor;
+}
+
+Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
+              std::uint64_t k_head_dim, std::uint64_t v_head_dim) {
+    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim,
+                        K = k_head_dim;
+    const bool has_v = v_head_dim != 0;
+    const std::uint64_t H = has_v ? shape.v_heads() : G, V = has_v ? v_head_dim : K;
+    Piece piece;
+    reference::Tensor &q = piece.q.rows, &k = piece.k.rows, &v = piece.v.rows;
+    q = alike(arrangement, shape, shape.q_heads(), Q);
+    k = alike(arrangement, shape, G, K);
+    v = alike(arrangement, shape, H, V);
+    bool one_after_the_other = true, v_after_k = true;
+    switch (arrangement) {
+        case Arrangement::bshd:
+        case Arrangement::thd:
+            piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true;
+            break;
+        case Arrangement::grouped_qkv: {
+            const std::uint64_t group = P * Q + K + (H == G ? V : 0);
+            q = strided(q, S * G * group, G * group, Q);
+            q.heads_per_group = P;
+            q.group_stride = group;
+            k = strided(k, S * G * group, G * group, group);
+            piece.k.first = P * Q;
+            one_after_the_other = false;
+            if (H == G) {  // V of other heads is in no group
+                v = strided(v, S * G * group, G * group, group);
+                piece.v.first = P * Q + K;
+                v_after_k = false;
+            }
+            break;
+        }
+        case Arrangement::groups_first:
+            q = strided(q, G * S * P * Q, P * Q, Q);
+            q.heads_per_group = P;
+            q.group_stride = S * P * Q;
+            k = strided(k, G * S * K, K, K);
+            k.heads_per_group = 1;
+            k.group_stride = S * K;
+            v = strided(v, H * S * V, V, V);
+            v.heads_per_group = 1;
+            v.group_stride = S * V;
+            break;
+        case Arrangement::packed_qkv: {
+            const std::uint64_t token = G * P * Q + G * K + H * V;
+            q = strided(q, S * token, token, Q);
+            k = strided(k, S * token, token, K);
+            v = strided(v, S * token, token, V);
+            piece.k.first = G * P * Q;
+            piece.v.first = piece.k.first + G * K;
+            one_after_the_other = v_after_k = false;
+            break;
+        }
+        case Arrangement::packed_kv: {
+            const std::uint64_t token = G * K + H * V;
+            k = strided(k, S * token, token, K);
+            v = strided(v, S * token, token, V);
+            v_after_k = false;
+            break;
+        }
+        case Arrangement::odd_offsets: piece.q.first = 3; break;
+        case Arrangement::odd_pairs: piece.q.first = 6; break;
+        case Arrangement::slice_of_heads: piece.q.first = Q; break;
+        case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
+        default: break;
+    }
+    const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair,
+                            std::uint64_t slice) {
+        const std::uint64_t start = (placed.first + span_of(placed.rows) + 64) / 16 * 16;
+        return start + (arrangement == Arrangement::odd_offsets      ? odd_offset
+                        : arrangement == Arrangement::odd_pairs      ? odd_pair
+                        : arrangement == Arrangement::slice_of_heads ? slice
+                                                                     : 0);
+    };
+    if (one_after_the_other) {
+        piece.k.first = behind(piece.q, 1, 2, K);
+    }
+    if (arrangement == Arrangement::packed_kv) {
+        piece.v.first = piece.k.first + G * K;
+    } else if (has_v && v_after_k) {
+        piece.v.first = behind(piece.k, 5, 4, V);
+    }
+    // What belongs to nobody at the end: the planes of an absent V, the heads behind a slice.
+    piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
+                     3 * std::max({Q, K, V}) + G * K;
+    if (has_v) {
+        piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * V);
+    }
+    return piece;
+}
+
+Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                     std::uint32_t page_size, bool by_head) {
+    Placed placed = {
+        .rows = {
+            .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
+    placed.strides_by_rule = !by_head;
+    reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size,
+                              .page_size = page_size};
+    cache.page_stride = heads * page_size * head_dim;
+    cache.row_stride = by_head ? head_dim : heads * head_dim;
+    placed.rows.head_stride = by_head ? page_size * head_dim : head_dim;
+    placed.rows.cache = cache;
+    return placed;
+}
+
+}  // namespace vkrope::conformance

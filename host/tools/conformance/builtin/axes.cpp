@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Several positions a token: which axis turns which pair, for sections in sequence, interleaved and
+// repeated.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::uint32_t tokens = 6, pairs = 20;
+constexpr std::int32_t rows_covered = 5000;
+
+Trial with_sections(const Sections& sections, Element element, Pairing pairing,
+                    AngleSource source) {
+    Trial trial = trial_of(element, 48, tokens, pairing);
+    trial.info.rotary_dim = 2 * pairs;
+    trial.info.q.rotary_offset = 4;
+    trial.info.k = trial.info.q;
+    trial.info.angles = source;
+    trial.info.positions = PositionSource::axis_ids;
+    trial.info.sections = sections;
+    trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 3};
+    trial.table_rows = rows_covered;
+    trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(), 1 - rows_covered,
+                                 rows_covered - 1, sections.axes);
+    return trial;
+}
+
+}  // namespace
+
+void add_axes(Checks& checks) {
+    struct Case {
+        const char* name;
+        Sections sections;
+    };
+    const Case cases[] = {
+        {"sequential", {.axes = 3, .pairs = {6, 7, 7}}},
+        {"sequential_whole_units", {.axes = 3, .pairs = {4, 8, 8}}},
+        {"sequential_repeated", {.axes = 3, .pairs = {3, 0, 2}}},
+        {"two_axes", {.axes = 2, .pairs = {10, 10}}},
+        {"eight_axes", {.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}}},
+        {"interleaved", {.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}}},
+        {"interleaved_repeated",
+         {.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}}},
+        {"interleaved_leftover",
+         {.order = SectionOrder::interleaved,
+          .axes = 4,
+          .pairs = {4, 4, 4, 8},
+          .leftover_axis = 3}},
+    };
+    for (const Case& of : cases) {
+        const Sections sections = of.sections;
+        for (const Pairing pairing : pairings) {
+            const bool half = pairing == Pairing::half_split;
+            checks.add(fmt::format("{}_{}", of.name, name_of(pairing)), [=](DeviceUnderTest& device,
+                                                                            Findings& findings) {
+                run(device,
+                    with_sections(sections, half ? Element::f32 : Element::bf16, pairing,
+                                  half ? AngleSource::factored_texture : AngleSource::computed),
+                    findings);
+            });
+            checks.add(
+                fmt::format("{}_{}_every_type_source_and_mapping", of.name, name_of(pairing)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    for (const Element element : elements) {
+                        for (const AngleSource source : our_sources) {
+                            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                                Trial trial = with_sections(sections, element, pairing, source);
+                                trial.info.mapping = mapping;
+                                run(device, trial, findings);
+                            }
+                        }
+                    }
+                },
+                Level::full);
+        }
+    }
+    checks.add("one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
+        for (const bool wide : {false, true}) {
+            Trial trial = with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16,
+                                        Pairing::half_split, AngleSource::factored_texture);
+            const std::size_t rows = trial.shape.rows();
+            trial.ids_64 = wide;
+            trial.ids[rows + 1] = rows_covered;       // the second axis of token 1
+            trial.ids[2 * rows + 4] = -rows_covered;  // the third of token 4
+            trial.ids[5] = wide ? (std::int64_t{1} << 32) + 1 : INT32_MIN;
+            const Rotated rotated = run(device, trial, findings);
+            findings.hold(!has_counter(device, trial.info) || rotated.outside == 3,
+                          "{} tokens are counted as outside", rotated.outside);
+        }
+    });
+}
+
+}  // namespace vkrope::conformance

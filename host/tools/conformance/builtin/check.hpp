@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// How a check of the built-in suite is written: a function that measures and judges, and a name.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "conformance/builtin/builtin.hpp"
+#include "conformance/device_under_test.hpp"
+
+namespace vkrope::conformance {
+
+/// What one check found so far. The first thing that is wrong is what it fails with.
+class Findings {
+   public:
+    /// The check fails unless `right`.
+    template <class... Values>
+    void hold(bool right, fmt::format_string<Values...> otherwise, Values&&... values) {
+        ++held_;
+        if (!right && problem_.empty()) {
+            problem_ = fmt::format(otherwise, std::forward<Values>(values)...);
+        }
+    }
+
+    /// Largest errors so far: |actual - exact|, in units of the contract, in units of the last
+    /// place.
+    void measure_error(double error) { largest(error_, error); }
+    void measure_u(double u) { largest(u_, u); }
+    void measure_ulp(double ulp) { largest(ulp_, ulp); }
+
+    /// A check that held nothing against anything is none.
+    Outcome outcome() const {
+        Outcome outcome = {.reason = problem_, .max_error = error_, .max_u = u_, .max_ulp = ulp_};
+        if (!problem_.empty()) {
+            outcome.verdict = Verdict::fail;
+        } else if (held_ == 0) {
+            outcome = {.verdict = Verdict::error, .reason = "the check looked at nothing"};
+        }
+        return outcome;
+    }
+
+   private:
+    static void largest(std::optional<double>& so_far, double number) {
+        so_far = std::max(so_far.value_or(0), number);
+    }
+
+    std::size_t held_ = 0;
+    std::string problem_;
+    std::optional<double> error_, u_, ulp_;
+};
+
+class BuiltinCheck : public Check {
+   public:
+    using Function = std::function<void(DeviceUnderTest&, Findings&)>;
+
+    BuiltinCheck(std::string id, Level level, Function function)
+        : id_(std::move(id)), level_(level), function_(std::move(function)) {}
+
+    const std::string& id() const noexcept override { return id_; }
+    std::string source_options() const override {
+        return level_ == Level::full ? "--level full" : "";
+    }
+    Outcome run(DeviceUnderTest& device) override {
+        Findings findings;
+        try {
+            function_(device, findings);
+        } catch (const Refusal& refusal) {
+            // A case of somebody's may ask for what the library does not take; a check of ours that
+            // does is wrong.
+            if (refusal.code() == Code::invalid_argument)
+                return {.verdict = Verdict::error,
+                        .reason = refusal.what(),
+                        .exit = tools::ExitCode::verification_failed};
+            // What is unsupported after something failed does not hide it.
+            const Outcome so_far = findings.outcome();
+            if (refusal.outcome().verdict == Verdict::unsupported &&
+                so_far.verdict == Verdict::fail) {
+                return so_far;
+            }
+            throw;
+        }
+        return findings.outcome();
+    }
+
+   private:
+    std::string id_;
+    Level level_;
+    Function function_;
+};
+
+/// Takes the checks of one group: those of Level::full only where they are asked for.
+class Checks {
+   public:
+    Checks(Group& group, std::string prefix, Level level)
+        : group_(group), prefix_(std::move(prefix)), level_(level) {}
+
+    void add(const std::string& name, BuiltinCheck::Function function, Level of = Level::quick) {
+        if (of == Level::quick || level_ == Level::full) {
+            group_.checks.push_back(
+                std::make_unique<BuiltinCheck>(prefix_ + '/' + name, of, std::move(function)));
+        }
+    }
+
+   private:
+    Group& group_;
+    std::string prefix_;
+    Level level_;
+};
+
+// The groups. Each says in its file what it holds.
+void add_arithmetic(Checks& checks);
+void add_pairings(Checks& checks);
+void add_elements(Checks& checks);
+void add_layouts(Checks& checks);
+void add_positions(Checks& checks);
+void add_axes(Checks& checks);
+void add_angles(Checks& checks);
+void add_limits(Checks& checks);
+void add_offsets(Checks& checks);
+void add_variants(Checks& checks);
+void add_in_place(Checks& checks);
+void add_values(Checks& checks);
+void add_replays(Checks& checks);
+void add_algebra(Checks& checks);
+void add_same_bits(Checks& checks);
+
+}  // namespace vkrope::conformance

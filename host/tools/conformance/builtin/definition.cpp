@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/definition.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+std::uint32_t load(reference::Type type, const std::byte* elements, std::uint64_t index) {
+    const std::size_t bytes = type == reference::Type::f32 ? 4 : 2;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, elements + index * bytes, bytes);
+    return bits;
+}
+
+bool is_subnormal(float x) {
+    return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
+}
+
+/// One component of a pair: a b + c d, where `flushed` says that a subnormal took part. Volatile,
+/// so that no compiler fuses.
+struct Rounded {
+    float value = 0;
+    bool flushed = false;
+};
+Rounded product_sum(float a, float b, float c, float d) {
+    const volatile float first = a * b, second = c * d;
+    const volatile float sum = first + second;
+    const float given[] = {a, b, c, d, first, second, sum};
+    return {sum, std::any_of(std::begin(given), std::end(given), is_subnormal)};
+}
+
+/// The distance of two neighbours around `exact`, as `type` stores them.
+long double spacing(reference::Type type, long double exact) {
+    const int lowest = type == reference::Type::f16 ? -14 : -126;
+    const int fraction_bits = type == reference::Type::f32   ? 23
+                              : type == reference::Type::f16 ? 10
+                                                             : 7;
+    return std::ldexp(1.0L,
+                      std::max(exact == 0 ? lowest : std::ilogb(exact), lowest) - fraction_bits);
+}
+
+struct Pair {
+    std::uint64_t in[2], out[2];
+};
+
+std::vector<Pair> pairs_of(const reference::Operation& operation) {
+    std::vector<reference::Window> windows = operation.windows;
+    if (windows.empty()) {
+        windows.push_back({0, operation.inv_freq.size()});
+    }
+    std::vector<Pair> pairs;
+    for (const reference::Window& window : windows) {
+        const std::uint64_t start = operation.rotary_offset + window.offset;
+        for (std::uint64_t j = 0; j < window.pairs; ++j) {
+            Pair pair;
+            for (const std::uint64_t member : {0, 1}) {
+                const auto channel = [&](bool interleaved) {
+                    return start + (interleaved ? 2 * j + member : j + member * window.pairs);
+                };
+                pair.in[member] = channel(operation.interleaved);
+                pair.out[member] = channel(
+                    operation.interleaved_out.value_or(operation.interleaved));
+            }
+            pairs.push_back(pair);
+        }
+    }
+    return pairs;
+}
+
+}  // namespace
+
+Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& positions, bool flushes)
+    : trial_(trial), positions_(positions), flushes_(flushes), inv_freq_(inv_freq_of(trial)),
+      angles_(inv_freq_, trial.attention_factor) {}
+
+CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
+    if (trial_.info.angles == AngleSource::caller_buffer) {
+        const std::size_t at = static_cast<std::size_t>(position) * trial_.row_stride + pair;
+        return {value(trial_.info.table, trial_.cos, at), value(trial_.info.table, trial_.sin, at)};
+    }
+    if (trial_.product == AngleProduct::float32) {
+        const reference::CosSin exact = float32_cos_sin(position, inv_freq_[pair]);
+        const auto factor = static_cast<float>(trial_.attention_factor);
+        return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
+    }
+    return angles_.at(trial_.info.angles, position, pair);
+}
+
+std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in,
+                               const reference::Tensor& out, const std::byte* input,
+                               const std::byte* output, char name, Findings& findings) const {
+    const std::vector<Pair> pairs = pairs_of(operation);
+    const bool callers = trial_.info.angles == AngleSource::caller_buffer;
+    // How the library words a factor that is not in the table is its own affair; the oracle holds
+    // its bound.
+    const bool bits_known = trial_.gain == Gain::apply || trial_.attention_factor == 1;
+    const std::uint64_t rows = in.batch * in.tokens;
+    std::vector<std::uint64_t> from(rows * in.heads);
+    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });
+    std::vector<bool> rotated(in.head_dim);
+    for (const Pair& pair : pairs) {
+        rotated[pair.in[0]] = rotated[pair.in[1]] = true;
+    }
+
+    std::uint64_t uncovered = 0;
+    struct Angle {
+        CosSin rounded;
+        reference::CosSin exact;
+    };
+    std::vector<Angle> angles(pairs.size());
+    std::uint64_t token = ~std::uint64_t{0};
+    bool covered = true;
+    const auto turn_to = [&](std::uint64_t next) {
+        token = next;
+        covered = true;
+        for (std::uint32_t a = 0; a < std::max(trial_.info.sections.axes, 1u); ++a) {
+            covered = covered && covers(trial_, positions_[a * rows + token]);
+        }
+        uncovered += covered ? 0 : 1;
+        for (std::size_t j = 0; covered && j < pairs.size(); ++j) {
+            const std::int64_t p = positions_[axis[j] * rows + token];
+            const CosSin rounded = cos_sin(p, j);
+            const reference::CosSin exact = exact_cos_sin(trial_, p, inv_freq_[j]);
+            const long double factor = trial_.attention_factor;
+            const float sign = operation.inverse ? -1 : 1;
+            angles[j] = {{rounded.cos, sign * rounded.sin},
+                         {factor * exact.cos, sign * factor * exact.sin}};
+        }
+    };
+
+    std::string wrong;
+    double error = 0, ulp = 0;
+    const auto look = [&](std::uint64_t row, std::uint64_t channel, std::uint64_t at,
+                          float expected, bool any_nan, std::optional<std::uint32_t> bits) {
+        const std::uint32_t got = load(out.type, output, at);
+        const std::uint32_t want = bits ? *bits
+                                   : out.type == reference::Type::f32
+                                       ? std::bit_cast<std::uint32_t>(expected)
+                                       : reference::narrow(out.type,
+                                                           static_cast<long double>(expected));
+        const bool right = any_nan && std::isnan(expected)
+                               ? std::isnan(reference::widen(out.type, got))
+                               : got == want;
+        if (!right && wrong.empty()) {
+            wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
+                                got, want);
+        }
+    };
+    reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
+        if (row / in.heads != token) {
+            turn_to(row / in.heads);
+        }
+        const auto x = [&](std::uint64_t channel) {
+            return reference::widen(in.type, load(in.type, input, from[row] + channel));
+        };
+        for (std::size_t j = 0; j < pairs.size(); ++j) {
+            const Pair& pair = pairs[j];
+            const float x0 = x(pair.in[0]), x1 = x(pair.in[1]);
+            const Angle& angle = angles[j];
+            for (const std::size_t member : {0, 1}) {
+                const std::uint64_t at = to + pair.out[member];
+                if (!covered) {
+                    look(row, pair.out[member], at, member == 0 ? x0 : x1, true, std::nullopt);
+                    continue;
+                }
+                const Rounded y = member == 0
+                                      ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
+                                      : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
+                if (bits_known && !(flushes_ && y.flushed)) {
+                    look(row, pair.out[member], at, y.value, true, std::nullopt);
+                }
+                const float got = reference::widen(out.type, load(out.type, output, at));
+                const long double exact = member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin
+                                                      : x0 * angle.exact.sin + x1 * angle.exact.cos;
+                if (callers || !bits_known || !std::isfinite(got) || !std::isfinite(exact)) {
+                    continue;
+                }
+                const long double away = std::fabs(static_cast<long double>(got) - exact);
+                error = std::max(error, static_cast<double>(away));
+                if (away > operation.absolute_allowance) {
+                    ulp = std::max(ulp, static_cast<double>(away / spacing(out.type, exact)));
+                }
+            }
+        }
+        for (std::uint64_t channel = 0; channel < in.head_dim; ++channel) {
+            if (!rotated[channel]) {
+                const std::uint32_t bits = load(in.type, input, from[row] + channel);
+                look(row, channel, to + channel, x(channel), in.type != out.type,
+                     in.type == out.type ? std::optional(bits) : std::nullopt);
+            }
+        }
+    });
+    findings.hold(wrong.empty(), "{}: {}", name, wrong);
+    if (!callers && bits_known) {
+        findings.measure_error(error);
+        findings.measure_ulp(ulp);
+    }
+    return uncovered;
+}
+
+}  // namespace vkrope::conformance

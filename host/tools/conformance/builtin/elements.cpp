@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// How values are stored: every type in with every type out, all 65536 halves, ties and what lies
+// next to them, and results that are rounded twice. What f16 takes part in runs with integers and,
+// where the device can, with its own conversions.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "conformance/builtin/trial.hpp"
+#include "conformance/shader_source/angles.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// Pairs (x, 0) at position 0, where they come back as they are stored: 64 a row.
+Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) {
+    constexpr std::uint32_t pairs = 64;
+    const auto rows = static_cast<std::uint32_t>((bits.size() + pairs - 1) / pairs);
+    Trial trial = trial_of(in, 2 * pairs, 1);
+    trial.info.q.out = out;
+    trial.shape.batch = rows;
+    trial.table_rows = 1;
+    trial.q.resize(q_elements(trial) * element_bytes(in));
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        store(in, trial.q, i / pairs * 2 * pairs + i % pairs, bits[i]);
+    }
+    return trial;
+}
+
+/// Runs a trial with each conversion that the device has.
+template <class Try>
+void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
+    for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
+        if (conversion == Conversion::native && !device.traits().converts_f16) {
+            continue;  // the check `native` says why
+        }
+        trial.info.conversion = conversion;
+        attempt(trial);
+    }
+}
+
+void hold_identity(DeviceUnderTest& device, const Trial& trial,
+                   const std::vector<std::uint32_t>& bits, Findings& findings) {
+    const Element in = trial.info.q.in, out = trial.info.q.out;
+    const Rotated rotated = run(device, trial, findings);
+    const bool flushes = device.traits().flushes_subnormals;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        const std::size_t at = i / 64 * 128 + i % 64;
+        const float x = value(in, trial.q, at);
+        const std::uint32_t got = stored(out, rotated.q, at),
+                            want = reference::narrow(type_of(out), static_cast<long double>(x));
+        const float y = value(out, rotated.q, at);
+        const bool may_be_zero = flushes && x != 0 &&
+                                 std::fabs(x) < std::numeric_limits<float>::min();
+        findings.hold(std::isnan(x) ? std::isnan(y) : got == want || (may_be_zero && y == 0),
+                      "{} {:#x} is stored as {} {:#x}, not {:#x}", name_of(in), bits[i],
+                      name_of(out), got, want);
+    }
+}
+
+void hold_identities(DeviceUnderTest& device, Element in, Element out,
+                     const std::vector<std::uint32_t>& bits, Findings& findings) {
+    each_conversion(device, identity(in, out, bits),
+                    [&](const Trial& trial) { hold_identity(device, trial, bits, findings); });
+}
+
+std::vector<std::uint32_t> all_halves() {
+    std::vector<std::uint32_t> bits(1u << 16);
+    for (std::uint32_t i = 0; i < bits.size(); ++i) {
+        bits[i] = i;
+    }
+    return bits;
+}
+
+/// The f32 numbers in the middle between two neighbours of `type`, and those next to them.
+std::vector<std::uint32_t> ties(Element type) {
+    std::vector<std::uint32_t> bits;
+    const std::uint32_t infinity = type == Element::f16 ? 0x7c00 : 0x7f80;
+    for (std::uint32_t half = 0; half < infinity; ++half) {
+        const double low = reference::widen(type_of(type), half);
+        const double high = half + 1 < infinity ? double{reference::widen(type_of(type), half + 1)}
+                                                : (type == Element::f16 ? 65536.0 : 0x1p128);
+        const auto middle = static_cast<float>((low + high) / 2);  // exact
+        std::uint32_t of_middle = 0;
+        std::memcpy(&of_middle, &middle, sizeof middle);
+        for (const std::uint32_t sign : {0u, 0x80000000u}) {
+            bits.insert(bits.end(),
+                        {sign | (of_middle - 1), sign | of_middle, sign | (of_middle + 1)});
+        }
+    }
+    return bits;
+}
+
+/// Pairs whose y0, rounded to f32, lies in the middle between two neighbours of `element`, which
+/// the exact sum of the two products does not: rounded twice it becomes one of them, rounded once
+/// it would become the other.
+struct RoundedTwice {
+    Trial trial;
+    std::vector<std::uint32_t> once;  // y0 of each pair, if the sum were not rounded to f32
+};
+
+RoundedTwice rounded_twice(Element element) {
+    RoundedTwice found = {.trial = trial_of(Element::f32, 16, 8), .once = {}};
+    Trial& trial = found.trial;
+    trial.info.q.out = element;
+    trial.first = 1;
+    trial.inv_freq.assign(8, 1);  // no angle is so small that one product hardly counts
+    trial.q.resize(q_elements(trial) * sizeof(float));
+    const reference::Type type = type_of(element);
+    const std::uint32_t pairs = trial.info.rotary_dim / 2,
+                        dropped = element == Element::f16 ? 13 : 16;
+    const shader_source::Angles angles(inv_freq_of(trial), 1);
+    std::mt19937 random(8);
+    for (std::uint32_t i = 0; i < trial.shape.tokens * pairs; ++i) {
+        const std::uint32_t token = i / pairs, pair = i % pairs;
+        const CosSin angle = angles.at(trial.info.angles, trial.first + token, pair);
+        const std::size_t first = std::size_t{token} * 2 * pairs + pair, second = first + pairs;
+        while (true) {
+            // Few powers of two apart, so that double holds the exact sum; with either sign: a
+            // difference is often exact in f32.
+            const auto member = [&random] {
+                const auto bits = static_cast<std::uint32_t>(random());
+                return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
+            };
+            store(Element::f32, trial.q, first, member());
+            store(Element::f32, trial.q, second, member());
+            const float a = value(Element::f32, trial.q, first) * angle.cos,
+                        b = value(Element::f32, trial.q, second) * angle.sin;
+            const float sum = a - b;
+            const double exact = double{a} - double{b};
+            const bool tie = (std::bit_cast<std::uint32_t>(sum) & ((1u << dropped) - 1)) ==
+                             1u << (dropped - 1);
+            if (!tie || double{sum} == exact || std::fabs(sum) < 0x1p-10f) {
+                continue;
+            }
+            const std::uint32_t once = reference::narrow(type, static_cast<long double>(exact));
+            if (once != reference::narrow(type, static_cast<long double>(sum))) {
+                found.once.push_back(once);
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+void add_elements(Checks& checks) {
+    for (const Element in : elements) {
+        for (const Element out : elements) {
+            checks.add(
+                fmt::format("{}_to_{}", name_of(in), name_of(out)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    // Any bits where nothing is rotated: they keep them, or are rounded.
+                    for (const Pairing pairing : pairings) {
+                        Trial trial = trial_of(in, 48, 16, pairing);
+                        trial.info.rotary_dim = 24;
+                        trial.info.q.rotary_offset = 8;
+                        trial.info.q.out = out;
+                        trial.info.k = trial.info.q;
+                        trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
+                        trial.q = random_bits(in, q_elements(trial), 5);
+                        trial.k = random_elements(in, q_elements(trial), 6);
+                        each_conversion(device, trial,
+                                        [&](const Trial& each) { run(device, each, findings); });
+                    }
+                });
+        }
+    }
+    checks.add("k_has_types_of_its_own", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = trial_of(Element::f32, 32, 16);
+        trial.info.k = {.in = Element::f32, .out = Element::f16, .head_dim = 32};
+        run(device, trial, findings);
+        trial.info.k = {.in = Element::bf16, .out = Element::bf16, .head_dim = 32};
+        run(device, trial, findings);
+    });
+    for (const Element in : {Element::f16, Element::bf16}) {
+        for (const Element out : elements) {
+            checks.add(fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           hold_identities(device, in, out, all_halves(), findings);
+                       });
+        }
+    }
+    for (const Element out : {Element::f16, Element::bf16}) {
+        checks.add(fmt::format("ties_and_next_to_ties_f32_to_{}", name_of(out)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       hold_identities(device, Element::f32, out, ties(out), findings);
+                   });
+    }
+    checks.add("ties_bf16_to_f16", [](DeviceUnderTest& device, Findings& findings) {
+        hold_identities(device, Element::bf16, Element::f16, all_halves(), findings);
+    });
+    for (const Element element : {Element::f16, Element::bf16}) {
+        checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](DeviceUnderTest& device,
+                                                                          Findings& findings) {
+            const RoundedTwice of = rounded_twice(element);
+            each_conversion(device, of.trial, [&](const Trial& trial) {
+                const Rotated rotated = run(device, trial, findings);
+                const std::uint32_t pairs = trial.info.rotary_dim / 2;
+                for (std::size_t i = 0; i < of.once.size(); ++i) {
+                    const std::uint32_t got = stored(element, rotated.q,
+                                                     i / pairs * 2 * pairs + i % pairs);
+                    findings.hold(
+                        got != of.once[i],
+                        "token {} pair {} has been rounded to {} alone, not to f32 before",
+                        i / pairs, i % pairs, name_of(element));
+                }
+            });
+        });
+    }
+    checks.add("native", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = trial_of(Element::f16, 32, 16);
+        trial.info.conversion = Conversion::native;
+        run(device, trial, findings);  // whose refusal says what the device lacks
+    });
+}
+
+}  // namespace vkrope::conformance

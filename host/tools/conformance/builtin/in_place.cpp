@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// In place and out of place are the same bits; what lies around the rows, half a word away, keeps
+// its own.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+
+void add_in_place(Checks& checks) {
+    struct Rows {
+        const char* name;
+        std::uint32_t head_dim, rotary_dim, offset;
+    };
+    // By how rows are read: 16 bytes, one word, one element at a time.
+    for (const Rows& rows :
+         {Rows{"16_byte_units", 128, 128, 0}, {"words", 10, 4, 2}, {"single_elements", 7, 4, 1}}) {
+        for (const Element element : elements) {
+            for (const Pairing pairing : pairings) {
+                checks.add(fmt::format("{}_{}_{}", rows.name, name_of(element), name_of(pairing)),
+                           [=](DeviceUnderTest& device, Findings& findings) {
+                               for (const Arrangement arrangement :
+                                    {Arrangement::bshd, Arrangement::packed_qkv,
+                                     Arrangement::odd_offsets}) {
+                                   Trial trial = trial_of(element, rows.head_dim, 9, pairing);
+                                   trial.info.rotary_dim = rows.rotary_dim;
+                                   trial.info.q.rotary_offset = rows.offset;
+                                   trial.info.k = trial.info.q;
+                                   trial.shape = {
+                                       .batch = 2, .tokens = 9, .groups = 3, .q_per_group = 1};
+                                   trial.in = trial.out = arrangement;
+                                   trial.first = -4;
+                                   trial.q = random_bits(element, q_elements(trial), 61);
+                                   const Rotated apart = run(device, trial, findings);
+                                   trial.in_place = true;
+                                   const Rotated in_place = run(device, trial, findings);
+                                   findings.hold(apart.q == in_place.q && apart.k == in_place.k,
+                                                 "in place gives other bits than out of place");
+                               }
+                           });
+            }
+        }
+    }
+    checks.add("outside_the_table", [](DeviceUnderTest& device, Findings& findings) {
+        for (const bool in_place : {false, true}) {
+            Trial trial = trial_of(Element::f16, 16, 6, Pairing::interleaved);
+            trial.info.rotary_dim = 8;
+            trial.info.q.rotary_offset = 4;
+            trial.info.k = trial.info.q;
+            trial.info.positions = PositionSource::ids;
+            trial.ids = {1, 40, -40, 39, -39, INT32_MAX};
+            trial.table_rows = 40;
+            trial.in_place = in_place;
+            trial.shape.q_per_group = 5;
+            run(device, trial, findings);
+        }
+    });
+}
+
+}  // namespace vkrope::conformance

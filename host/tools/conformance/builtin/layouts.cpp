@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Where rows are: the arrangements that people use, in and out; views at odd offsets; one row for
+// many heads; pages. Bits follow from values alone, never from places.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+Trial small(Element element, std::uint32_t head_dim, bool flat) {
+    Trial trial = trial_of(element, head_dim, 3);
+    trial.info.rotary_dim = head_dim / 4 * 2;
+    trial.info.q.rotary_offset = 1;
+    trial.info.k = trial.info.q;
+    trial.shape = flat ? Shape{.batch = 1, .tokens = 6, .groups = 2, .q_per_group = 2}
+                       : Shape{.batch = 2, .tokens = 3, .groups = 2, .q_per_group = 2};
+    trial.first = 7;
+    return trial;
+}
+
+void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim, Arrangement in,
+               Arrangement out, Findings& findings) {
+    Trial trial = small(element, head_dim, in == Arrangement::thd || out == Arrangement::thd);
+    trial.q = random_bits(element, q_elements(trial), 21);
+    trial.k = random_elements(element, q_elements(trial), 22);
+    const Rotated packed = run(device, trial, findings);
+    trial.in = in;
+    trial.out = out;
+    const Rotated placed = run(device, trial, findings);
+    findings.hold(placed.q == packed.q, "Q has other bits here than in packed rows");
+    findings.hold(placed.k == packed.k || in == Arrangement::broadcast,
+                  "K has other bits here than in packed rows");
+}
+
+}  // namespace
+
+void add_layouts(Checks& checks) {
+    constexpr std::size_t count = std::size(arrangements), outputs = count - 1;
+    for (std::size_t i = 0; i < count; ++i) {
+        const NamedArrangement in = arrangements[i];
+        const NamedArrangement out = arrangements[in.value == Arrangement::broadcast ? 0 : i];
+        checks.add(in.name, [=](DeviceUnderTest& device, Findings& findings) {
+            hold_pair(device, Element::f16, 32, in.value, out.value, findings);
+            hold_pair(device, Element::f32, 12, in.value, out.value, findings);
+        });
+        for (std::size_t j = 0; j < outputs; ++j) {
+            const NamedArrangement to = arrangements[j];
+            const auto check = [=](DeviceUnderTest& device, Findings& findings) {
+                for (const Element element : elements) {
+                    hold_pair(device, element, 20, in.value, to.value, findings);
+                    hold_pair(device, element, 9, in.value, to.value, findings);
+                }
+            };
+            const bool next = j == (i * 5 + 3) % outputs;  // of all combinations, one a row
+            checks.add(fmt::format("{}_to_{}", in.name, to.name), check,
+                       next ? Level::quick : Level::full);
+        }
+    }
+    for (const bool by_head : {false, true}) {
+        checks.add(by_head ? "pages_by_head" : "pages",
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const std::uint32_t page_size : {1u, 16u}) {
+                           Trial trial = small(Element::f16, 32, false);
+                           trial.info.scatter_k = true;
+                           trial.page_size = page_size;
+                           trial.pages_by_head = by_head;
+                           trial.slots_64 = page_size == 1;
+                           run(device, trial, findings);
+                       }
+                   });
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Calls beyond what a device binds or dispatches at once are cut, and their bits stay. With limits
+// that the device is made to report, small enough that small calls exceed them; and with its own.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+struct Layout {
+    const char* name;
+    Arrangement in, out;
+    bool in_place;
+    Element element;
+    AngleSource source = AngleSource::direct_texture;
+};
+
+constexpr Layout layouts[] = {
+    {"bshd", Arrangement::bshd, Arrangement::bshd, false, Element::f32},
+    {"bhsd_in_place", Arrangement::bhsd, Arrangement::bhsd, true, Element::f16,
+     AngleSource::direct_buffer},
+    {"bhsd_to_bshd", Arrangement::bhsd, Arrangement::bshd, false, Element::bf16},
+    {"packed_qkv_in_place", Arrangement::packed_qkv, Arrangement::packed_qkv, true, Element::bf16},
+    {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true,
+     Element::f16},
+    {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true,
+     Element::f16},
+    {"broadcast", Arrangement::broadcast, Arrangement::bshd, false, Element::f16},
+};
+
+Trial of_layout(const Layout& layout) {
+    Trial trial = trial_of(layout.element, 64, 160);
+    trial.info.k = trial.info.q;
+    trial.info.angles = layout.source;
+    trial.info.positions = PositionSource::ids;
+    trial.shape = {.batch = 2, .tokens = 160, .groups = 2, .q_per_group = 2};
+    trial.in = layout.in;
+    trial.out = layout.out;
+    trial.in_place = layout.in_place;
+    trial.ids = random_positions(320, -70, 70, 51);  // some are outside
+    return trial;
+}
+
+}  // namespace
+
+void add_limits(Checks& checks) {
+    struct Forced {
+        const char* name;
+        ReportedLimits limits;
+        Mapping mapping;
+    };
+    // Two rows of workgroups along y: calls of this size would not have to be cut where 7 are
+    // allowed.
+    const Forced forced[] = {
+        {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
+        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu},
+        {"range_of_64_KiB_and_7_workgroups",
+         {.storage_range = 1u << 16, .workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7},
+         Mapping::gpu},
+    };
+    for (const Layout& layout : layouts) {
+        for (const Forced& limits : forced) {
+            // 7 workgroups take less than one of these calls only where an invocation owns little.
+            checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](DeviceUnderTest& device,
+                                                                           Findings& findings) {
+                Trial trial = of_layout(layout);
+                const Rotated whole = run(device, trial, findings);
+                trial.info.mapping = limits.mapping;
+                trial.limits = limits.limits;
+                const Rotated cut = run(device, trial, findings);
+                findings.hold(cut.dispatches > whole.dispatches,
+                              "{} dispatches where {} had to be cut", cut.dispatches,
+                              whole.dispatches);
+                findings.hold(cut.q == whole.q && cut.k == whole.k,
+                              "cut into {} dispatches the bits are others", cut.dispatches);
+            });
+        }
+    }
+    checks.add("4_storage_buffers", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : {Element::f32, Element::f16}) {
+            for (const std::uint32_t head_dim : {32u, 9u}) {
+                Trial trial = trial_of(element, head_dim, 20);
+                trial.info.rotary_dim = 8;
+                trial.info.k = trial.info.q;
+                trial.in = trial.out = Arrangement::packed_qkv;
+                trial.in_place = true;
+                const Rotated whole = run(device, trial, findings);
+                trial.limits = {.storage_buffers = 4};
+                const Rotated apart = run(device, trial, findings);
+                findings.hold(apart.dispatches == 2,
+                              "{} dispatches for Q and K where 4 storage buffers take one each",
+                              apart.dispatches);
+                findings.hold(whole.q == apart.q && whole.k == apart.k,
+                              "Q and K apart from each other have other bits");
+            }
+        }
+    });
+    checks.add(
+        "range_of_the_device",
+        [](DeviceUnderTest& device, Findings& findings) {
+            constexpr std::uint64_t most = 256u << 20;
+            const std::uint64_t range = device.info().limits.maxStorageBufferRange,
+                                row = 32 * 128 * 4;
+            if (range > most) {
+                unsupported(
+                    "maxStorageBufferRange is {} bytes; this check fills a tensor beyond it, of {} "
+                    "bytes at most",
+                    range, most);
+            }
+            Trial trial = trial_of(Element::f32, 128,
+                                   static_cast<std::uint32_t>(range / row + 100));
+            trial.shape.q_per_group = 32;
+            trial.table_rows = 1 << 14;
+            trial.in_place = true;
+            const Rotated cut = run(device, trial, findings);
+            findings.hold(cut.dispatches > 1, "one dispatch for more than the device binds");
+        },
+        Level::full);
+}
+
+}  // namespace vkrope::conformance

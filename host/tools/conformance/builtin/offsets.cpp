@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// Rows that are far from each other, and tensors that are far from the start of their buffer. For
+// every b from 20 on two rows lie 2^b bytes apart: a distance that a driver cuts to b bits, in push
+// constants or in the shader, makes one row of them. Then both lie next to each other, 2^b bytes
+// behind the start: only the offset of a descriptor reaches so far, whatever range the device binds
+// at once, and one that is cut leads to bytes that are nobody's. Beyond 4 MiB on every device,
+// beyond 128 MiB where it has the memory, and with Level::full a check for each power of two from
+// 256 MiB to 4 GiB. Only the rows, and some bytes at the start, are ever touched.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::uint32_t head_dim = 64;
+constexpr std::uint64_t from_q_to_k = 2048, row_room = 512, near_rows = 1024;  // bytes
+constexpr std::uint64_t rows_room = near_rows + from_q_to_k +
+                                    row_room;  // of two rows of Q, and of K, next to each other
+
+/// How rows are accessed, by the bytes between their start and a multiple of 16.
+struct Access {
+    const char* name;
+    Element element;
+    std::uint64_t first_byte;
+};
+constexpr Access accesses[] = {
+    {"f32_16_bytes", Element::f32, 0}, {"f32_words", Element::f32, 4},
+    {"f16_16_bytes", Element::f16, 0}, {"f16_words", Element::f16, 4},
+    {"f16_elements", Element::f16, 2}, {"bf16_16_bytes", Element::bf16, 0},
+    {"bf16_words", Element::bf16, 4},  {"bf16_elements", Element::bf16, 2}};
+
+/// Along which axis the two rows of a tensor follow each other.
+enum class Along { tokens, batch, heads };
+
+/// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: the device does not tell.
+std::uint64_t most_buffer_bytes(DeviceUnderTest& device) {
+    const DeviceRef& ref = device.device().ref();
+    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
+        ref.get_instance_proc_addr(ref.instance, "vkGetPhysicalDeviceProperties2"));
+    if (get == nullptr || device.info().api_version < VK_API_VERSION_1_3) {
+        return 0;
+    }
+    VkPhysicalDeviceMaintenance4Properties buffers = {};
+    buffers.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
+    VkPhysicalDeviceProperties2 properties = {};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &buffers;
+    get(ref.physical, &properties);
+    return buffers.maxBufferSize;
+}
+
+/// What the device does not have room for is unsupported, and the reason names the limit.
+Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
+    const auto hold_limit = [bytes](const char* name, std::uint64_t most) {
+        if (bytes > most) {
+            unsupported("rows so far apart take a buffer of {} bytes, the device allows {} ({})",
+                        bytes, most, name);
+        }
+    };
+    hold_limit("largest device-local heap", device.info().memory_bytes);
+    if (const std::uint64_t most = most_buffer_bytes(device); most != 0) {
+        hold_limit("maxBufferSize", most);
+    }
+    Result<Buffer> made = Buffer::make(device.device(), bytes);
+    if (made.status.code == Code::out_of_device_memory ||
+        made.status.code == Code::out_of_host_memory) {
+        unsupported(
+            "rows so far apart take a buffer of {} bytes, which the device does not give: {}",
+            bytes, static_cast<const char*>(made.status.what));
+    }
+    return value_of(std::move(made));
+}
+
+/// The rows of Q and K, packed, and what they become.
+struct Rows {
+    Bytes q, k, rotated_q, rotated_k;
+};
+
+Shape shape_along(Along along) {
+    return {.batch = along == Along::batch ? 2u : 1u,
+            .tokens = along == Along::tokens ? 2u : 1u,
+            .groups = along == Along::heads ? 2u : 1u,
+            .q_per_group = 1};
+}
+
+Trial near_trial(const Access& access, Along along) {
+    Trial trial = trial_of(access.element, head_dim, 1);
+    trial.info.k = trial.info.q;
+    trial.shape = shape_along(along);
+    trial.first = 3;
+    trial.q = random_elements(access.element, q_elements(trial), 101);
+    trial.k = random_elements(access.element, q_elements(trial), 102);
+    return trial;
+}
+
+/// Where the two rows of Q are; those of K are `from_q_to_k` behind them.
+struct Placement {
+    Buffer& buffer;
+    std::uint64_t first, apart;  // bytes
+
+    std::uint64_t byte(bool key, std::uint64_t row) const {
+        return first + row * apart + (key ? from_q_to_k : 0);
+    }
+};
+
+/// What stands around rows, and where rows have yet to be written.
+constexpr std::byte nothing_there{0x5a};
+
+/// Two rows of Q, and two of K, from here to there, or in place; what they become has the bits of
+/// `near`.
+void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, const Rows& near,
+                   const Placement& in, const Placement& out, Findings& findings) {
+    const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
+    for (const Placement& placed : {out, in}) {
+        if (placed.first != 0) {  // an offset that has lost its high bits must not lead to the rows
+                                  // of an earlier placement
+            const Bytes nothing(2 * rows_room, nothing_there);
+            check(placed.buffer.upload(nothing.data(), nothing.size()));
+        }
+    }
+    for (const bool key : {false, true}) {
+        for (const std::uint64_t row : {0, 1}) {
+            Bytes room(row_room, nothing_there);
+            check(out.buffer.upload(room.data(), room.size(), out.byte(key, row)));
+            const Bytes& rows = key ? near.k : near.q;
+            std::copy_n(&rows[row * row_bytes], row_bytes, &room[access.first_byte]);
+            check(in.buffer.upload(room.data(), room.size(), in.byte(key, row)));
+        }
+    }
+    const Shape shape = shape_along(along);
+    const auto tensor = [&](const Placement& placed, bool key) {
+        const auto stride = static_cast<std::int64_t>(placed.apart / size);
+        const VkDescriptorBufferInfo whole = placed.buffer.whole();
+        const std::uint64_t first = placed.byte(key, 0) + access.first_byte;
+        Tensor made = {.where = {whole.buffer, first, placed.apart + row_bytes},
+                       .heads = shape.groups};
+        (along == Along::tokens  ? made.token_stride
+         : along == Along::batch ? made.batch_stride
+                                 : made.head_stride) = stride;
+        if (along == Along::heads) {
+            made.token_stride = 2 * stride;
+        }
+        made.buffer_size = whole.range;
+        return made;
+    };
+    const Trial trial = near_trial(access, along);
+    DeviceUnderTest::KernelCall call = {.info = trial.info,
+                                        .call = {.batch = shape.batch, .tokens = shape.tokens}};
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq = inv_freq_of(trial);
+    rotation.sections = trial.info.sections;
+    const AngleTable table = value_of(
+        AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
+    call.call.angles = table.angles();
+    call.call.positions.first = static_cast<std::int32_t>(trial.first);
+    call.call.q_in = tensor(in, false);
+    call.call.q_out = tensor(out, false);
+    call.call.k_in = tensor(in, true);
+    call.call.k_out = tensor(out, true);
+    device.rotate(call);
+    for (const bool key : {false, true}) {
+        for (const std::uint64_t row : {0, 1}) {
+            Bytes room(row_room);
+            check(out.buffer.download(room.data(), room.size(), out.byte(key, row)));
+            const Bytes& rows = key ? near.rotated_k : near.rotated_q;
+            const bool right = std::equal(&rows[row * row_bytes],
+                                          &rows[row * row_bytes] + row_bytes,
+                                          &room[access.first_byte]);
+            findings.hold(right,
+                          "{} bytes apart, {} bytes behind the start of a buffer, the {} row of {} "
+                          "has other bits",
+                          out.apart, out.byte(key, 0), row == 0 ? "first" : "second",
+                          key ? 'K' : 'Q');
+        }
+    }
+}
+
+/// For every power of two between these.
+void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t first_bit,
+                  std::uint32_t last_bit, bool in_place, Findings& findings) {
+    const std::uint64_t bytes = (std::uint64_t{1} << last_bit) + 2 * rows_room;
+    Buffer in = buffer_of(device, bytes);
+    Buffer apart = in_place ? Buffer() : buffer_of(device, bytes);
+    for (const Along along : {Along::tokens, Along::batch, Along::heads}) {
+        const Trial trial = near_trial(access, along);
+        const Rotated rotated = run(device, trial, findings);
+        const Rows near = {
+            .q = trial.q, .k = trial.k, .rotated_q = rotated.q, .rotated_k = rotated.k};
+        for (std::uint32_t bit = first_bit; bit <= last_bit; ++bit) {
+            const std::uint64_t far = std::uint64_t{1} << bit;
+            Buffer& out = in_place ? in : apart;
+            const Placement rows = {.buffer = in, .first = 0, .apart = far};
+            hold_far_rows(device, access, along, near, rows,
+                          {.buffer = out, .first = 0, .apart = far}, findings);
+            if (along == Along::tokens) {  // the offset of a tensor knows nothing of its axes
+                // Never in place: then some kernels read by the output's descriptor, too.
+                const Placement tensor = {.buffer = in, .first = far, .apart = near_rows};
+                hold_far_rows(device, access, along, near, tensor,
+                              {.buffer = out, .first = far + rows_room, .apart = near_rows},
+                              findings);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void add_offsets(Checks& checks) {
+    // One check a power of two, for what has no room for the last one may have it for those before.
+    struct Far {
+        const char* name;
+        std::uint32_t bit;
+    };
+    constexpr Far farther[] = {
+        {"256_MiB", 28}, {"512_MiB", 29}, {"1_GiB", 30}, {"2_GiB", 31}, {"4_GiB", 32}};
+    for (const Access& access : accesses) {
+        checks.add(fmt::format("beyond_4_MiB_{}", access.name),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       hold_offsets(device, access, 20, 23, false, findings);
+                   });
+        checks.add(fmt::format("beyond_128_MiB_{}", access.name),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       hold_offsets(device, access, 24, 27, true, findings);
+                   });
+        for (const Far& far : farther) {
+            checks.add(
+                fmt::format("beyond_{}_{}", far.name, access.name),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    hold_offsets(device, access, far.bit, far.bit, true, findings);
+                },
+                Level::full);
+        }
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Which channels form a pair: both pairings, from one to the other, parts of a head, offsets,
+// several windows; Q and K each with their own.
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::uint32_t tokens = 5;
+
+Trial two_tensors(Element element, Pairing pairing, std::uint32_t head_dim,
+                  std::uint32_t rotary_dim, std::uint32_t offset) {
+    Trial trial = trial_of(element, head_dim, tokens, pairing);
+    trial.info.rotary_dim = rotary_dim;
+    trial.info.q.rotary_offset = offset;
+    trial.info.k = trial.info.q;
+    trial.shape = {.batch = 2, .tokens = tokens, .groups = 2, .q_per_group = 3};
+    trial.first = 3;
+    return trial;
+}
+
+void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                std::uint32_t offset) {
+    for (const Pairing pairing : pairings) {
+        const std::string name = fmt::format("{}_{}_of_{}_at_{}", name_of(pairing), rotary_dim,
+                                             head_dim, offset);
+        const auto check_types = [=](std::initializer_list<Element> types,
+                                     std::initializer_list<Mapping> mappings) {
+            return [=, types = std::vector(types), mappings = std::vector(mappings)](
+                       DeviceUnderTest& device, Findings& findings) {
+                for (const Element element : types) {
+                    std::optional<Rotated> first;
+                    for (const Mapping mapping : mappings) {
+                        Trial trial = two_tensors(element, pairing, head_dim, rotary_dim, offset);
+                        trial.info.mapping = mapping;
+                        const Rotated rotated = run(device, trial, findings);
+                        findings.hold(!first || (first->q == rotated.q && first->k == rotated.k),
+                                      "the other mapping of the work gives other bits");
+                        first = rotated;
+                    }
+                }
+            };
+        };
+        checks.add(name, check_types({pairing == Pairing::half_split ? Element::f32 : Element::f16},
+                                     {Mapping::by_device}));
+        checks.add(
+            name + "_every_type_and_mapping",
+            check_types({Element::f32, Element::f16, Element::bf16}, {Mapping::cpu, Mapping::gpu}),
+            Level::full);
+    }
+}
+
+}  // namespace
+
+void add_pairings(Checks& checks) {
+    // Whole heads; parts as of GPT-NeoX and StableLM; at an offset as of MLA; halves that end
+    // within a word or a vector.
+    constexpr std::uint32_t windows[][3] = {
+        {128, 128, 0}, {64, 64, 0},    {80, 80, 0}, {96, 24, 0}, {80, 20, 0},
+        {64, 16, 48},  {192, 64, 128}, {6, 6, 0},   {2, 2, 0},   {10, 4, 3},
+        {7, 6, 1},     {9, 2, 5},      {34, 30, 2}};
+    for (const auto& [head_dim, rotary_dim, offset] : windows) {
+        add_window(checks, head_dim, rotary_dim, offset);
+    }
+    for (const Pairing pairing : pairings) {
+        const Pairing other = pairing == Pairing::half_split ? Pairing::interleaved
+                                                             : Pairing::half_split;
+        checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const Element element : elements) {
+                           Trial trial = two_tensors(element, pairing, 40, 24, 4);
+                           trial.info.pairing_out = other;
+                           trial.table_rows = 6;  // positions 3 to 7: the last two are outside, and
+                                                  // written in the other pairing all the same
+                           run(device, trial, findings);
+                       }
+                   });
+        checks.add(fmt::format("windows_{}", name_of(pairing)), [=](DeviceUnderTest& device,
+                                                                    Findings& findings) {
+            const std::vector<std::vector<Window>> sets = {{{0, 24}, {24, 24}},
+                                                           {{0, 8}, {12, 4}, {20, 12}},
+                                                           {{0, 2}, {3, 4}, {8, 6}, {16, 2}}};
+            for (const std::vector<Window>& set : sets) {
+                Trial trial = two_tensors(Element::f16, pairing, 52, 0, 2);
+                for (std::size_t i = 0; i < set.size(); ++i) {
+                    trial.info.windows[i] = set[i];
+                    trial.info.rotary_dim += set[i].rotary_dim;
+                }
+                run(device, trial, findings);
+            }
+        });
+        checks.add(fmt::format("latent_attention_{}", name_of(pairing)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_tensors(Element::bf16, pairing, 192, 64, 128);
+                       trial.info.k.head_dim = 576;
+                       trial.info.k.rotary_offset = 512;
+                       run(device, trial, findings);
+                   });
+    }
+    checks.add("head_counts", [](DeviceUnderTest& device, Findings& findings) {
+        constexpr std::uint32_t counts[][2] = {
+            {8, 1}, {8, 4}, {1, 71}, {1, 1}, {5, 1}};  // groups, Q heads of a group
+        for (const auto& [groups, q_per_group] : counts) {
+            Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
+            trial.shape.groups = groups;
+            trial.shape.q_per_group = q_per_group;
+            run(device, trial, findings);
+        }
+    });
+    for (const bool key : {false, true}) {
+        checks.add(key ? "k_alone" : "q_alone", [=](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = two_tensors(Element::f16, Pairing::interleaved, 64, 64, 0);
+            (key ? trial.info.q : trial.info.k) = {};
+            run(device, trial, findings);
+        });
+    }
+    checks.add(
+        "token_counts_1_to_300",
+        [](DeviceUnderTest& device, Findings& findings) {
+            for (std::uint32_t count = 1; count <= 300; ++count) {
+                Trial trial = two_tensors(Element::f16, Pairing::half_split, 32, 32, 0);
+                trial.shape.tokens = count;
+                trial.table_rows = 512;
+                run(device, trial, findings);
+            }
+        },
+        Level::full);
+    // Where 2^16 lanes remain each takes four heads; odd head counts leave groups that are not
+    // full.
+    checks.add("four_heads_a_lane", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
+        trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
+        trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
+        trial.in_place = true;
+        trial.table_rows = 4096;
+        trial.info.mapping = Mapping::gpu;
+        run(device, trial, findings);
+    });
+    checks.add(
+        "four_heads_a_lane_16_bytes_each",
+        [](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 32, 16);
+            trial.shape = {.batch = 1, .tokens = 4100, .groups = 1, .q_per_group = 19};
+            trial.table_rows = 1 << 13;
+            trial.info.mapping = Mapping::gpu;
+            const Rotated four = run(device, trial, findings);
+            trial.info.mapping = Mapping::cpu;
+            const Rotated all = run(device, trial, findings);
+            findings.hold(four.q == all.q && four.k == all.k,
+                          "the other mapping of the work gives other bits");
+        },
+        Level::full);
+}
+
+}  // namespace vkrope::conformance

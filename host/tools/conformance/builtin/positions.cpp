@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Where positions come from: counted, ids of 32 and 64 bits, negative ones, those outside the
+// table, offsets, ragged batches, shards.
+#include <cstring>
+#include <random>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
+
+Trial two_sequences(std::uint32_t tokens, PositionSource source) {
+    Trial trial = trial_of(Element::f16, 32, tokens);
+    trial.info.k = trial.info.q;
+    trial.info.positions = source;
+    trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 2};
+    return trial;
+}
+
+/// What record_positions() writes, held against `expected`.
+void hold_expanded(DeviceUnderTest& device, PositionCall call,
+                   const std::vector<std::int64_t>& expected, Findings& findings) {
+    constexpr std::int32_t around = 77;
+    const std::vector<std::int32_t> before(expected.size() + 8, around);
+    const std::uint32_t zero = 0;
+    Buffer out = device.upload(before.data(), before.size() * 4),
+           counter = device.upload(&zero, sizeof zero);
+    call.out = {out.handle(), 16, expected.size() * 4};
+    const bool counts = device.info().limits.maxPerStageDescriptorStorageBuffers >= 4;
+    if (counts) {
+        call.out_of_range = counter.whole();
+    }
+    device.expand(call);
+    std::vector<std::int32_t> after(before.size());
+    check(out.download(after.data(), after.size() * 4));
+    std::uint32_t outside = 0, expected_outside = 0;
+    check(counter.download(&outside, sizeof outside));
+    for (std::size_t i = 0; i < 4; ++i) {
+        findings.hold(after[i] == around && after[after.size() - 1 - i] == around,
+                      "an id beside those of the call has changed");
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const bool fits = expected[i] >= lowest && expected[i] <= highest;
+        expected_outside += fits ? 0 : 1;
+        findings.hold(after[i + 4] == (fits ? expected[i] : lowest), "id {} is {}, not {}", i,
+                      after[i + 4], fits ? expected[i] : lowest);
+    }
+    findings.hold(!counts || outside == expected_outside, "the counter has grown by {}, not by {}",
+                  outside, expected_outside);
+}
+
+template <class Number>
+Buffer numbers(DeviceUnderTest& device, const std::vector<std::int64_t>& values) {
+    const std::vector<Number> narrow(values.begin(), values.end());
+    return device.upload(narrow.data(), narrow.size() * sizeof(Number));
+}
+
+Buffer integers(DeviceUnderTest& device, const std::vector<std::int64_t>& values, bool wide) {
+    return wide ? numbers<std::int64_t>(device, values) : numbers<std::int32_t>(device, values);
+}
+
+void hold_ragged(DeviceUnderTest& device, bool wide, Findings& findings) {
+    std::mt19937 random(17);
+    for (int round = 0; round < 6; ++round) {
+        std::vector<std::int64_t> starts = {0};
+        const std::uint32_t sequences = 1 + static_cast<std::uint32_t>(random() % 40);
+        for (std::uint32_t i = 0; i < sequences; ++i) {
+            starts.push_back(starts.back() + (random() % 3 != 0 ? random() % 50 : 0));
+        }
+        const std::vector<std::int64_t> offsets = random_positions(
+            sequences, -100, 100, static_cast<std::uint32_t>(round));
+        const Buffer starts_buffer = integers(device, starts, wide),
+                     offsets_buffer = integers(device, offsets, wide);
+        PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
+                             .first = 3};  // the last ones are padding
+        call.cu_seqlens = starts_buffer.whole();
+        call.cu_seqlens_int64 = call.offsets_int64 = wide;
+        call.sequences = sequences;
+        if (round % 2 == 1) {
+            call.offsets = offsets_buffer.whole();
+        }
+        std::vector<std::int64_t> expected(call.tokens);
+        for (std::uint32_t i = 0; i < sequences; ++i) {
+            for (std::int64_t t = starts[i]; t < starts[i + 1]; ++t) {
+                expected[static_cast<std::size_t>(t)] = 3 + t - starts[i] +
+                                                        (round % 2 == 1 ? offsets[i] : 0);
+            }
+        }
+        hold_expanded(device, call, expected, findings);
+    }
+}
+
+void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findings) {
+    constexpr std::uint32_t chunk = 3;
+    const std::vector<std::int64_t> starts = {10, -4};
+    const Buffer offsets = integers(device, starts, false);
+    for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
+        std::vector<std::int64_t> expected;
+        for (const std::int64_t start : starts) {
+            for (const std::uint32_t first : {rank * chunk, (2 * cp_size - 1 - rank) * chunk}) {
+                for (std::uint32_t i = 0; i < chunk; ++i) {
+                    expected.push_back(start + first + i);
+                }
+            }
+        }
+        hold_expanded(device,
+                      {.batch = 2,
+                       .tokens = 2 * chunk,
+                       .offsets = offsets.whole(),
+                       .cp_size = cp_size,
+                       .cp_rank = rank},
+                      expected, findings);
+        // Ragged: two sequences of other lengths, whose starts are those of the whole.
+        const std::int64_t whole = 2 * cp_size * chunk;
+        const Buffer cu_seqlens = integers(device, {0, whole, 3 * whole}, true);
+        expected.clear();
+        for (const std::uint32_t length : {chunk, 2 * chunk}) {
+            for (const std::uint32_t first : {rank * length, (2 * cp_size - 1 - rank) * length}) {
+                for (std::uint32_t i = 0; i < length; ++i) {
+                    expected.push_back(first + i);
+                }
+            }
+        }
+        hold_expanded(device,
+                      {.tokens = static_cast<std::uint32_t>(expected.size()),
+                       .cu_seqlens = cu_seqlens.whole(),
+                       .sequences = 2,
+                       .cu_seqlens_int64 = true,
+                       .cp_size = cp_size,
+                       .cp_rank = rank},
+                      expected, findings);
+    }
+}
+
+}  // namespace
+
+void add_positions(Checks& checks) {
+    for (const std::int64_t first :
+         {0, 5, -3, -60, 40}) {  // the last two run out of the table of 64
+        checks.add(fmt::format("implicit_from_{}", first),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_sequences(30, PositionSource::implicit);
+                       trial.first = first;
+                       run(device, trial, findings);
+                   });
+    }
+    checks.add("implicit_each_sequence_further_on",
+               [](DeviceUnderTest& device, Findings& findings) {
+                   Trial trial = two_sequences(30, PositionSource::implicit);
+                   trial.first = -20;
+                   trial.batch_step = 33;
+                   run(device, trial, findings);
+               });
+    for (const bool wide : {false, true}) {
+        const char* bits = wide ? "64" : "32";
+        checks.add(fmt::format("ids_of_{}_bits", bits),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_sequences(50, PositionSource::ids);
+                       trial.ids = random_positions(100, -63, 63, 31);
+                       trial.ids_64 = wide;
+                       run(device, trial, findings);
+                   });
+        checks.add(fmt::format("ids_of_{}_bits_outside", bits), [=](DeviceUnderTest& device,
+                                                                    Findings& findings) {
+            for (const Element element : elements) {
+                Trial trial = two_sequences(8, PositionSource::ids);
+                trial.info.q.in = trial.info.q.out = trial.info.k.in = trial.info.k.out = element;
+                trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
+                             1, -1, 2,  100, -100, 3, 65535,   4};
+                trial.ids_64 = wide;
+                if (wide) {  // low words that the table covers
+                    trial.ids[1] = (std::int64_t{1} << 32) + 5;
+                    trial.ids[5] = (std::int64_t{1} << 32) - 7;
+                    trial.ids[8] = INT64_MIN;
+                }
+                const Rotated rotated = run(device, trial, findings);
+                findings.hold(
+                    !has_counter(device, trial.info) || rotated.outside == (wide ? 10u : 7u),
+                    "{} tokens are counted as outside", rotated.outside);
+            }
+        });
+        checks.add(fmt::format("offsets_of_{}_bits", bits), [=](DeviceUnderTest& device,
+                                                                Findings& findings) {
+            std::vector<std::int64_t> offsets = {0, -1000, highest - 130, highest, lowest + 5};
+            if (wide) {
+                offsets[4] = std::int64_t{1} << 60;
+            }
+            const Buffer buffer = integers(device, offsets, wide);
+            std::vector<std::int64_t> expected;
+            for (const std::int64_t offset : offsets) {
+                for (std::int64_t t = 0; t < 131; ++t) {
+                    expected.push_back(offset - 7 + t);
+                }
+            }
+            hold_expanded(device,
+                          {.batch = 5,
+                           .tokens = 131,
+                           .first = -7,
+                           .offsets = buffer.whole(),
+                           .offsets_int64 = wide},
+                          expected, findings);
+        });
+        checks.add(fmt::format("ragged_of_{}_bits", bits),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       hold_ragged(device, wide, findings);
+                   });
+    }
+    checks.add("ids_of_64_bits_made_32", [](DeviceUnderTest& device, Findings& findings) {
+        std::vector<std::int64_t> ids = random_positions(5 * 131, INT64_MIN / 4, INT64_MAX / 4, 9);
+        for (std::size_t i = 0; i < ids.size(); i += 2) {
+            ids[i] >>= 31;  // half of them fit, or nearly
+        }
+        const Buffer buffer = integers(device, ids, true);
+        hold_expanded(device, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids, findings);
+    });
+    for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
+        checks.add(fmt::format("zig_zag_shards_of_{}", cp_size),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       hold_shards(device, cp_size, findings);
+                   });
+    }
+}
+
+}  // namespace vkrope::conformance

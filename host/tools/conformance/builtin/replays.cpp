@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// One command buffer, recorded once and submitted a hundred times: what it reads is read anew each
+// time, and equal inputs give equal bits.
+#include <cstring>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr int replays = 100;
+constexpr std::uint32_t tokens = 32, heads = 3, head_dim = 64;
+
+template <class Function>
+Function function(const DeviceRef& ref, const char* name) {
+    return reinterpret_cast<Function>(ref.get_instance_proc_addr(ref.instance, name));
+}
+
+/// A command buffer of our own that may be submitted again and again.
+class Recording {
+   public:
+    Recording(DeviceUnderTest& device, const DeviceUnderTest::KernelCall& call)
+        : device_(device), ref_(device.device().ref()) {
+        const Kernel* kernel = device.kernel_for(call.info);
+        arena_ = device.arena_for(kernel, value_of(dispatches(kernel, call.call)));
+        VkCommandPoolCreateInfo pool = {};
+        pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        pool.queueFamilyIndex = device.device().queue_family();
+        need(function<PFN_vkCreateCommandPool>(ref_, "vkCreateCommandPool")(ref_.device, &pool,
+                                                                            nullptr, &pool_));
+        VkCommandBufferAllocateInfo allocate = {};
+        allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        allocate.commandPool = pool_;
+        allocate.commandBufferCount = 1;
+        VkFenceCreateInfo fence = {};
+        fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+        try {
+            need(function<PFN_vkAllocateCommandBuffers>(ref_, "vkAllocateCommandBuffers")(
+                ref_.device, &allocate, &commands_));
+            need(function<PFN_vkCreateFence>(ref_, "vkCreateFence")(ref_.device, &fence, nullptr,
+                                                                    &fence_));
+            record_once(kernel, call.call);
+        } catch (...) {
+            destroy_all();
+            throw;
+        }
+    }
+    ~Recording() {
+        if (!busy_) {
+            destroy_all();
+        } else {
+            static_cast<void>(arena_.release());
+        }
+    }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+    void replay() {
+        VkSubmitInfo submit = {};
+        submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+        submit.commandBufferCount = 1;
+        submit.pCommandBuffers = &commands_;
+        need(function<PFN_vkQueueSubmit>(ref_, "vkQueueSubmit")(device_.device().queue(), 1,
+                                                                &submit, fence_));
+        busy_ = true;
+        need(function<PFN_vkWaitForFences>(ref_, "vkWaitForFences")(ref_.device, 1, &fence_,
+                                                                    VK_TRUE, device_.timeout_ns()));
+        busy_ = false;
+        need(function<PFN_vkResetFences>(ref_, "vkResetFences")(ref_.device, 1, &fence_));
+    }
+
+   private:
+    static void need(VkResult result) {
+        if (result != VK_SUCCESS) {
+            throw Refusal(
+                Verdict::error, tools::ExitCode::device_failed,
+                fmt::format("a Vulkan call returned {} around a replay", static_cast<int>(result)));
+        }
+    }
+
+    void record_once(const Kernel* kernel, const Call& call) {
+        const auto barrier = function<PFN_vkCmdPipelineBarrier>(ref_, "vkCmdPipelineBarrier");
+        VkCommandBufferBeginInfo begin = {};
+        begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        need(function<PFN_vkBeginCommandBuffer>(ref_, "vkBeginCommandBuffer")(commands_, &begin));
+        const Boundary boundary = vkrope::boundary();
+        VkMemoryBarrier memory = {};
+        memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        memory.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+        memory.dstAccessMask = boundary.input_access | boundary.output_access |
+                               boundary.in_place_access;
+        barrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, boundary.stage, 0, 1, &memory, 0,
+                nullptr, 0, nullptr);
+        check(record(commands_, kernel, call, arena_.get()));
+        memory.srcAccessMask = boundary.output_access | boundary.in_place_access;
+        memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+        barrier(commands_, boundary.stage, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0,
+                nullptr, 0, nullptr);
+        need(function<PFN_vkEndCommandBuffer>(ref_, "vkEndCommandBuffer")(commands_));
+    }
+
+    void destroy_all() {
+        function<PFN_vkDestroyFence>(ref_, "vkDestroyFence")(ref_.device, fence_, nullptr);
+        function<PFN_vkDestroyCommandPool>(ref_, "vkDestroyCommandPool")(ref_.device, pool_,
+                                                                         nullptr);
+    }
+
+    DeviceUnderTest& device_;
+    const DeviceRef ref_;
+    Owned<DescriptorArena> arena_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkFence fence_ = VK_NULL_HANDLE;
+    bool busy_ = false;
+};
+
+/// Rotates `input` a hundred times, each from fresh memory; with new values and positions every
+/// time, or always the same.
+void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool fresh,
+                  Findings& findings) {
+    Trial trial = trial_of(element, head_dim, tokens);
+    trial.shape.q_per_group = heads;
+    trial.info.positions = PositionSource::ids;
+    const auto of_replay = [&](int replay) {
+        Trial of = trial;
+        const auto seed = static_cast<std::uint32_t>(fresh ? replay : 0);
+        of.q = random_elements(element, q_elements(of), 70 + seed);
+        of.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are outside
+        return of;
+    };
+    Trial first = of_replay(0);
+    const Bytes expected = run(device, first, findings).q;
+
+    const std::size_t size = first.q.size();
+    const Bytes poison(size, std::byte{0xa5});
+    Buffer in = device.upload(first.q.data(), size), out = device.upload(poison.data(), size);
+    Buffer ids = device.upload(poison.data(), tokens * 4);
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq.resize(head_dim / 2);
+    check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
+    rotation.sections = trial.info.sections;
+    const AngleTable table = value_of(
+        AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
+    Buffer& result = in_place ? in : out;
+    DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
+    call.call.q_in = {.where = in.whole(), .heads = heads};
+    call.call.q_out = {.where = result.whole(), .heads = heads};
+    call.call.positions.ids = ids.whole();
+    call.call.angles = table.angles();
+    Recording recording(device, call);
+    for (int replay = 0; replay < replays; ++replay) {
+        const Trial of = of_replay(replay);
+        const std::vector<std::int32_t> narrow(of.ids.begin(), of.ids.end());
+        check(in.upload(of.q.data(), size));
+        check(ids.upload(narrow.data(), narrow.size() * 4));
+        if (!in_place) {
+            check(out.upload(poison.data(), size));
+        }
+        recording.replay();
+        Bytes got(size);
+        check(result.download(got.data(), size));
+        findings.hold(got == (fresh ? run(device, of, findings).q : expected),
+                      "replay {} gives other bits than a rotation of its own", replay);
+    }
+}
+
+}  // namespace
+
+void add_replays(Checks& checks) {
+    for (const Element element : elements) {
+        for (const bool in_place : {false, true}) {
+            const std::string name = fmt::format("{}_{}", name_of(element),
+                                                 in_place ? "in_place" : "out_of_place");
+            checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
+                hold_replays(device, element, in_place, false, findings);
+            });
+            checks.add(name + "_new_values_and_ids",
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           hold_replays(device, element, in_place, true, findings);
+                       });
+        }
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/trial.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "conformance/builtin/definition.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using Random = std::mt19937_64;
+
+/// One buffer as it is before and after the call: pieces apart by guard zones, all random bytes at
+/// first.
+class Memory {
+   public:
+    explicit Memory(std::uint64_t seed) : random_(seed) {}
+
+    /// Where a new piece starts: a multiple of 16, with guard bytes before it and behind it.
+    std::uint64_t take(std::uint64_t bytes) {
+        constexpr std::uint64_t guard = 512;  // more than any binding starts early
+        const std::uint64_t start = (before.size() + guard + 15) / 16 * 16,
+                            end = (start + bytes + guard + 15) / 16 * 16;
+        const std::uint64_t old = before.size();
+        before.resize(end);
+        for (std::uint64_t at = old; at < end;
+             at += sizeof(std::uint64_t)) {  // ends are multiples of 16
+            const std::uint64_t word = random_();
+            std::memcpy(&before[at], &word, sizeof word);
+        }
+        may_change.resize(end);
+        return start;
+    }
+
+    template <class Number>
+    std::uint64_t put(const std::vector<std::int64_t>& numbers) {
+        const std::uint64_t start = take(numbers.size() * sizeof(Number));
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            const auto number = static_cast<Number>(numbers[i]);
+            std::memcpy(&before[start + i * sizeof number], &number, sizeof number);
+        }
+        return start;
+    }
+
+    void let_change(std::uint64_t start, std::uint64_t bytes) {
+        const auto first = may_change.begin() + static_cast<std::ptrdiff_t>(start);
+        std::fill(first, first + static_cast<std::ptrdiff_t>(bytes), true);
+    }
+
+    Bytes before, after;
+    std::vector<bool> may_change;
+
+   private:
+    Random random_;
+};
+
+/// Q, K or V of the call.
+struct Tensors {
+    Placed in = {}, out = {};
+    std::uint64_t in_byte = 0, out_byte = 0;  // where their pieces start
+
+    std::uint64_t first_in() const { return in_byte + in.first * size(in); }
+    std::uint64_t first_out() const { return out_byte + out.first * size(out); }
+    static std::uint64_t size(const Placed& placed) {
+        return placed.rows.type == reference::Type::f32 ? 4 : 2;
+    }
+};
+
+/// All in one piece where their elements have one size, else those of each size in a piece where
+/// the others' places are left free.
+void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q,
+           Tensors& k, Tensors& v) {
+    const KernelInfo& info = trial.info;
+    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
+                                std::max(info.k.head_dim, 1u), info.v.head_dim);
+    std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
+    const auto put = [&](const Placed& placed, const Width& width, Tensors& tensor) {
+        const Element type = output ? width.out : width.in;
+        const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
+        if (is_new) {
+            found->second = memory.take(piece.elements * element_bytes(type));
+        }
+        (output ? tensor.out : tensor.in) = placed;
+        (output ? tensor.out : tensor.in).rows.type = type_of(type);
+        (output ? tensor.out_byte : tensor.in_byte) = found->second;
+    };
+    put(piece.q, info.q, q);
+    put(piece.k, info.k, k);
+    if (info.v.head_dim > 0) {
+        put(piece.v, info.v, v);
+    }
+}
+
+void fill(const Tensors& tensor, const Bytes& rows, Memory& memory) {
+    const reference::Tensor& in = tensor.in.rows;
+    const std::uint64_t bytes = in.head_dim * Tensors::size(tensor.in);
+    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
+        const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
+                                                         : row;  // broadcast: head 0
+        std::memcpy(&memory.before[tensor.first_in() + first * Tensors::size(tensor.in)],
+                    &rows[source * bytes], bytes);
+    });
+}
+
+void let_change(const Tensors& tensor, Memory& memory) {
+    const reference::Tensor& out = tensor.out.rows;
+    reference::each_row(out, [&](std::uint64_t, std::uint64_t first) {
+        memory.let_change(tensor.first_out() + first * Tensors::size(tensor.out),
+                          out.head_dim * Tensors::size(tensor.out));
+    });
+}
+
+Bytes packed_rows(const Tensors& tensor, const Bytes& memory) {
+    const reference::Tensor& out = tensor.out.rows;
+    const std::uint64_t bytes = out.head_dim * Tensors::size(tensor.out);
+    Bytes packed(out.batch * out.tokens * out.heads * bytes);
+    reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
+        std::memcpy(&packed[row * bytes],
+                    &memory[tensor.first_out() + first * Tensors::size(tensor.out)], bytes);
+    });
+    return packed;
+}
+
+/// Rows of their own for most tokens, in any order; some go nowhere.
+std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
+                                       Random& random) {
+    const auto rows = static_cast<std::int64_t>(cache.pages * cache.page_size);
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i] = static_cast<std::int64_t>(i);
+    }
+    std::shuffle(slots.begin(), slots.end(), random);
+    slots.resize(tokens);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i] = i % 5 == 1 ? -1 : i % 7 == 3 ? rows + static_cast<std::int64_t>(i) : slots[i];
+    }
+    return slots;
+}
+
+/// Positions [axes, batch, tokens], whatever their source.
+std::vector<std::int64_t> positions_of(const Trial& trial) {
+    if (trial.info.positions != PositionSource::implicit) {
+        return trial.ids;
+    }
+    std::vector<std::int64_t> positions;
+    for (std::uint32_t i = 0; i < trial.shape.rows(); ++i) {
+        positions.push_back(trial.first + i / trial.shape.tokens * trial.batch_step +
+                            i % trial.shape.tokens);
+    }
+    return positions;
+}
+
+Rotation rotation_of(const Trial& trial) {
+    Rotation rotation;
+    rotation.pairing = trial.info.pairing;
+    rotation.head_dim = rotation.rotary_dim = trial.info.rotary_dim;
+    rotation.inv_freq = inv_freq_of(trial);
+    rotation.attention_factor = trial.attention_factor;
+    rotation.product = trial.product;
+    rotation.sections = trial.info.sections;
+    return rotation;
+}
+
+/// Which axis turns pair j, as types.hpp defines it.
+std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t pairs : sections.pairs) {
+        sum += pairs;
+    }
+    if (sections.axes == 0) {
+        return 0;
+    }
+    std::uint32_t m = j % sum;
+    if (sections.order == SectionOrder::interleaved) {
+        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
+    }
+    std::uint32_t axis = 0;
+    for (; m >= sections.pairs[axis]; ++axis) {
+        m -= sections.pairs[axis];
+    }
+    return axis;
+}
+
+/// Of Q or of K.
+reference::Operation operation_of(const Trial& trial, const Width& width, bool flushes) {
+    const KernelInfo& info = trial.info;
+    reference::Operation operation;
+    operation.interleaved = info.pairing == Pairing::interleaved;
+    operation.interleaved_out = info.pairing_out.value_or(info.pairing) == Pairing::interleaved;
+    operation.inverse = trial.direction == Direction::inverse;
+    operation.rotary_offset = width.rotary_offset;
+    for (const Window& window : info.windows) {
+        if (window.rotary_dim > 0) {
+            operation.windows.push_back({window.offset, window.rotary_dim / 2});
+        }
+    }
+    operation.inv_freq = inv_freq_of(trial);
+    operation.attention_factor = trial.attention_factor;
+    operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
+    operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
+    if (trial.product == AngleProduct::float32) {
+        operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position,
+                                                            std::size_t pair) {
+            return float32_cos_sin(position, inv_freq[pair]);
+        };
+    }
+    return operation;
+}
+
+/// Of V: the one that rotates nothing.
+reference::Operation move_of(const Trial& trial) {
+    reference::Operation operation;
+    operation.attention_factor = trial.attention_factor;
+    return operation;
+}
+
+/// What the contract allows.
+double bound_of(const Trial& trial) {
+    const bool factor = trial.attention_factor != 1;
+    return error_bound(trial.info.angles, trial.attention_factor) +
+           (factor && trial.product == AngleProduct::float32 ? 1.5 : 0) +
+           (factor && trial.gain != Gain::apply ? 2 : 0);
+}
+
+/// With one axis all tokens in one run of the oracle; with several one run a token, whose pairs
+/// turn by positions of their own.
+void hold_against_oracle(const Trial& trial, reference::Operation operation,
+                         const std::vector<std::int64_t>& positions, const Tensors& tensor,
+                         const Memory& memory, char name, Findings& findings,
+                         std::uint64_t& outside) {
+    const std::byte *input = &memory.before[tensor.first_in()],
+                    *output = &memory.after[tensor.first_out()];
+    const auto judge = [&](const reference::Verdict& verdict) {
+        outside += verdict.out_of_range;
+        findings.measure_u(verdict.largest_error_u);
+        findings.hold(!verdict.nan_mismatch,
+                      "{}: NaN where the exact value is none, or the reverse: {}", name,
+                      verdict.worst);
+        findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}",
+                      name, verdict.worst);
+        findings.hold(verdict.largest_error_u <= bound_of(trial),
+                      "{}: {:.4g} u where the contract allows {} u: {}", name,
+                      verdict.largest_error_u, bound_of(trial), verdict.worst);
+    };
+    const Sections& sections = trial.info.sections;
+    constexpr std::int64_t beyond = std::int64_t{1}
+                                    << 40;  // stands for every position that is not covered
+    operation.covered = beyond;
+    if (sections.axes == 0) {
+        for (const std::int64_t position : positions) {
+            operation.positions.push_back(covers(trial, position) ? position : beyond);
+        }
+        judge(reference::compare(tensor.in.rows, tensor.out.rows, operation, input, output));
+        return;
+    }
+    const std::size_t rows = trial.shape.rows();
+    for (std::size_t i = 0; i < rows; ++i) {
+        operation.positions = {0};
+        for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+            if (!covers(trial, positions[axis * rows + i])) {
+                operation.positions = {beyond};
+            }
+        }
+        operation.cos_sin = [&](std::int64_t, std::size_t pair) {
+            const std::uint32_t axis = axis_turning(sections, static_cast<std::uint32_t>(pair));
+            return exact_cos_sin(trial, positions[axis * rows + i], operation.inv_freq[pair]);
+        };
+        const auto token = [&](reference::Tensor all, const std::byte* start) {
+            const std::uint64_t first = i / trial.shape.tokens * all.batch_stride +
+                                        i % trial.shape.tokens * all.token_stride;
+            all.batch = all.tokens = 1;
+            return std::pair(all, start + first * (all.type == reference::Type::f32 ? 4 : 2));
+        };
+        const auto [in, from] = token(tensor.in.rows, input);
+        const auto [out, to] = token(tensor.out.rows, output);
+        judge(reference::compare(in, out, operation, from, to));
+    }
+}
+
+/// What fill_angles makes of the numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
+std::vector<float> angle_pairs(const Trial& trial) {
+    const Rotation rotation = rotation_of(trial);
+    const AnglePlan plan = value_of(
+        plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
+    std::vector<float> pairs(plan.bytes / sizeof(float));
+    check(fill_angles(rotation, plan, pairs.data(), plan.bytes));
+    return pairs;
+}
+
+}  // namespace
+
+std::vector<double> inv_freq_of(const Trial& trial) {
+    std::vector<double> inv_freq = trial.inv_freq;
+    if (inv_freq.empty()) {
+        inv_freq.resize(trial.info.rotary_dim / 2);
+        check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
+    }
+    return inv_freq;
+}
+
+bool covers(const Trial& trial, std::int64_t position) {
+    switch (trial.info.angles) {
+        case AngleSource::computed: return position == static_cast<std::int32_t>(position);
+        case AngleSource::caller_buffer: return position >= 0 && position < trial.table_rows;
+        default: return position < trial.table_rows && position > -std::int64_t{trial.table_rows};
+    }
+}
+
+reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
+    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    const auto wide = static_cast<long double>(angle);
+    return {std::cos(wide), std::sin(wide)};
+}
+
+reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq) {
+    return trial.product == AngleProduct::float32 ? float32_cos_sin(position, inv_freq)
+                                                  : reference::exact_cos_sin(position, inv_freq);
+}
+
+void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
+    const std::uint32_t pairs = trial.info.rotary_dim / 2,
+                        count = (trial.table_rows * row_stride + 1) / 2 * 2;
+    const std::vector<float> angles = angle_pairs(trial);
+    trial.info.table = table;
+    trial.row_stride = row_stride;
+    trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff})
+                     : random_elements(table, count, 41);
+    trial.sin = ours ? trial.cos : random_elements(table, count, 42);
+    for (std::uint32_t i = 0; ours && i < trial.table_rows * pairs; ++i) {
+        set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
+        set(table, trial.sin, i / pairs * row_stride + i % pairs, angles[2 * i + 1]);
+    }
+}
+
+Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
+    const KernelInfo& info = trial.info;
+    const bool callers = info.angles == AngleSource::caller_buffer;
+    const Shape& shape = trial.shape;
+    Random random(trial.seed);
+    Memory memory(random());
+    Tensors q, k, v;
+    place(trial, trial.in, false, memory, q, k, v);
+    if (trial.in_place) {
+        q.out = q.in, q.out_byte = q.in_byte;
+        k.out = k.in, k.out_byte = k.in_byte;
+        v.out = v.in, v.out_byte = v.in_byte;
+    } else {
+        place(trial, trial.out, true, memory, q, k, v);
+    }
+    std::uint64_t slots_byte = 0;
+    if (info.scatter_k) {
+        k.out = arrange_pages(shape, shape.groups, info.k.head_dim, trial.page_size,
+                              trial.pages_by_head);
+        k.out.rows.type = type_of(info.k.out);
+        reference::Cache& cache = *k.out.rows.cache;
+        cache.slots = random_slots(cache, shape.rows(), random);
+        k.out_byte = memory.take(span_of(k.out.rows) * Tensors::size(k.out));
+        if (info.v.head_dim > 0) {
+            v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size,
+                                  trial.pages_by_head);
+            v.out.rows.type = type_of(info.v.out);
+            v.out.rows.cache->slots = cache.slots;
+            if (trial.pages_by_head) {  // strides of pages and of rows are given once for both
+                                        // caches
+                v.out.rows.head_stride = k.out.rows.head_stride;
+                v.out.rows.cache->page_stride = cache.page_stride;
+                v.out.rows.cache->row_stride = cache.row_stride;
+            }
+            v.out_byte = memory.take(span_of(v.out.rows) * Tensors::size(v.out));
+        }
+        slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slots)
+                                    : memory.put<std::int32_t>(cache.slots);
+    }
+    const std::vector<std::int64_t> positions = positions_of(trial);
+    const bool implicit = info.positions == PositionSource::implicit;
+    const std::uint64_t ids_byte = implicit       ? 0
+                                   : trial.ids_64 ? memory.put<std::int64_t>(positions)
+                                                  : memory.put<std::int32_t>(positions);
+    const bool counts = has_counter(device, info, trial.limits);
+    const std::uint64_t counter_byte = memory.take(4);
+
+    const auto seed = static_cast<std::uint32_t>(random());
+    const bool has_q = info.q.head_dim > 0 && !trial.only_v,
+               has_k = info.k.head_dim > 0 && !trial.only_v;
+    const bool has_v = info.v.head_dim > 0;
+    if (has_q) {
+        fill(q,
+             trial.q.empty()
+                 ? random_elements(info.q.in,
+                                   std::size_t{shape.rows()} * shape.q_heads() * info.q.head_dim,
+                                   seed)
+                 : trial.q,
+             memory);
+        let_change(q, memory);
+    }
+    if (has_k) {
+        fill(k,
+             trial.k.empty()
+                 ? random_elements(info.k.in,
+                                   std::size_t{shape.rows()} * shape.groups * info.k.head_dim,
+                                   seed + 1)
+                 : trial.k,
+             memory);
+        let_change(k, memory);
+    }
+    if (has_v) {
+        fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v,
+             memory);
+        if (!trial.in_place || info.scatter_k) {  // in place it is where it goes
+            let_change(v, memory);
+        }
+    }
+    if (counts) {
+        memory.let_change(counter_byte, 4);
+    }
+
+    // The call.
+    Buffer buffer = device.upload(memory.before.data(), memory.before.size()), cos_buffer,
+           sin_buffer;
+    const VkDescriptorBufferInfo whole = buffer.whole();
+    const auto part = [&](std::uint64_t byte, std::uint64_t bytes) {
+        return VkDescriptorBufferInfo{whole.buffer, byte, bytes};
+    };
+    DeviceUnderTest::KernelCall call = {.info = info, .call = {}, .limits = trial.limits};
+    call.call.batch = shape.batch;
+    call.call.tokens = shape.tokens;
+    call.call.direction = trial.direction;
+    call.call.gain = trial.gain;
+    if (has_q) {
+        call.call.q_in = tensor_of(q.in, whole, q.in_byte);
+        call.call.q_out = tensor_of(q.out, whole, q.out_byte);
+    }
+    if (has_k) {
+        call.call.k_in = tensor_of(k.in, whole, k.in_byte);
+        call.call.k_out = tensor_of(k.out, whole, k.out_byte);
+    }
+    if (has_v) {
+        call.call.v_in = tensor_of(v.in, whole, v.in_byte);
+        call.call.v_out = tensor_of(v.out, whole, v.out_byte);
+    }
+    Positions& where = call.call.positions;
+    if (implicit) {
+        where.first = static_cast<std::int32_t>(trial.first);
+        where.batch_stride = trial.batch_step;
+    } else {
+        where.ids = part(ids_byte, positions.size() * (trial.ids_64 ? 8 : 4));
+        where.int64 = trial.ids_64;
+        where.batch_stride = shape.tokens;
+        where.axis_stride = info.sections.axes > 0 ? static_cast<std::int64_t>(shape.rows()) : 0;
+    }
+    if (info.scatter_k) {
+        const reference::Cache& cache = *k.out.rows.cache;
+        call.call.k_rows = {
+            .slots = part(slots_byte, cache.slots.size() * (trial.slots_64 ? 8 : 4)),
+            .int64 = trial.slots_64,
+            .page_size = trial.page_size};
+        if (trial.pages_by_head) {
+            call.call.k_rows.page_stride = static_cast<std::int64_t>(cache.page_stride);
+            call.call.k_rows.row_stride = static_cast<std::int64_t>(cache.row_stride);
+        }
+    }
+    if (counts) {
+        call.call.out_of_range = part(counter_byte, 4);
+    }
+    AngleTable table;
+    AnglePlan callers_plan;
+    if (callers) {
+        callers_plan = value_of(plan_caller_angles(info.rotary_dim / 2, trial.table_rows,
+                                                   trial.row_stride, info.table));
+        cos_buffer = device.upload(trial.cos.data(), trial.cos.size());
+        sin_buffer = device.upload(trial.sin.data(), trial.sin.size());
+        call.call.angles = {
+            .plan = &callers_plan, .buffer = cos_buffer.whole(), .sin = sin_buffer.whole()};
+        call.call.angles.buffer.range = call.call.angles.sin.range = callers_plan.bytes;
+    } else {
+        table = value_of(
+            AngleTable::make(device.device(), rotation_of(trial), info.angles, trial.table_rows));
+        call.call.angles = table.angles();
+    }
+    Rotated rotated;
+    rotated.dispatches = device.rotate(call);
+    memory.after.resize(memory.before.size());
+    check(buffer.download(memory.after.data(), memory.after.size()));
+
+    // What it came to.
+    std::uint64_t stray = memory.before.size();
+    for (std::uint64_t byte = 0; byte < memory.before.size(); ++byte) {
+        if (memory.before[byte] != memory.after[byte] && !memory.may_change[byte]) {
+            stray = byte;
+            break;
+        }
+    }
+    findings.hold(stray == memory.before.size(),
+                  "byte {} of the buffer has changed, which belongs to no row of the output",
+                  stray);
+    const bool flushes = device.traits().flushes_subnormals;
+    std::uint64_t outside = 0;
+    Definition definition(trial, positions, flushes);
+    for (std::uint32_t j = 0; j < info.rotary_dim / 2; ++j) {
+        definition.axis.push_back(axis_turning(info.sections, j));
+    }
+    const auto hold = [&](const Tensors& tensor, const reference::Operation& operation, char name) {
+        outside = 0;  // K and V know the slots, too
+        if (!callers) {
+            hold_against_oracle(trial, operation, positions, tensor, memory, name, findings,
+                                outside);
+        }
+        const std::uint64_t uncovered = definition.hold(
+            operation, tensor.in.rows, tensor.out.rows, &memory.before[tensor.first_in()],
+            &memory.after[tensor.first_out()], name, findings);
+        outside = callers ? uncovered : outside;
+        return packed_rows(tensor, memory.after);
+    };
+    if (has_q) {
+        rotated.q = hold(q, operation_of(trial, info.q, flushes), 'Q');
+    }
+    if (has_k) {
+        rotated.k = hold(k, operation_of(trial, info.k, flushes), 'K');
+    }
+    if (has_v) {
+        rotated.v = hold(v, move_of(trial), 'V');
+    }
+    if (counts) {
+        std::uint32_t before = 0, after = 0;
+        std::memcpy(&before, &memory.before[counter_byte], sizeof before);
+        std::memcpy(&after, &memory.after[counter_byte], sizeof after);
+        rotated.outside = after - before;
+        findings.hold(rotated.outside == outside,
+                      "the counter has grown by {} where {} tokens are outside", rotated.outside,
+                      outside);
+    }
+    return rotated;
+}
+
+Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pairing pairing) {
+    Trial trial;
+    trial.info.pairing = pairing;
+    trial.info.rotary_dim = head_dim;
+    trial.info.q = {.in = element, .out = element, .head_dim = head_dim, .rotary_offset = 0};
+    trial.shape.tokens = tokens;
+    return trial;
+}
+
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
+                 const ReportedLimits& limits) {
+    const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
+    return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
+           (info.angles < AngleSource::direct_buffer && !info.scatter_k);
+}
+
+const char* name_of(Element element) {
+    constexpr const char* names[] = {"f32", "f16", "bf16"};
+    return names[static_cast<std::size_t>(element)];
+}
+
+const char* name_of(Pairing pairing) {
+    return pairing == Pairing::half_split ? "half_split" : "interleaved";
+}
+
+const char* name_of(AngleSource source) {
+    constexpr const char* names[] = {"default",        "factored_texture", "computed",
+                                     "direct_texture", "direct_buffer",    "caller_buffer"};
+    return names[static_cast<std::size_t>(source)];
+}
+
+std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &bytes[index * element_bytes(element)], element_bytes(element));
+    return bits;
+}
+
+void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits) {
+    std::memcpy(&bytes[index * element_bytes(element)], &bits, element_bytes(element));
+}
+
+float value(Element element, const Bytes& bytes, std::size_t index) {
+    return reference::widen(type_of(element), stored(element, bytes, index));
+}
+
+void set(Element element, Bytes& bytes, std::size_t index, long double number) {
+    store(element, bytes, index, reference::narrow(type_of(element), number));
+}
+
+Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    Bytes bytes(count * element_bytes(element));
+    for (std::size_t i = 0; i < count; ++i) {
+        set(element, bytes, i, (static_cast<long double>(random()) / 0x1p32L - 0.5L) * 8);
+    }
+    return bytes;
+}
+
+Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    Bytes bytes(count * element_bytes(element));
+    for (std::size_t i = 0; i < count; ++i) {
+        store(element, bytes, i, static_cast<std::uint32_t>(random()));
+    }
+    return bytes;
+}
+
+std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
+                                           std::int64_t highest, std::uint32_t seed) {
+    Random random(seed);
+    std::vector<std::int64_t> positions(count);
+    for (std::int64_t& position : positions) {
+        position = lowest + static_cast<std::int64_t>(
+                                random() % static_cast<std::uint64_t>(highest - lowest + 1));
+    }
+    return positions;
+}
+
+std::size_t q_elements(const Trial& trial) {
+    return std::size_t{trial.shape.rows()} * trial.shape.q_heads() * trial.info.q.head_dim;
+}
+
+std::size_t v_elements(const Trial& trial) {
+    return std::size_t{trial.shape.rows()} * trial.shape.v_heads() * trial.info.v.head_dim;
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// One rotation of Q and K, and the move of V, run on the device and held against everything that is
+// known of it:
+//
+//   the oracle        every rotated element is within the bound of the contract, every other one
+//                     is its input; all of V is
+//   the definition    every element has the bits that the shader's source gives where each
+//                     operation in f32 rounds to nearest even
+//   the guard zones   no byte around the rows has changed
+//   the counter       has grown by one for each token whose position or slot is outside
+#pragma once
+
+#include "conformance/builtin/arrangement.hpp"
+#include "conformance/builtin/check.hpp"
+
+namespace vkrope::conformance {
+
+using Bytes = std::vector<std::byte>;
+
+struct Trial {
+    KernelInfo info = {};  // a tensor without head_dim is absent
+    Shape shape = {};
+    Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
+    bool in_place = false;
+    Bytes q = {}, k = {}, v = {};  // [batch, tokens, heads, head_dim]; empty: random
+    bool only_v = false;           // the call leaves Q and K out
+    std::uint32_t seed = 1;
+
+    std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
+    double attention_factor = 1;
+    AngleProduct product = AngleProduct::exact;
+    std::uint32_t table_rows = 64;  // see covers()
+    Bytes cos = {}, sin = {};       // caller_buffer: [table_rows, row_stride] of info.table
+    std::uint32_t row_stride = 0;
+
+    std::int64_t first = 0,
+                 batch_step = 0;  // implicit positions: first + sequence * batch_step + token
+    std::vector<std::int64_t> ids = {};  // [axes, batch, tokens] where info.positions says so
+    bool ids_64 = false;
+    Direction direction = Direction::forward;
+    Gain gain = Gain::apply;
+    std::uint32_t page_size = 0;  // with info.scatter_k
+    bool pages_by_head = false, slots_64 = false;
+    ReportedLimits limits = {};
+};
+
+/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; of pages, rows that no token
+/// names are 0.
+struct Rotated {
+    Bytes q, k, v;
+    std::uint64_t dispatches = 0;
+    std::uint32_t outside = 0;  // of the counter
+};
+
+/// Runs it. What the library refuses, or the device fails at, is a Refusal.
+Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
+
+// ---- For writing trials ----
+
+/// Q of `head_dim` channels alone, all of them rotated.
+Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
+               Pairing pairing = Pairing::half_split);
+
+/// Whether the angles are there at a position: with |position| below table_rows; of a caller's
+/// table, from 0 on; of computed angles, every int32.
+bool covers(const Trial& trial, std::int64_t position);
+
+std::vector<double> inv_freq_of(const Trial& trial);
+/// Of the float32 angle, which position and frequency, each as a float, have.
+reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
+/// Of what the trial says that the angle is.
+reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
+
+/// Whether a kernel that reads its angles so has room for a counter on this device.
+bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
+                 const ReportedLimits& limits = {});
+
+inline reference::Type type_of(Element element) {
+    return reference::Type(static_cast<std::uint32_t>(element));
+}
+const char* name_of(Element element);
+const char* name_of(Pairing pairing);
+const char* name_of(AngleSource source);
+inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
+inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                              AngleSource::direct_texture,
+                                              AngleSource::direct_buffer};
+inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
+
+std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
+void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
+/// The value of a stored element; the nearest one that can be stored.
+float value(Element element, const Bytes& bytes, std::size_t index);
+void set(Element element, Bytes& bytes, std::size_t index, long double value);
+
+/// `count` elements, uniform in [-4, 4], and of either sign and every size.
+Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
+Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
+std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
+                                           std::int64_t highest, std::uint32_t seed);
+
+/// Elements of Q, and of V, that `trial` has.
+std::size_t q_elements(const Trial& trial);
+std::size_t v_elements(const Trial& trial);
+
+template <class Number>
+Bytes bytes_of(const std::vector<Number>& numbers) {
+    const auto* first = reinterpret_cast<const std::byte*>(numbers.data());
+    return {first, first + numbers.size() * sizeof(Number)};
+}
+
+/// Gives it a caller's tables [table_rows, row_stride], with columns behind the pairs that nobody
+/// may read.
+///
+/// ours  what fill_angles makes of the trial's numbers; otherwise any values
+void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
+
+}  // namespace vkrope::conformance

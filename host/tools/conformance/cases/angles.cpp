@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/cases/angles.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "conformance/suite.hpp"
+#include "files/element_type.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// e_j of the format: base^(-2 e_j / n).
+std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections,
+                                        std::uint32_t pairs) {
+    std::vector<std::uint32_t> exponents(pairs);
+    std::iota(exponents.begin(), exponents.end(), 0);
+    if (!sections || sections->mode != SectionMode::independent) {
+        return exponents;
+    }
+    for (std::size_t pair = 0; pair < pairs;) {
+        for (const std::uint32_t size : sections->sizes) {  // with at least one pair among them
+            for (std::uint32_t exponent = 0; exponent < size && pair < pairs; ++exponent) {
+                exponents[pair++] = exponent;
+            }
+        }
+    }
+    return exponents;
+}
+
+/// Frequencies of the exponents 0 to count - 1 or more, unscaled.
+std::vector<double> unscaled(double base, std::uint32_t exponent_dim, std::uint32_t count) {
+    if (exponent_dim % 2 == 0 && exponent_dim / 2 >= count && exponent_dim <= 65534) {
+        std::vector<double> frequencies(exponent_dim / 2);
+        check(default_inv_freq(base, exponent_dim, frequencies.data()), "angles: ");
+        return frequencies;
+    }
+    // Beyond n / 2: base^(-2e / n) is (base^(2 count / n))^(-2e / (2 count)).
+    std::vector<double> frequencies(count);
+    check(
+        default_inv_freq(std::pow(base, 2.0 * count / exponent_dim), 2 * count, frequencies.data()),
+        "angles: ");
+    return frequencies;
+}
+
+struct Scaler {
+    const CaseFolder& folder;
+    double base;
+    std::uint32_t exponent_dim;
+    std::vector<double>& frequencies;
+    double& attention_factor;
+
+    void operator()(std::monostate) const {}
+    void operator()(const LinearCase& scaling) const {
+        took(scale_linear(frequencies, scaling.factor));
+    }
+    void operator()(const DynamicCase& scaling) const {
+        if (scaling.seq_len < 0 || scaling.seq_len > 0x1p53) {
+            unsupported("angles.scaling.seq_len is {}", scaling.seq_len);
+        }
+        took(scale_dynamic_ntk(
+            frequencies,
+            {.factor = scaling.factor, .max_position_embeddings = scaling.max_position_embeddings},
+            static_cast<std::uint64_t>(scaling.seq_len)));
+    }
+    void operator()(const YarnCase& scaling) const {
+        double implied = 0;  // is in the case's own attention_factor
+        took(scale_yarn(
+            frequencies, base,
+            {.factor = scaling.factor,
+             .original_max_position_embeddings = scaling.original_max_position_embeddings,
+             .beta_fast = scaling.beta_fast,
+             .beta_slow = scaling.beta_slow,
+             .truncate = scaling.truncate},
+            implied));
+    }
+    void operator()(const LongRopeCase& scaling) const {
+        took(scale_divisors(frequencies, scaling.factors.data(), scaling.factors.size()));
+    }
+    void operator()(const Llama3Case& scaling) const {
+        took(scale_llama3(
+            frequencies,
+            {.factor = scaling.factor,
+             .low_freq_factor = scaling.low_freq_factor,
+             .high_freq_factor = scaling.high_freq_factor,
+             .original_max_position_embeddings = scaling.original_max_position_embeddings}));
+    }
+    void operator()(const ProportionalCase& scaling) const {
+        frequencies.assign((exponent_dim + 1) / 2, 0);
+        took(proportional_inv_freq(
+            base, exponent_dim,
+            {.factor = scaling.factor, .partial_rotary_factor = scaling.partial_rotary_factor},
+            frequencies.data()));
+    }
+    void operator()(const GgmlCase& scaling) const {
+        std::vector<double> divisors;
+        if (!scaling.freq_factors.empty()) {
+            constexpr std::uint64_t most_bytes = 1u << 20;  // it is read for each window
+            const npy::Array file = folder.array(scaling.freq_factors, most_bytes);
+            const std::size_t count = std::min(
+                count_of(file), frequencies.size());  // ggml asks for as many at least
+            for (std::size_t index = 0; index < count; ++index) {
+                divisors.push_back(value_at(file, index));
+            }
+        }
+        took(scale_ggml(frequencies, base,
+                        {.freq_scale = scaling.freq_scale,
+                         .ext_factor = scaling.ext_factor,
+                         .attn_factor = attention_factor,
+                         .beta_fast = scaling.beta_fast,
+                         .beta_slow = scaling.beta_slow,
+                         .n_ctx_orig = scaling.n_ctx_orig,
+                         .n_dims = exponent_dim,
+                         .freq_factors = divisors.data(),
+                         .freq_factor_count = divisors.size()},
+                        attention_factor));
+    }
+    void operator()(const TeInterpolationCase& scaling) const {
+        took(scale_positions(frequencies, scaling.seq_scale));
+    }
+
+    static void took(const Status& status) { check(status, "angles.scaling: "); }
+};
+
+/// Whether the formula depends on how many pairs there are, beside the exponent of each.
+bool knows_its_width(const ScalingCase& scaling) noexcept {
+    return std::holds_alternative<DynamicCase>(scaling) ||
+           std::holds_alternative<YarnCase>(scaling) ||
+           std::holds_alternative<ProportionalCase>(scaling);
+}
+
+std::uint64_t product(const std::vector<std::uint64_t>& numbers) noexcept {
+    return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, double attention_factor,
+                           const std::optional<SectionsCase>& sections, std::uint32_t pairs) {
+    if (pairs == 0) {
+        unsupported("rotary_dim is below 2");
+    }
+    const std::vector<std::uint32_t> exponents = exponents_of(sections, pairs);
+    const std::uint32_t count = *std::max_element(exponents.begin(), exponents.end()) + 1;
+    const std::uint32_t exponent_dim = base.exponent_dim.value_or(2 * pairs);
+    std::vector<double> by_exponent = unscaled(base.base, exponent_dim, count);
+    if (by_exponent.size() * 2 != exponent_dim && knows_its_width(base.scaling)) {
+        unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all",
+                    exponent_dim, count);
+    }
+    if (!knows_its_width(base.scaling)) {
+        by_exponent.resize(count);
+    }
+    Frequencies frequencies = {.inv_freq = {}, .attention_factor = attention_factor};
+    const auto scale = [&](std::vector<double>& list) {
+        std::visit(Scaler{folder, base.base, exponent_dim, list, frequencies.attention_factor},
+                   base.scaling);
+    };
+    const auto* ggml = std::get_if<GgmlCase>(&base.scaling);
+    const bool restarts = sections && sections->mode == SectionMode::independent;
+    // ggml numbers its divisors and its blend by pair, whatever the exponent; the others scale
+    // before pairs are numbered.
+    const bool scale_pairs = ggml != nullptr && restarts;
+    if (!scale_pairs) {
+        scale(by_exponent);
+    }
+    if (by_exponent.size() < count) {
+        unsupported("angles: {} frequencies for {} pairs", by_exponent.size(), count);
+    }
+    for (const std::uint32_t exponent : exponents) {
+        frequencies.inv_freq.push_back(by_exponent[exponent]);
+    }
+    if (scale_pairs) {
+        scale(frequencies.inv_freq);
+    }
+    return frequencies;
+}
+
+CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
+                             std::uint64_t largest) {
+    CaseAngles angles;
+    angles.gain_ = gain;
+    angles.table_ = value_of(
+        AngleTable::make(device.device(), rotation, AngleSource::by_default, largest + 1),
+        "angles: ");
+    return angles;
+}
+
+CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
+                              const CacheCase& cache, std::uint32_t pairs, double attention_factor,
+                              Gain gain) {
+    const npy::Array cos = folder.array(cache.cos), sin = folder.array(cache.sin);
+    if (cos.header.shape != sin.header.shape || cos.header.type != sin.header.type) {
+        wrong_file("cos has shape {} of {}, sin {} of {}: they must be alike",
+                   npy::shape_text(cos.header.shape), npy::name(cos.header.type),
+                   npy::shape_text(sin.header.shape), npy::name(sin.header.type));
+    }
+    const std::vector<std::uint64_t>& shape = cos.header.shape;
+    const std::optional<Element> element = tools::element_of(cos.header.type);
+    if (!element) {
+        unsupported("cos and sin of {}; the library's tables are f32, f16 or bf16",
+                    npy::name(cos.header.type));
+    }
+    const std::uint64_t width = cache.full_width ? 2 * std::uint64_t{pairs} : pairs;
+    const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3
+                                         : shape.size() == 2;
+    if (!right_rank || shape.back() != width) {
+        wrong_file("cos and sin have shape {}; it must be ({}, {})", npy::shape_text(shape),
+                   cache.direct ? "[batch,] tokens" : "positions", width);
+    }
+    const std::uint64_t rows = product({shape.begin(), shape.end() - 1});
+    if (rows > max_positions) {
+        unsupported("cos and sin have {} rows", rows);
+    }
+    CaseAngles angles;
+    angles.shape_ = shape;
+    angles.plan_ = value_of(plan_caller_angles(pairs, static_cast<std::uint32_t>(rows),
+                                               static_cast<std::uint32_t>(width), *element),
+                            "angles: ");
+    // The files do not contain the attention factor. A table that is said to contain 1 / f, of
+    // which the gain omits that, gives f.
+    const double wanted = gain == Gain::apply  ? attention_factor
+                          : gain == Gain::omit ? 1
+                                               : 1 / attention_factor;
+    if (wanted != 1) {
+        angles.plan_.attention_factor = 1 / wanted;
+        angles.gain_ = Gain::omit;
+    }
+    angles.cos_ = device.upload(cos.data.data(), cos.data.size());
+    angles.sin_ = device.upload(sin.data.data(), sin.data.size());
+    return angles;
+}
+
+Angles CaseAngles::angles() const noexcept {
+    if (table_) {
+        return table_->angles();
+    }
+    return {.plan = &plan_, .buffer = cos_.whole(), .sin = sin_.whole()};
+}
+
+}  // namespace vkrope::conformance

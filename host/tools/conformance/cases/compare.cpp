@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/cases/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "conformance/suite.hpp"
+#include "files/element_type.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+struct Allowance {
+    double atol = 0, rtol = 0;
+    std::optional<npy::Array> atol_file;  // one for each element
+    std::optional<npy::Array> exact_where_0;
+
+    double at(std::uint64_t index, double expected) const {
+        const double absolute = atol_file ? value_at(*atol_file, index) : atol;
+        if (!std::isfinite(absolute) || absolute < 0) {
+            wrong_file("tolerance: element {} may differ by {}", index, absolute);
+        }
+        return absolute + rtol * std::abs(expected);
+    }
+    bool exact(std::uint64_t index) const {
+        return exact_where_0 && value_at(*exact_where_0, index) == 0;
+    }
+};
+
+npy::Array read_as(const CaseFolder& folder, const std::string& file, const CaseTensor& tensor) {
+    npy::Array array = folder.array(file);
+    if (array.header.shape != tensor.shape) {
+        wrong_file("{}: has shape {}; tensors.{}.shape is {}", file,
+                   npy::shape_text(array.header.shape), tensor.name, npy::shape_text(tensor.shape));
+    }
+    if (array.header.type == npy::Type::i4 || array.header.type == npy::Type::i8) {
+        wrong_file("{}: has data of type {}", file, npy::name(array.header.type));
+    }
+    return array;
+}
+
+/// Angles from a base are exact here, so that the tighter tolerance counts where there is one.
+/// Elements whose own tolerance is 0 have to pass through in either case.
+Allowance allowance_for(const CaseFolder& folder, const CaseDescription& description,
+                        const CaseTensor& tensor) {
+    const bool exact = std::holds_alternative<BaseCase>(description.angles) &&
+                       description.tolerance_exact_angles;
+    const std::optional<Tolerance>& tolerance = exact ? description.tolerance_exact_angles
+                                                      : description.tolerance;
+    if (!tolerance) {
+        wrong_file("tolerance is missing");
+    }
+    const auto file_of = [&](const std::optional<Tolerance>& from) {
+        const std::string file = !from                ? ""
+                                 : tensor.name == "q" ? from->q_atol_file
+                                                      : from->k_atol_file;
+        return file.empty() ? std::nullopt : std::optional(read_as(folder, file, tensor));
+    };
+    Allowance allowance = {.atol = tolerance->atol,
+                           .rtol = tolerance->rtol,
+                           .atol_file = file_of(tolerance),
+                           .exact_where_0 = {}};
+    allowance.exact_where_0 = allowance.atol_file || !exact ? allowance.atol_file
+                                                            : file_of(description.tolerance);
+    return allowance;
+}
+
+class Elements {
+   public:
+    Elements(std::span<const std::byte> bytes, Element element)
+        : bytes_(bytes), element_(element) {}
+
+    std::uint32_t bits(std::uint64_t index) const {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, bytes_.data() + index * element_bytes(element_),
+                    element_bytes(element_));
+        return bits;
+    }
+    double value(std::uint64_t index) const {
+        return reference::widen(tools::reference_type(element_), bits(index));
+    }
+
+   private:
+    std::span<const std::byte> bytes_;
+    Element element_;
+};
+
+bool close(double actual, double expected, double allowed) {
+    if (std::isnan(actual) || std::isnan(expected)) {
+        return std::isnan(actual) && std::isnan(expected);
+    }
+    return actual == expected ||
+           std::abs(actual - expected) <= allowed;  // infinity - infinity is no number
+}
+
+bool same_number(double a, double b) {
+    return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+struct Wrong {
+    std::uint64_t count = 0;
+    std::string first;
+
+    template <class Sentence>
+    void add(const Sentence& sentence) {
+        if (count++ == 0) {
+            first = sentence();
+        }
+    }
+};
+
+/// Which channels of a head row are in a window.
+std::vector<bool> rotated_channels(const CaseDescription& description, std::uint32_t head_dim) {
+    std::vector<bool> rotated(head_dim, false);
+    const auto mark = [&rotated](std::size_t first, std::size_t count) {
+        first = std::min(first, rotated.size());
+        std::fill_n(rotated.begin() + static_cast<std::ptrdiff_t>(first),
+                    std::min(count, rotated.size() - first), true);
+    };
+    mark(description.rotary_offset, description.rotary_dim);
+    for (const WindowCase& window : description.windows) {
+        mark(window.offset, window.rotary_dim);
+    }
+    return rotated;
+}
+
+void compare_expected(const Allowance& allowance, const npy::Array& expected,
+                      const CaseTensor& tensor, const std::vector<bool>& rotated,
+                      const Elements& actual, Element dtype, Comparison& comparison, Wrong& wrong) {
+    const bool same_type = expected.header.type == tools::npy_type(dtype);
+    const Elements stored(expected.data, dtype);
+    for (std::uint64_t index = 0; index < tensor.count; ++index) {
+        const double got = actual.value(index), wanted = value_at(expected, index);
+        const double difference = std::abs(got - wanted);
+        if (std::isfinite(difference)) {
+            comparison.max_error = std::max(comparison.max_error, difference);
+        }
+        const bool in_window = rotated[index % tensor.head_dim];
+        if (allowance.exact(index) && !in_window) {
+            if (same_type ? actual.bits(index) != stored.bits(index) : !same_number(got, wanted)) {
+                wrong.add([&] {
+                    return fmt::format("{} is {}, expected {} bit for bit",
+                                       place_text(tensor, index), got, wanted);
+                });
+            }
+            continue;
+        }
+        // In a window a tolerance of 0 is that of a pair of zeros, whose sign depends on how the
+        // products are added up.
+        const double allowed = allowance.exact(index) ? 0 : allowance.at(index, wanted);
+        if (!close(got, wanted, allowed)) {
+            wrong.add([&] {
+                return fmt::format("{} is {}, expected {} within {:.3g}", place_text(tensor, index),
+                                   got, wanted, allowed);
+            });
+        }
+    }
+}
+
+/// Outside the windows, and in planes that are not rotated, the output is the input.
+void compare_untouched(const CaseDescription& description, const CaseTensor& tensor,
+                       const std::vector<bool>& rotated, const Elements& actual, Wrong& wrong) {
+    const std::vector<std::uint64_t>& planes = description.planes_rotated;
+    const Elements input(tensor.parent.data, description.dtype);
+    each_element(tensor, [&](std::uint64_t index, std::uint64_t parent) {
+        const bool in_plane = !tensor.has_planes || std::binary_search(planes.begin(), planes.end(),
+                                                                       plane_of(tensor, index));
+        if (!(in_plane && rotated[index % tensor.head_dim]) &&
+            actual.bits(index) != input.bits(parent)) {
+            wrong.add([&] {
+                return fmt::format(
+                    "{} is {}, and was {}: it is not rotated and must pass through bit for bit",
+                    place_text(tensor, index), actual.value(index), input.value(parent));
+            });
+        }
+    });
+}
+
+}  // namespace
+
+Comparison compare(const CaseFolder& folder, const CaseDescription& description,
+                   const TensorCase& described, const CaseTensor& tensor,
+                   std::span<const std::byte> actual) {
+    Comparison comparison;
+    Wrong wrong;
+    const Elements elements(actual, description.dtype);
+    const std::vector<bool> rotated = rotated_channels(description, tensor.head_dim);
+    compare_untouched(description, tensor, rotated, elements, wrong);
+    if (!described.expected.empty()) {
+        comparison.expected = true;
+        const npy::Array expected = read_as(folder, described.expected, tensor);
+        compare_expected(allowance_for(folder, description, tensor), expected, tensor, rotated,
+                         elements, description.dtype, comparison, wrong);
+    }
+    if (wrong.count > 0) {
+        comparison.problem = fmt::format("{} ({} such findings in {} elements)", wrong.first,
+                                         wrong.count, tensor.count);
+    }
+    return comparison;
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/cases/description.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "conformance/cases/fields.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::int64_t most_channels = 65534, most_positions = std::int64_t{1} << 53;
+constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
+                       any_high = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t longest_path = 512;
+
+/// What a case may have of things of which each costs a run over its tensors, or is looked at again
+/// for each pair: far more than any model has.
+constexpr std::size_t most_windows = 64, most_planes_rotated = 256, most_sections = 256;
+
+void hold_count(const std::string& name, std::size_t count, std::size_t most) {
+    if (count > most) {
+        unsupported("{} has {} entries, more than {}", name, count, most);
+    }
+}
+
+/// A relative path that stays below the folder that it is relative to, made of names that any
+/// system takes.
+std::string checked_path(const std::string& path, const std::string& name) {
+    if (path.empty() || path.size() > longest_path) {
+        wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
+    }
+    if (std::any_of(path.begin(), path.end(),
+                    [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
+        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name,
+                   shown_text(path));
+    }
+    for (std::size_t start = 0; start <= path.size();) {
+        const std::size_t end = std::min(path.find('/', start), path.size());
+        const std::string part = path.substr(start, end - start);
+        if (part.empty() || part == "." || part == "..") {
+            wrong_file("{} is '{}': it must be a relative path without '.' and '..'", name,
+                       shown_text(path));
+        }
+        start = end + 1;
+    }
+    return path;
+}
+
+std::string file_in(Fields& fields, const char* key) {
+    return checked_path(fields.text(key), fields.name_of(key));
+}
+
+std::string optional_file_in(Fields& fields, const char* key) {
+    const auto path = fields.optional_text(key);
+    return path ? checked_path(*path, fields.name_of(key)) : std::string();
+}
+
+template <class T>
+struct Word {
+    const char* word;
+    T value;
+};
+
+template <class T, std::size_t count>
+T meaning(const std::string& text, const std::string& name, const Word<T> (&words)[count]) {
+    for (const Word<T>& word : words) {
+        if (text == word.word) {
+            return word.value;
+        }
+    }
+    unsupported("{} '{}'", name, shown_text(text));
+}
+
+constexpr Word<Pairing> pairings[] = {{"half", Pairing::half_split},
+                                      {"interleaved", Pairing::interleaved}};
+constexpr Word<Direction> directions[] = {{"forward", Direction::forward},
+                                          {"inverse", Direction::inverse}};
+constexpr Word<Gain> gains[] = {
+    {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
+constexpr Word<Element> dtypes[] = {
+    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+constexpr Word<PositionKind> position_kinds[] = {
+    {"none", PositionKind::none},
+    {"offset", PositionKind::offset},
+    {"per_batch_offset", PositionKind::per_batch_offset},
+    {"explicit", PositionKind::explicit_ids},
+    {"varlen", PositionKind::varlen},
+    {"context_parallel", PositionKind::context_parallel}};
+constexpr Word<SectionMode> section_modes[] = {{"sequential", SectionMode::sequential},
+                                               {"interleaved", SectionMode::interleaved},
+                                               {"independent", SectionMode::independent}};
+constexpr Word<bool> row_kinds[] = {{"indexed", false}, {"direct", true}};
+constexpr Word<bool> widths[] = {{"half", false}, {"full_first_half", true}};
+
+std::uint32_t channels(Fields& fields, const char* key) {
+    return static_cast<std::uint32_t>(fields.required_integer(key, 0, most_channels));
+}
+
+/// A list in the document, or a file that holds it.
+std::optional<Integers> integers_in(Fields& fields, const char* key) {
+    const nlohmann::json* value = fields.find(key);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    if (value->is_string()) {
+        return Integers(file_in(fields, key));
+    }
+    return Integers(*fields.integers(key, any_low, any_high));
+}
+
+TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout,
+                     std::optional<std::int64_t> num_heads) {
+    TensorCase tensor;
+    tensor.file = file_in(fields, "file");
+    for (const std::int64_t dimension : fields.required_integers("shape", 0, any_high)) {
+        tensor.shape.push_back(static_cast<std::uint64_t>(dimension));
+    }
+    const auto own_layout = fields.optional_text("layout");
+    if (!own_layout && !layout) {
+        wrong_file("{} is missing, and there is none for all tensors", fields.name_of("layout"));
+    }
+    tensor.layout = own_layout ? *own_layout : *layout;
+    const auto own_heads = fields.integer("num_heads", 1, any_high);
+    if (own_heads || num_heads) {
+        tensor.num_heads = static_cast<std::uint64_t>(own_heads ? *own_heads : *num_heads);
+    }
+    if (auto view = fields.object("view")) {
+        tensor.view = ParentView{.offset = view->integer("offset", any_low, any_high).value_or(0),
+                                 .strides = view->required_integers("strides", any_low, any_high)};
+        view->done();
+    }
+    fields.done();
+    return tensor;
+}
+
+void read_tensors(Fields& root, CaseDescription& description) {
+    const auto layout = root.optional_text("layout");
+    const auto num_heads = root.integer("num_heads", 1, any_high);
+    Fields tensors = root.required_object("tensors");
+    std::optional<Fields> expected = root.object("expected");
+    const auto read = [&](const char* name, std::optional<TensorCase>& tensor) {
+        if (tensors.find(name) != nullptr) {
+            tensor = tensor_in(tensors.required_object(name), layout, num_heads);
+        }
+        std::string file = expected ? optional_file_in(*expected, name) : std::string();
+        if (!file.empty() && !tensor) {
+            wrong_file("expected.{} has no tensor of that name", name);
+        }
+        if (tensor) {
+            tensor->expected = std::move(file);
+        }
+    };
+    read("q", description.q);
+    read("k", description.k);
+    tensors.done();
+    if (expected) {
+        expected->done();
+    }
+    if (!description.q && !description.k) {
+        wrong_file("tensors has neither q nor k");
+    }
+}
+
+void read_windows(Fields& root, CaseDescription& description) {
+    const nlohmann::json* list = root.find("windows");
+    if (list == nullptr) {
+        description.rotary_dim = channels(root, "rotary_dim");
+        description.rotary_offset = static_cast<std::uint32_t>(
+            root.integer("rotary_offset", 0, most_channels).value_or(0));
+        return;
+    }
+    if (!list->is_array() || list->empty()) {
+        wrong_file("windows is {}: it must be an array of at least one window", shown(*list));
+    }
+    hold_count("windows", list->size(), most_windows);
+    for (const nlohmann::json& entry : *list) {
+        Fields window(entry, fmt::format("windows[{}]", description.windows.size()));
+        description.windows.push_back(
+            {.offset = channels(window, "offset"),
+             .rotary_dim = channels(window, "rotary_dim"),
+             .axis = static_cast<std::uint32_t>(window.integer("axis", 0, 255).value_or(0))});
+        window.done();
+    }
+    if (root.find("rotary_dim") != nullptr || root.find("rotary_offset") != nullptr) {
+        wrong_file("rotary_dim and rotary_offset must be null where there are windows");
+    }
+}
+
+void read_planes(Fields& root, CaseDescription& description) {
+    const auto planes = root.integers("planes_rotated", 0, any_high);
+    if (!planes) {
+        return;
+    }
+    hold_count("planes_rotated", planes->size(), most_planes_rotated);
+    for (const std::int64_t plane : *planes) {
+        description.planes_rotated.push_back(static_cast<std::uint64_t>(plane));
+    }
+    std::vector<std::uint64_t>& sorted = description.planes_rotated;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+        wrong_file("planes_rotated names a plane twice");
+    }
+}
+
+PositionsCase read_positions(Fields fields) {
+    PositionsCase positions;
+    positions.kind = meaning(fields.text("kind"), "positions.kind", position_kinds);
+    const auto one_each = [&](const char* key, bool required) {
+        positions.numbers = integers_in(fields, key);
+        if (required) {
+            fields.required(key);
+        }
+    };
+    switch (positions.kind) {
+        case PositionKind::none: break;
+        case PositionKind::offset:
+            positions.value = fields.required_integer("value", -most_positions, most_positions);
+            break;
+        case PositionKind::per_batch_offset: one_each("file", true); break;
+        case PositionKind::explicit_ids:
+            one_each("file", true);
+            positions.axes = fields.text("axes");
+            break;
+        case PositionKind::varlen: {
+            fields.required("cu_seqlens");
+            positions.cu_seqlens = integers_in(fields, "cu_seqlens");
+            const nlohmann::json* offsets = fields.find("seqlen_offsets");
+            if (offsets != nullptr && offsets->is_number()) {  // the same for every sequence
+                positions.value = *fields.integer("seqlen_offsets", -most_positions,
+                                                  most_positions);
+            } else {
+                one_each("seqlen_offsets", false);
+            }
+            break;
+        }
+        case PositionKind::context_parallel:
+            positions.cp_size = static_cast<std::uint32_t>(
+                fields.required_integer("cp_size", 1, 1 << 20));
+            positions.cp_rank = static_cast<std::uint32_t>(
+                fields.required_integer("cp_rank", 0, positions.cp_size - 1));
+            one_each("start_positions", false);
+            positions.cu_seqlens = integers_in(fields, "cu_seqlens");
+            break;
+    }
+    positions.resolved = optional_file_in(fields, "resolved");
+    fields.done();
+    return positions;
+}
+
+ScalingCase read_scaling(Fields fields) {
+    const std::string type = fields.text("type");
+    const auto number = [&fields](const char* key) { return fields.required_number(key); };
+    ScalingCase scaling;
+    if (type == "default" || type == "none") {
+        // as no scaling at all
+    } else if (type == "linear") {
+        scaling = LinearCase{.factor = number("factor")};
+    } else if (type == "dynamic") {
+        scaling = DynamicCase{.factor = number("factor"),
+                              .max_position_embeddings = number("max_position_embeddings"),
+                              .seq_len = fields.number("seq_len").value_or(0)};
+    } else if (type == "yarn") {
+        scaling = YarnCase{
+            .factor = number("factor"),
+            .original_max_position_embeddings = number("original_max_position_embeddings"),
+            .beta_fast = fields.number("beta_fast").value_or(32),
+            .beta_slow = fields.number("beta_slow").value_or(1),
+            .truncate = fields.truth("truncate").value_or(true)};
+    } else if (type == "longrope") {
+        fields.required("factors");
+        scaling = LongRopeCase{.factors = *fields.numbers("factors")};
+    } else if (type == "llama3") {
+        scaling = Llama3Case{
+            .factor = number("factor"),
+            .low_freq_factor = number("low_freq_factor"),
+            .high_freq_factor = number("high_freq_factor"),
+            .original_max_position_embeddings = number("original_max_position_embeddings")};
+    } else if (type == "proportional") {
+        scaling = ProportionalCase{.factor = fields.number("factor").value_or(1),
+                                   .partial_rotary_factor = number("partial_rotary_factor")};
+    } else if (type == "ggml") {
+        scaling = GgmlCase{.freq_scale = number("freq_scale"),
+                           .ext_factor = fields.number("ext_factor").value_or(0),
+                           .beta_fast = fields.number("beta_fast").value_or(32),
+                           .beta_slow = fields.number("beta_slow").value_or(1),
+                           .n_ctx_orig = fields.number("n_ctx_orig").value_or(0),
+                           .freq_factors = optional_file_in(fields, "freq_factors")};
+    } else if (type == "te_interp") {
+        scaling = TeInterpolationCase{.seq_scale = number("seq_scale")};
+    } else {
+        unsupported("scaling type '{}'", shown_text(type));
+    }
+    fields.done();
+    return scaling;
+}
+
+std::variant<CacheCase, BaseCase> read_angles(Fields fields) {
+    const std::string kind = fields.text("kind");
+    std::variant<CacheCase, BaseCase> angles;
+    if (kind == "cache") {
+        CacheCase cache = {.cos = file_in(fields, "cos"), .sin = file_in(fields, "sin")};
+        cache.direct = meaning(fields.text("rows"), "angles.rows", row_kinds);
+        cache.full_width = meaning(fields.text("width"), "angles.width", widths);
+        angles = std::move(cache);
+    } else if (kind == "base") {
+        BaseCase base;
+        base.base = fields.required_number("base");
+        if (const auto dim = fields.integer("exponent_dim", 1, std::int64_t{1} << 31)) {
+            base.exponent_dim = static_cast<std::uint32_t>(*dim);
+        }
+        if (auto scaling = fields.object("scaling")) {
+            base.scaling = read_scaling(std::move(*scaling));
+        }
+        angles = std::move(base);
+    } else {
+        unsupported("angles.kind '{}'", shown_text(kind));
+    }
+    fields.done();
+    return angles;
+}
+
+std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
+    if (!fields) {
+        return std::nullopt;
+    }
+    SectionsCase sections;
+    sections.mode = meaning(fields->text("mode"), "sections.mode", section_modes);
+    const std::vector<std::int64_t> sizes = fields->required_integers("sizes", 0, most_channels);
+    hold_count("sections.sizes", sizes.size(), most_sections);
+    for (const std::int64_t size : sizes) {
+        sections.sizes.push_back(static_cast<std::uint32_t>(size));
+    }
+    sections.leftover_axis = static_cast<std::uint32_t>(
+        fields->integer("leftover_axis", 0, 255).value_or(0));
+    fields->done();
+    if (std::all_of(sections.sizes.begin(), sections.sizes.end(),
+                    [](std::uint32_t size) { return size == 0; })) {
+        wrong_file("sections.sizes has no pair");
+    }
+    return sections;
+}
+
+/// `beside`: atol_files that stand beside the tolerance, where it has none of its own.
+std::optional<Tolerance> read_tolerance(std::optional<Fields> fields,
+                                        std::optional<Fields> beside) {
+    if (!fields) {
+        return std::nullopt;
+    }
+    Tolerance tolerance;
+    tolerance.atol = fields->number("atol").value_or(0);
+    tolerance.rtol = fields->number("rtol").value_or(0);
+    auto own_files = fields->object("atol_files");
+    if (auto& files = own_files ? own_files : beside) {
+        tolerance.q_atol_file = optional_file_in(*files, "q");
+        tolerance.k_atol_file = optional_file_in(*files, "k");
+        files->done();
+    } else {
+        fields->required_number("atol");
+    }
+    fields->done();
+    if (tolerance.atol < 0 || tolerance.rtol < 0) {
+        wrong_file("{} is below 0", fields->name_of(tolerance.atol < 0 ? "atol" : "rtol"));
+    }
+    return tolerance;
+}
+
+}  // namespace
+
+nlohmann::json parse_document(std::string_view text) {
+    try {
+        return parse_json(text);
+    } catch (const ImportError& problem) {
+        throw Refusal(Verdict::error, tools::ExitCode::bad_file,
+                      static_cast<const char*>(problem.status.what));
+    } catch (const nlohmann::json::exception&) {
+        wrong_file("not valid JSON");
+    }
+}
+
+std::string id_of(const nlohmann::json& document) {
+    Fields root(document, "");
+    return checked_path(root.text("id"), "id");
+}
+
+CaseDescription describe(const nlohmann::json& document) {
+    Fields root(document, "");
+    CaseDescription description;
+    if (const std::string schema = root.text("schema"); schema != "rope-case/1") {
+        unsupported("schema is '{}'; this version reads 'rope-case/1'", shown_text(schema));
+    }
+    description.id = checked_path(root.text("id"), "id");
+    for (const char* for_people : {"source", "notes", "live"}) {
+        root.skip(for_people);
+    }
+    if (const nlohmann::json* quirk = root.find("quirk"); quirk != nullptr && quirk->is_string()) {
+        description.quirk = shown_text(quirk->get<std::string>());
+    }
+    description.pairing = meaning(root.text("pairing"), "pairing", pairings);
+    if (const auto out = root.optional_text("pairing_out")) {
+        description.pairing_out = meaning(*out, "pairing_out", pairings);
+    }
+    description.direction = meaning(root.text("direction"), "direction", directions);
+    description.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", gains);
+    description.dtype = meaning(root.text("dtype"), "dtype", dtypes);
+    if (const auto head_dim = root.integer("head_dim", 1, most_channels)) {
+        description.head_dim = static_cast<std::uint32_t>(*head_dim);
+    }
+    read_tensors(root, description);
+    read_windows(root, description);
+    read_planes(root, description);
+    description.positions = read_positions(root.required_object("positions"));
+    description.angles = read_angles(root.required_object("angles"));
+    description.attention_factor = root.number("attention_factor").value_or(1);
+    description.sections = read_sections(root.object("sections"));
+    description.tolerance = read_tolerance(root.object("tolerance"), root.object("atol_files"));
+    description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"),
+                                                        std::nullopt);
+    root.done();
+    return description;
+}
+
+}  // namespace vkrope::conformance

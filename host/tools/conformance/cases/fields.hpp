@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The objects of a case.json, field by field: a value of the wrong kind is an error, a key that
+// nobody asked for is unsupported.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "conformance/suite.hpp"
+
+namespace vkrope::conformance {
+
+class Fields {
+   public:
+    /// `name` is "" for the whole document, "angles" for its field of that name.
+    Fields(const nlohmann::json& object, std::string name);
+
+    /// Null where the key is absent or its value is null: the format makes no difference.
+    const nlohmann::json* find(const char* key);
+
+    const nlohmann::json& required(const char* key);
+    std::optional<Fields> object(const char* key);
+    Fields required_object(const char* key);
+
+    std::string text(const char* key);
+    std::optional<std::string> optional_text(const char* key);
+    std::optional<double> number(const char* key);
+    double required_number(const char* key);
+    std::optional<std::int64_t> integer(const char* key, std::int64_t low, std::int64_t high);
+    std::int64_t required_integer(const char* key, std::int64_t low, std::int64_t high);
+    std::optional<bool> truth(const char* key);
+    std::optional<std::vector<std::int64_t>> integers(const char* key, std::int64_t low,
+                                                      std::int64_t high);
+    std::vector<std::int64_t> required_integers(const char* key, std::int64_t low,
+                                                std::int64_t high);
+    std::optional<std::vector<double>> numbers(const char* key);
+
+    /// Free text for people, or for other programs.
+    void skip(const char* key) { asked_for_.insert(key); }
+
+    /// To be called last. Throws Refusal where a key is left over.
+    void done() const;
+
+    /// "angles.base", for sentences.
+    std::string name_of(const std::string& key) const;
+
+   private:
+    const nlohmann::json* object_;
+    std::string name_;
+    std::set<std::string> asked_for_;
+};
+
+/// A value as sentences show it: printable and short.
+std::string shown_text(const std::string& text);
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The folder of a case: its files, none of which is believed before it has been measured.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/description.hpp"
+#include "files/npy.hpp"
+
+namespace vkrope::conformance {
+
+class CaseFolder {
+   public:
+    static constexpr std::uint64_t most_document_bytes = std::uint64_t{4} << 20,
+                                   most_array_bytes = std::uint64_t{1} << 30;
+
+    /// `root` is the folder that --cases names: not even a symbolic link leads out of it.
+    CaseFolder(std::filesystem::path root, std::filesystem::path folder)
+        : root_(std::move(root)), folder_(std::move(folder)) {}
+
+    std::string document() const;
+    npy::Array array(const std::string& file, std::uint64_t most_bytes = most_array_bytes) const;
+
+    /// As array(), of integers: of the document, or of a file of int32 or int64. `wide` says which
+    /// of the two.
+    struct IntegerList {
+        std::vector<std::uint64_t> shape;
+        std::vector<std::int64_t> values;
+        bool wide = true;
+        std::vector<std::byte> bytes;  // the values as they are stored
+    };
+    IntegerList integers(const Integers& integers) const;
+
+   private:
+    std::filesystem::path checked(const std::string& file, std::uint64_t most_bytes) const;
+
+    std::filesystem::path root_, folder_;
+};
+
+/// Element `index` of a file of floats, or of bf16 as <u2.
+double value_at(const npy::Array& array, std::size_t index) noexcept;
+std::size_t count_of(const npy::Array& array) noexcept;
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// One case on one device: described, mapped to calls of the library, run and compared.
+#pragma once
+
+#include "conformance/cases/compare.hpp"
+#include "conformance/cases/description.hpp"
+#include "conformance/cases/folder.hpp"
+#include "conformance/device_under_test.hpp"
+#include "conformance/suite.hpp"
+
+namespace vkrope::conformance {
+
+/// What a device made of a tensor: contiguous, all planes.
+struct Actual {
+    CaseTensor tensor;
+    std::vector<std::byte> bytes;
+};
+
+/// Runs the case, and returns Q and K as far as there are such. Throws Refusal.
+std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
+                             const CaseDescription& description);
+
+}  // namespace vkrope::conformance

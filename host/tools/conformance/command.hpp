@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The command "vkrope-conformance": runs checks on devices, and says what they found.
+#pragma once
+
+#include <vector>
+
+#include "conformance/builtin/builtin.hpp"
+
+namespace vkrope::conformance {
+
+using BuiltinGroups = std::vector<Group> (*)(Level);
+
+/// For tools::run_program(): lines are printed as checks end, the report is written once every
+/// device is closed.
+inline constexpr const char* lost_report =
+    "no report was written, and the checks that remain did not run";
+
+/// builtin  the suite; tests put another in its place
+tools::ExitCode run_command(int argc, char** argv, BuiltinGroups builtin);
+
+}  // namespace vkrope::conformance

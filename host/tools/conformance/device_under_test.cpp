@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/device_under_test.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "conformance/suite.hpp"
+#include "shell/device_text.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::size_t most_kernels = 64;
+
+auto fields(const Width& width) {
+    const auto& [in, out, head_dim, rotary_offset] = width;
+    return std::tuple(in, out, head_dim, rotary_offset);
+}
+auto fields(const Window& window) {
+    const auto& [offset, rotary_dim] = window;
+    return std::tuple(offset, rotary_dim);
+}
+auto fields(const Sections& sections) {
+    const auto& [order, axes, pairs, leftover_axis] = sections;
+    return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
+}
+
+/// A field that is added to KernelInfo does not compile here until it is compared, too.
+bool same(const KernelInfo& a, const KernelInfo& b) {
+    const auto fields_of = [](const KernelInfo& info) {
+        const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
+                     scatter_k, windows, sections, table, conversion, q_heads, k_heads,
+                     v_heads] = info;
+        return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
+                          mapping, pairing_out, scatter_k, fields(sections), table, conversion,
+                          q_heads, k_heads, v_heads);
+    };
+    return fields_of(a) == fields_of(b) &&
+           std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
+                      [](const Window& x, const Window& y) { return fields(x) == fields(y); });
+}
+
+}  // namespace
+
+DeviceUnderTest::DeviceUnderTest(DeviceOptions options)
+    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()) {
+    options.on_message = [first = layer_error_](const Message& message) {
+        if (!message.error) {
+            return;
+        }
+        tools::print_message(message);
+        if (first->empty()) {
+            *first = message.id;
+        }
+    };
+    device_ = tools::value_of(Device::open(options), tools::Subject::device);
+}
+
+DeviceUnderTest::~DeviceUnderTest() {
+    if (may_be_busy_) {
+        for (Made& made : kernels_) {
+            static_cast<void>(made.kernel.release());
+        }
+        static_cast<void>(positions_.release());
+    }
+}
+
+Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
+    Buffer buffer = value_of(Buffer::make(device_, std::max<std::size_t>(bytes, 4)));
+    if (bytes > 0) {
+        check(buffer.upload(data, bytes));
+    }
+    return buffer;
+}
+
+const Traits& DeviceUnderTest::traits() {
+    if (!traits_) {
+        traits_ = measure_traits(*this);
+    }
+    return *traits_;
+}
+
+const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const ReportedLimits& limits) {
+    for (const Made& made : kernels_) {
+        if (same(made.info, info) && made.limits == limits) {
+            return made.kernel.get();
+        }
+    }
+    Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
+    if (kernels_.size() == most_kernels) {
+        kernels_.erase(kernels_.begin());
+    }
+    kernels_.push_back({info, limits, std::move(kernel)});
+    return kernels_.back().kernel.get();
+}
+
+template <class AnyKernel>
+Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
+                                                  std::uint64_t dispatches) {
+    if (device_.ref().enabled & push_descriptor) {
+        return nullptr;
+    }
+    if (dispatches > most_calls) {
+        unsupported("{} dispatches are more than the {} of an arena", dispatches, most_calls);
+    }
+    return Owned<DescriptorArena>(value_of(
+        create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
+}
+
+template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
+
+void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands,
+                             Owned<DescriptorArena> arena) {
+    const Status status = device_.submit(record_commands).status;
+    if (status.code == Code::timeout || status.code == Code::vulkan_error) {
+        static_cast<void>(arena.release());
+        may_be_busy_ = true;
+    }
+    check(status);
+}
+
+Status DeviceUnderTest::accepts(const KernelInfo& info, const Call& call) {
+    return dispatches(kernel_for(info), call).status;
+}
+
+std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
+    const Kernel* kernel = kernel_for(call.info, call.limits);
+    const std::uint64_t count = value_of(dispatches(kernel, call.call));
+    if (on_rotate) {
+        on_rotate(kernel, call.call);
+    }
+    Owned<DescriptorArena> arena = arena_for(kernel, count);
+    DescriptorArena* const sets = arena.get();
+    submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
+           std::move(arena));
+    return count;
+}
+
+void DeviceUnderTest::expand(const PositionCall& call) {
+    if (!positions_) {
+        positions_.reset(value_of(create_positions(device_.ref())));
+    }
+    Owned<DescriptorArena> arena = arena_for(positions_.get(), 1);
+    DescriptorArena* const sets = arena.get();
+    submit(
+        [&](VkCommandBuffer commands) {
+            return record_positions(commands, positions_.get(), call, sets);
+        },
+        std::move(arena));
+}
+
+}  // namespace vkrope::conformance

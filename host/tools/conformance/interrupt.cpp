@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/interrupt.hpp"
+
+#include <signal.h>
+
+#include <atomic>
+
+#include "shell/output_file.hpp"
+#include "shell/signals.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+std::atomic<int> came = 0;
+std::atomic<int> came_again = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void end_by(int signal) noexcept {
+    tools::remove_temporaries();
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+}
+
+extern "C" void note_interrupt(int signal) {
+    int none = 0;
+    if (came.compare_exchange_strong(none, signal)) {
+        return;
+    }
+    // Nobody loses patience by these: one comes with each write to a closed pipe, one with each
+    // second beyond a limit.
+    if (signal != SIGPIPE && signal != SIGXCPU && ++came_again > 1) {
+        end_by(signal);
+    }
+}
+
+}  // namespace
+
+void note_interrupts() noexcept {
+    for (const int signal : tools::interrupts) {
+        struct sigaction action = {};
+        if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+            action = {};
+            action.sa_handler = note_interrupt;
+            action.sa_flags = SA_RESTART;
+            ::sigemptyset(&action.sa_mask);
+            ::sigaction(signal, &action, nullptr);
+        }
+    }
+}
+
+int interrupted_by() noexcept {
+    return came;
+}
+
+void leave_off_if_interrupted() {
+    if (came != 0) {
+        throw Interrupted();
+    }
+}
+
+void end_if_interrupted() noexcept {
+    if (came != 0) {
+        end_by(came);
+    }
+}
+
+}  // namespace vkrope::conformance

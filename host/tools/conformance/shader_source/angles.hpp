@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// cos and sin as each source gives them to the shader, for a model's frequencies at a position:
+// what the host writes into tables, and what the shader makes of that.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "conformance/shader_source/shader.hpp"
+#include "frequencies/table_entry.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope::shader_source {
+
+/// What the host makes of the attention factor for vkrope_turn.
+inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
+    const Rotation rotation{
+        .head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
+    const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::computed, 1, 0);
+    std::vector<float> numbers(plan.value.bytes / sizeof(float));
+    if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes))
+        std::abort();
+    return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
+}
+
+class Angles {
+   public:
+    Angles(const std::vector<double>& inv_freq, double attention_factor)
+        : attention_factor_(attention_factor), turn_factor_(turn_factor(attention_factor)) {
+        for (const double f : inv_freq) fractions_.push_back(turn_fraction(f));
+        fractions_.resize((inv_freq.size() + 3) / 4 * 4);
+    }
+
+    double attention_factor() const { return attention_factor_; }
+
+    /// a cos and a sin of the pairs [pair, pair + 4); `pair` is a multiple of 4.
+    void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
+            glsl::vec4& s) const {
+        const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
+                                                     : std::uint64_t(position);
+        if (source == AngleSource::computed) {
+            const auto low = [&](std::size_t j) { return std::uint32_t(fractions_[pair + j]); };
+            const auto high = [&](std::size_t j) {
+                return std::uint32_t(fractions_[pair + j] >> 32);
+            };
+            shader::vkrope_turn({low(0), low(1), low(2), low(3)},
+                                {high(0), high(1), high(2), high(3)},
+                                glsl::uvec4(std::uint32_t(magnitude)), turn_factor_, c, s);
+        } else if (source == AngleSource::factored_texture) {
+            const std::uint64_t fine_mask = (1u << shader::fine_digit_bits) - 1;
+            glsl::vec4 c0, s0, c1, s1;
+            rows(magnitude & ~fine_mask, pair, 1, c0, s0);
+            rows(magnitude & fine_mask, pair, attention_factor_, c1, s1);
+            shader::vkrope_add_angles(c0, s0, c1, s1, c, s);
+        } else {
+            rows(magnitude, pair, attention_factor_, c, s);
+        }
+        if (position < 0) s = {-s.x, -s.y, -s.z, -s.w};
+    }
+
+    CosSin at(AngleSource source, std::int64_t position, std::size_t pair) const {
+        glsl::vec4 c, s;
+        at(source, position, pair / 4 * 4, c, s);
+        switch (pair % 4) {
+            case 0: return {c.x, s.x};
+            case 1: return {c.y, s.y};
+            case 2: return {c.z, s.z};
+            default: return {c.w, s.w};
+        }
+    }
+
+   private:
+    void rows(std::uint64_t position, std::size_t pair, double factor, glsl::vec4& c,
+              glsl::vec4& s) const {
+        std::array<CosSin, 4> e;
+        for (std::size_t j = 0; j < 4; ++j)
+            e[j] = table_entry(position * fractions_[pair + j], factor);
+        c = {e[0].cos, e[1].cos, e[2].cos, e[3].cos};
+        s = {e[0].sin, e[1].sin, e[2].sin, e[3].sin};
+    }
+
+    double attention_factor_;
+    shader::VkropeTurnFactor turn_factor_;
+    std::vector<std::uint64_t> fractions_;  // units of 2^-64 turn
+};
+
+}  // namespace vkrope::shader_source

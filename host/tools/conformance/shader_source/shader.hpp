@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The functions of element.glsl, pairing.glsl and turns.glsl.
+#pragma once
+
+#include "conformance/shader_source/glsl.hpp"
+#include "interface.h"
+
+namespace vkrope::shader {
+using namespace glsl;
+#define precise
+#define VKROPE_RARE_BRANCHES rare_branches
+inline bool rare_branches = false;
+#include <element.inc>
+//
+#include <pairing.inc>
+#include <turns.inc>
+#undef precise
+}  // namespace vkrope::shader

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// vkrope frequencies: what a model's RoPE is, as numbers.
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <vector>
+
+#include "explain/matrix.hpp"
+#include "files/model_options.hpp"
+#include "shell/command_line.hpp"
+#include "shell/commands.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+struct FrequenciesOptions {
+    ModelOptions model;
+    std::optional<Pairing> pairing;
+    std::optional<PositionRange> matrix;
+    std::string out;
+    bool json = false;
+};
+
+/// null where a token has one position.
+nlohmann::ordered_json json_of(const Sections& sections) {
+    if (sections.axes == 0) {
+        return nullptr;
+    }
+    const bool interleaved = sections.order == SectionOrder::interleaved;
+    nlohmann::ordered_json json = {
+        {"mode", interleaved ? "interleaved" : "sequential"},
+        {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
+    if (interleaved) {
+        json["leftover_axis"] = sections.leftover_axis;
+    }
+    return json;
+}
+
+nlohmann::ordered_json json_of(const Rotation& rotation) {
+    return {{"head_dim", rotation.head_dim},
+            {"rotary_dim", rotation.rotary_dim},
+            {"q_rotary_offset", rotation.q_rotary_offset},
+            {"k_rotary_offset", rotation.k_rotary_offset},
+            {"pairing", word_for(pairings, rotation.pairing)},
+            {"rope_type", rotation.rope_type},
+            {"rotates", rotation.rotates},
+            {"attention_factor", rotation.attention_factor},
+            {"softmax_scale", rotation.softmax_scale},
+            {"sections", json_of(rotation.sections)},
+            {"inv_freq", rotation.inv_freq},
+            {"warnings", rotation.warnings}};
+}
+
+std::string text_of(const Sections& sections) {
+    if (sections.axes == 0) {
+        return "one position a token";
+    }
+    return fmt::format("{} axes, {} sections of {} pairs", sections.axes,
+                       sections.order == SectionOrder::interleaved ? "interleaved" : "sequential",
+                       fmt::join(sections.pairs, sections.pairs + sections.axes, ", "));
+}
+
+std::string table_of(const Rotation& rotation) {
+    if (!rotation.rotates) {
+        return fmt::format("head_dim          {}\nThis layer has no RoPE.\n", rotation.head_dim);
+    }
+    std::string table = fmt::format(
+        "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q "
+        "and {} of K, {}\n"
+        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  "
+        "{:<24}  wavelength (positions)\n",
+        rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset,
+        rotation.k_rotary_offset, word_for(pairings, rotation.pairing), text_of(rotation.sections),
+        rotation.attention_factor, rotation.softmax_scale, "j", "inv_freq (radians)");
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j],
+                             2 * std::numbers::pi / rotation.inv_freq[j]);
+    }
+    return table;
+}
+
+ExitCode print_frequencies(const FrequenciesOptions& options) {
+    Rotation rotation = load_model(options.model).rotation;
+    rotation.pairing = options.pairing.value_or(rotation.pairing);
+    if (options.matrix) {
+        if (!rotation.rotates) {
+            fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");
+        }
+        write_matrix(rotation, *options.matrix, options.out, options.model.path);
+    }
+    if (options.json) {
+        write_json_of_17_digits(json_of(rotation));
+    } else if (!options.matrix) {
+        write_output(table_of(rotation));
+    }
+    return ExitCode::success;
+}
+
+}  // namespace
+
+void add_frequencies(CommandLine& vkrope) {
+    CommandLine& command = vkrope.add_command(
+        "frequencies", "Print the frequency of every channel pair of a model's RoPE.");
+    const auto options = std::make_shared<FrequenciesOptions>();
+    add_model_options(command, options->model);
+    add_pairing(command, options->pairing);
+    const auto set_range = [options](const std::string& text) {
+        options->matrix = parse_range(text);
+    };
+    Option matrix = command.add_value(
+        "--matrix", "A:B", set_range,
+        "Write the rotary matrix of positions A to B - 1 to --out "
+        "instead: float32 [B - A, rotary_dim], in each row the "
+        "sines of all pairs and then their cosines, times the attention "
+        "factor. A may be negative.");
+    Option out = command.add_text("--out", "FILE", options->out, "The .npy file of --matrix.");
+    matrix.needs(out);
+    out.needs(matrix);
+    command.add_flag("--json", options->json, "Write JSON.");
+    command.on_run([options] { return print_frequencies(*options); });
+}
+
+}  // namespace vkrope::tools

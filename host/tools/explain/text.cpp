@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// vkrope explain, in words and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "explain/explain.hpp"
+#include "shell/words.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr std::size_t columns = 120, key_width = 18;
+constexpr std::size_t shown_pairs = 64;
+
+/// "key   text", the text in lines that begin below one another.
+std::string row(std::string_view key, std::string_view text) {
+    std::string rows = fmt::format("{:<{}}", key, key_width);
+    std::size_t used = key_width;
+    bool first = true;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find(' ', at), text.size());
+        std::string_view word = text.substr(at, end - at);
+        if (!first && used + 1 + word.size() > columns) {
+            rows += '\n' + std::string(key_width, ' ');
+            used = key_width;
+            first = true;
+        }
+        for (const std::size_t room = columns - key_width; word.size() > room;
+             word.remove_prefix(room)) {
+            rows += std::string(word.substr(0, room)) + '\n' + std::string(key_width, ' ');
+        }
+        rows += first ? "" : " ";
+        rows += word;
+        used += (first ? 0 : 1) + word.size();
+        first = false;
+        at = end + 1;
+    }
+    return rows + '\n';
+}
+
+std::string plural(std::size_t count, const char* noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string range_of(std::size_t first, std::size_t last) {
+    return first == last ? fmt::format("pair {}", first)
+                         : fmt::format("pairs {} to {}", first, last);
+}
+
+// A value with as many digits as a reader needs; all of them are in the JSON.
+std::string short_number(double value) {
+    return fmt::format("{:.6g}", value);
+}
+
+std::string channels_text(const Rotation& rotation) {
+    const auto window = [&rotation](std::uint32_t offset) {
+        return fmt::format("channels {} to {}", offset, offset + rotation.rotary_dim - 1);
+    };
+    if (rotation.q_rotary_offset != rotation.k_rotary_offset) {
+        return fmt::format(
+            "{} of a query row, {} of a key row (latent attention: the row of the cache); the "
+            "others pass through; "
+            "a tensor that holds these {} alone turns whole",
+            window(rotation.q_rotary_offset), window(rotation.k_rotary_offset),
+            rotation.rotary_dim);
+    }
+    if (rotation.rotary_dim == rotation.head_dim) {
+        return fmt::format("all {} channels of a head", rotation.head_dim);
+    }
+    return fmt::format("{} of {}; the others pass through", window(rotation.q_rotary_offset),
+                       rotation.head_dim);
+}
+
+std::string pairing_text(const Explanation& explanation) {
+    const std::vector<ExplainedPair>& pairs = explanation.pairs;
+    const bool half_split = explanation.rotation.pairing == Pairing::half_split;
+    std::string text = half_split
+                           ? fmt::format("half_split: channel j pairs with channel j + {}",
+                                         pairs.size())
+                           : std::string("interleaved: channel 2j pairs with channel 2j + 1");
+    text += ", counted from the first that turns:";
+    for (std::size_t j = 0; j < std::min<std::size_t>(pairs.size(), 3); ++j) {
+        text += fmt::format(" ({}, {})", pairs[j].first, pairs[j].second);
+    }
+    return pairs.size() > 3
+               ? text + fmt::format(" ... ({}, {})", pairs.back().first, pairs.back().second)
+               : text;
+}
+
+std::string frequencies_text(const Explanation& explanation) {
+    const std::vector<ExplainedPair>& pairs = explanation.pairs;
+    const auto slower = [](const ExplainedPair& a, const ExplainedPair& b) {
+        return a.wavelength < b.wavelength;
+    };
+    const auto [fastest, slowest] = std::minmax_element(pairs.begin(), pairs.end(), slower);
+    std::string text = explanation.rotation.base > 0
+                           ? fmt::format("base {}; ", short_number(explanation.rotation.base))
+                           : "";
+    text += fmt::format("{}; the fastest turns once in {} positions, the slowest ",
+                        plural(pairs.size(), "pair"), short_number(fastest->wavelength));
+    return text + (std::isinf(slowest->wavelength)
+                       ? "never"
+                       : fmt::format("once in {}", short_number(slowest->wavelength)));
+}
+
+bool same_slowdown(double a, double b) {
+    return a == b || std::fabs(a - b) < 1e-9 * std::fabs(a);
+}
+
+/// What scaling did to a run of pairs; the run has at least one.
+std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t first,
+                          std::size_t last) {
+    const double a = pairs[first].slower, b = pairs[last].slower;
+    if (std::isinf(a)) {
+        return "stopped";
+    }
+    if (same_slowdown(a, 1) && same_slowdown(a, b)) {
+        return "unchanged";
+    }
+    double least = a, most = a;
+    for (std::size_t j = first; j <= last; ++j) {
+        least = std::min(least, pairs[j].slower);
+        most = std::max(most, pairs[j].slower);
+    }
+    return same_slowdown(least, most) ? fmt::format("{} times slower", short_number(a))
+                                      : fmt::format("{:.3f} to {:.3f} times slower", least, most);
+}
+
+std::string scaling_text(const Explanation& explanation) {
+    if (!explanation.knows_unscaled) {
+        return "unknown: what the frequencies would be without it is not known of this model";
+    }
+    const std::vector<ExplainedPair>& pairs = explanation.pairs;
+    // Runs of one slowdown, of three pairs at least or from and to the ends, are worth their own
+    // words; what is between is a blend.
+    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    bool blend = false;  // the last run is one
+    for (std::size_t j = 0; j < pairs.size();) {
+        std::size_t last = j;
+        while (last + 1 < pairs.size() && same_slowdown(pairs[last + 1].slower, pairs[j].slower)) {
+            ++last;
+        }
+        const bool of_its_own = last - j >= 2 || (same_slowdown(pairs[j].slower, 1) &&
+                                                  (j == 0 || last + 1 == pairs.size()));
+        if (blend && !of_its_own) {
+            runs.back().second = last;
+        } else {
+            runs.emplace_back(j, last);
+        }
+        blend = !of_its_own;
+        j = last + 1;
+    }
+    if (runs.size() == 1 && same_slowdown(pairs.front().slower, 1) &&
+        same_slowdown(pairs.back().slower, 1)) {
+        return "none: every frequency is base^(-2j / rotary_dim)";
+    }
+    std::string text = "against base^(-2j / rotary_dim): ";
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+        text += fmt::format("{}{} {}", run == 0 ? "" : "; ",
+                            range_of(runs[run].first, runs[run].second),
+                            slowdown_text(pairs, runs[run].first, runs[run].second));
+    }
+    return text;
+}
+
+std::string turns_text(const Explanation& explanation) {
+    std::string text = explanation.rotation.longest_seq_len != 0
+                           ? fmt::format(
+                                 "{} positions, which is what these frequencies serve (longer "
+                                 "sequences: --seq-len): ",
+                                 explanation.length)
+                       : explanation.knows_length
+                           ? fmt::format("{} positions: ", explanation.length)
+                           : fmt::format("unknown; within {} positions: ", explanation.length);
+    std::string never;
+    std::size_t count = 0;
+    const std::vector<ExplainedPair>& pairs = explanation.pairs;
+    for (std::size_t j = 0; j < pairs.size();) {
+        std::size_t last = j;
+        while (last + 1 < pairs.size() && (pairs[last + 1].turns < 1) == (pairs[j].turns < 1)) {
+            ++last;
+        }
+        if (pairs[j].turns < 1) {
+            never += (never.empty() ? "" : ", ") + range_of(j, last);
+            count += last - j + 1;
+        }
+        j = last + 1;
+    }
+    text += count == 0 ? "every pair completes a turn in them"
+            : count == pairs.size()
+                ? "no pair completes a turn in them"
+                : fmt::format("{} complete a turn in them, {} never ({})",
+                              plural(pairs.size() - count, "pair"), count, never);
+    return text;
+}
+
+std::string factor_text(double factor) {
+    return factor == 1 ? std::string("1: cos and sin are used as they are")
+                       : fmt::format(
+                             "{}: multiplies cos and sin once, in the angle table. q turns by them "
+                             "and k too, so their "
+                             "dot product gets the square, {}",
+                             short_number(factor), short_number(factor * factor));
+}
+
+/// What each source of angles costs on a device, to the length that turns are counted in.
+std::string tables_text(const Explanation& explanation) {
+    constexpr std::uint32_t side = 16384;  // of images, on most devices
+    const auto length = static_cast<std::uint64_t>(
+        std::clamp(explanation.length, 1.0, double(max_positions)));
+    std::string text;
+    for (const Choice<AngleSource>& source : angle_sources) {
+        const Result<AnglePlan> plan = plan_angles(explanation.rotation, source.value, length,
+                                                   side);
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word,
+                            plan ? bytes_text(plan->bytes) : "reaches less far");
+    }
+    return text;
+}
+
+std::string softmax_text(double scale) {
+    return scale == 1 ? std::string("1: nothing to do")
+                      : fmt::format(
+                            "{}: multiply the scale of your softmax, 1 / sqrt(d), by it; the "
+                            "rotation never applies it",
+                            short_number(scale));
+}
+
+std::string positions_text(const Explanation& explanation) {
+    const Sections& sections = explanation.rotation.sections;
+    if (sections.axes == 0) {
+        return "one a token";
+    }
+    std::string text = fmt::format(
+        "{} a token ({} sections)", sections.axes,
+        sections.order == SectionOrder::interleaved ? "interleaved" : "sequential");
+    for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+        const auto turned = std::count_if(
+            explanation.pairs.begin(), explanation.pairs.end(),
+            [axis](const ExplainedPair& pair) { return pair.axis == axis; });
+        text += fmt::format("{} axis {} turns {}", axis == 0 ? ":" : ",", axis,
+                            plural(std::size_t(turned), "pair"));
+    }
+    return text + "; text has one position on all of them";
+}
+
+std::string cell(double value) {
+    return std::isinf(value) ? "never" : value == 0 ? "?" : fmt::format("{:.8g}", value);
+}
+
+std::string line_of(const Explanation& explanation, std::size_t j) {
+    const ExplainedPair& pair = explanation.pairs[j];
+    const double unscaled = pair.unscaled == 0 ? 0 : 2 * std::numbers::pi / pair.unscaled;
+    std::string line = fmt::format("{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13.6g}", j,
+                                   fmt::format("{}, {}", pair.first, pair.second),
+                                   pair.inv_freq == 0 ? "0" : fmt::format("{:.7g}", pair.inv_freq),
+                                   cell(pair.wavelength), cell(unscaled),
+                                   std::isinf(pair.slower) ? "stopped"
+                                   : pair.slower == 0      ? "?"
+                                                           : fmt::format("{:.5g}", pair.slower),
+                                   pair.turns);
+    if (explanation.rotation.sections.axes > 0) {
+        line += fmt::format("{:>6}", pair.axis);
+    }
+    return line + '\n';
+}
+
+/// A line for every pair, or for evenly spaced ones, the first and the last among them.
+std::string table_of(const Explanation& explanation, bool all) {
+    const std::size_t count = explanation.pairs.size();
+    const std::size_t step = all || count <= shown_pairs
+                                 ? 1
+                                 : (count + shown_pairs / 2 - 1) / (shown_pairs / 2);
+    std::string table = fmt::format("\n{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13}{}\n", "pair",
+                                    "channels", "inv_freq", "wavelength", "unscaled", "slower by",
+                                    "turns",
+                                    explanation.rotation.sections.axes > 0 ? "  axis" : "");
+    for (std::size_t j = 0; j < count; j += step) {
+        table += line_of(explanation, j);
+    }
+    if ((count - 1) % step != 0) {
+        table += line_of(explanation, count - 1);
+    }
+    table += "inv_freq in radians per position; wavelengths in positions a turn\n";
+    return step == 1
+               ? table
+               : table + fmt::format("one pair in {} is shown; --all shows every one of the {}\n",
+                                     step, count);
+}
+
+nlohmann::ordered_json known(double value) {
+    return value == 0 || !std::isfinite(value) ? nlohmann::ordered_json(nullptr)
+                                               : nlohmann::ordered_json(value);
+}
+
+}  // namespace
+
+std::string text_of(const Explanation& explanation, bool all) {
+    const Rotation& rotation = explanation.rotation;
+    std::string text = row("rope type", rotation.rope_type);
+    if (!rotation.rotates) {
+        text += row("rotates", "nothing: this layer has no rotary position embedding");
+    } else {
+        text += row("rotates", channels_text(rotation));
+        text += row("pairing", pairing_text(explanation));
+        text += row("frequencies", frequencies_text(explanation));
+        text += row("scaling", scaling_text(explanation));
+        text += row("length", turns_text(explanation));
+        text += row("angle tables", tables_text(explanation));
+        text += row("attention factor", factor_text(rotation.attention_factor));
+        text += row("softmax scale", softmax_text(rotation.softmax_scale));
+        text += row("positions", positions_text(explanation));
+    }
+    if (rotation.warnings.empty()) {
+        text += row("warnings", "none");
+    }
+    for (std::size_t w = 0; w < rotation.warnings.size(); ++w) {
+        text += row(w == 0 ? "warnings" : "", rotation.warnings[w]);
+    }
+    return rotation.rotates ? text + table_of(explanation, all) : text;
+}
+
+nlohmann::ordered_json json_of(const Explanation& explanation) {
+    const Rotation& rotation = explanation.rotation;
+    nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
+    nlohmann::ordered_json never = nlohmann::ordered_json::array();
+    for (std::size_t j = 0; j < explanation.pairs.size(); ++j) {
+        const ExplainedPair& pair = explanation.pairs[j];
+        pairs.push_back({{"channels", {pair.first, pair.second}},
+                         {"axis", pair.axis},
+                         {"inv_freq", pair.inv_freq},
+                         {"wavelength", known(pair.wavelength)},
+                         {"unscaled_inv_freq", known(pair.unscaled)},
+                         {"slower_by", known(pair.slower)},
+                         {"turns", pair.turns}});
+        if (pair.turns < 1) {
+            never.push_back(j);
+        }
+    }
+    return {{"rope_type", rotation.rope_type},
+            {"rotates", rotation.rotates},
+            {"head_dim", rotation.head_dim},
+            {"rotary_dim", rotation.rotary_dim},
+            {"q_rotary_offset", rotation.q_rotary_offset},
+            {"k_rotary_offset", rotation.k_rotary_offset},
+            {"pairing", word_for(pairings, rotation.pairing)},
+            {"base", known(rotation.base)},
+            {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)
+                                                 : nlohmann::ordered_json(nullptr)},
+            {"turns_within", explanation.length},
+            {"attention_factor", rotation.attention_factor},
+            {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
+            {"softmax_scale", rotation.softmax_scale},
+            {"position_axes", std::max(rotation.sections.axes, 1u)},
+            {"pairs", pairs},
+            {"pairs_without_a_turn", never},
+            {"warnings", rotation.warnings}};
+}
+
+}  // namespace vkrope::tools

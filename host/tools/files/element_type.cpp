@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "files/element_type.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+struct ElementNames {
+    Element element;
+    reference::Type reference;
+    npy::Type npy;
+};
+constexpr ElementNames names[] = {{Element::f32, reference::Type::f32, npy::Type::f4},
+                                  {Element::f16, reference::Type::f16, npy::Type::f2},
+                                  {Element::bf16, reference::Type::bf16, npy::Type::u2}};
+static_assert(names[static_cast<std::size_t>(Element::bf16)].element == Element::bf16,
+              "rows are in the order of Element");
+
+}  // namespace
+
+reference::Type reference_type(Element element) noexcept {
+    return names[static_cast<std::size_t>(element)].reference;
+}
+
+npy::Type npy_type(Element element) noexcept {
+    return names[static_cast<std::size_t>(element)].npy;
+}
+
+std::optional<Element> element_of(npy::Type type) noexcept {
+    for (const ElementNames& row : names) {
+        if (row.npy == type) {
+            return row.element;
+        }
+    }
+    return std::nullopt;
+}
+
+void append_element(std::vector<std::byte>& bytes, Element element, double value) {
+    const std::uint32_t bits = reference::narrow(reference_type(element), value);
+    for (std::uint32_t byte = 0; byte < element_bytes(element); ++byte) {
+        bytes.push_back(static_cast<std::byte>(bits >> (8 * byte) & 0xff));
+    }
+}
+
+}  // namespace vkrope::tools

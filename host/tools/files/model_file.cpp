@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "files/model_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/json_document.hpp"
+#include "shell/failure.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of
+/// a shell is.
+bool is_stream(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_fifo(path, ignored) ||
+           std::filesystem::is_character_file(path, ignored);
+}
+
+std::ifstream open_model(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+        fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
+    }
+    if (std::filesystem::exists(path, ignored) &&
+        !std::filesystem::is_regular_file(path, ignored) && !is_stream(path)) {
+        fail(ExitCode::bad_file, "--model: '{}' is neither a regular file nor a pipe", path);
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
+    }
+    return file;
+}
+
+/// A GGUF file says so in its first bytes, whatever it is called.
+bool is_gguf(std::ifstream& file) {
+    char magic[4] = {};
+    file.read(magic, sizeof magic);
+    const bool found = file.gcount() == sizeof magic &&
+                       std::memcmp(magic, "GGUF", sizeof magic) == 0;
+    file.clear();
+    file.seekg(0);
+    return found;
+}
+
+std::string read_text(std::istream& file, const std::string& path) {
+    std::string text;
+    for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
+        text.append(piece, static_cast<std::size_t>(file.gcount()));
+        if (text.size() > max_json_bytes) {
+            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json",
+                 path, max_json_bytes);
+        }
+    }
+    if (file.bad()) {
+        fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
+    }
+    return text;
+}
+
+HeadCounts head_counts(const nlohmann::json& json) {
+    const auto count = [&json](const char* key) -> std::optional<std::uint64_t> {
+        const auto found = json.is_object() ? json.find(key) : json.end();
+        return found != json.end() && found->is_number_unsigned()
+                   ? std::optional(found->get<std::uint64_t>())
+                   : std::nullopt;
+    };
+    auto q = count("num_attention_heads");
+    for (const char* key : {"n_head", "n_heads"}) {
+        q = q ? q : count(key);
+    }
+    const auto k = count("num_key_value_heads");
+    return {.q = q,
+            .k = k ? k : q};  // without the second key every query head has its own key head
+}
+
+}  // namespace
+
+ModelFile::ModelFile(const std::string& path) {
+    // Not through /dev/stdin, which would open anew what may have been written to and closed.
+    const bool standard_input = path == "-";
+    std::ifstream file;
+    if (!standard_input) {
+        file = open_model(path);
+    }
+    if (standard_input || is_stream(path)) {
+        const std::string text = read_text(standard_input ? std::cin : file, path);
+        if (text.starts_with("GGUF")) {
+            fail(ExitCode::bad_file,
+                 "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
+        }
+        config_.emplace(text);
+        return;
+    }
+    const bool called_gguf = std::filesystem::path(path).extension() ==
+                             ".gguf";  // whose reader says what it is not
+    if (is_gguf(file) || called_gguf) {
+        gguf_.emplace(path);
+    } else {
+        config_.emplace(read_text(file, path));
+    }
+}
+
+Result<Rotation> ModelFile::read(const ModelQuery& query) const {
+    return config_ ? config_->rotation(query) : gguf_->rotation(query);
+}
+
+HeadCounts ModelFile::heads() const {
+    return config_ ? head_counts(config_->document()) : HeadCounts();
+}
+
+ModelQuery query_of(const ModelOptions& options) {
+    return {.layer_type = options.layer_type,
+            .seq_len = options.sequence_length.value_or(0),
+            .layer = options.layer ? static_cast<int>(*options.layer) : -1,
+            .tower = options.tower};
+}
+
+Model load_model(const ModelOptions& options) {
+    const std::string prefix = fmt::format("--model: '{}': ", options.path);
+    ModelFile file(options.path);
+    Rotation rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
+    const HeadCounts heads = file.heads();
+    Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
+    for (const std::string& warning : model.rotation.warnings) {
+        print_warning(fmt::format("{}: {}", options.path, warning));
+    }
+    return model;
+}
+
+}  // namespace vkrope::tools

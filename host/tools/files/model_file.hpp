@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The model that a command line names, as `vkrope frequencies` and `vkrope rotate` read it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/gguf.hpp"
+#include "model/hf_config.hpp"
+
+namespace vkrope::tools {
+
+struct ModelOptions {
+    std::string path;
+    std::optional<std::uint64_t> sequence_length;
+    std::string layer_type;
+    std::optional<std::uint32_t> layer;
+    std::string_view tower = "text";
+};
+
+/// How many heads the model says that it has; nothing where it says nothing, and of a GGUF file,
+/// which is not asked.
+struct HeadCounts {
+    std::optional<std::uint64_t> q, k;
+};
+
+/// A model's file, read once, to be asked for several of its RoPEs. A config.json may come through
+/// a pipe.
+class ModelFile {
+   public:
+    /// path  "-" is the standard input
+    /// Throws Failure where it cannot be read.
+    explicit ModelFile(const std::string& path);
+
+    Result<Rotation> read(const ModelQuery& query) const;
+
+    HeadCounts heads() const;
+
+   private:
+    std::optional<HfConfig> config_;  // one of the two
+    std::optional<GgufModel> gguf_;
+};
+
+struct Model {
+    Rotation rotation;
+    HeadCounts heads;
+    ModelFile file;
+};
+
+ModelQuery query_of(const ModelOptions& options);
+
+/// Reads the file, or throws Failure. Warnings of the reader go to stderr.
+Model load_model(const ModelOptions& options);
+
+}  // namespace vkrope::tools

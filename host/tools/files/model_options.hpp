@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The options that name a model, and the part of it that a command is about.
+#pragma once
+
+#include <optional>
+
+#include "files/model_file.hpp"
+#include "shell/command_line.hpp"
+
+namespace vkrope::tools {
+
+/// --model, --seq-len, --layer-type, --layer and --tower. Returns --model, which is required.
+Option add_model_options(CommandLine& command, ModelOptions& options);
+
+/// --pairing, for weights that were permuted.
+void add_pairing(CommandLine& command, std::optional<Pairing>& pairing);
+
+}  // namespace vkrope::tools

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "files/npy.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+namespace vkrope::npy {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t shortest_preamble = 10;  // magic, version, 16-bit header length
+
+struct TypeRow {
+    Type type;
+    const char* name;
+    std::size_t bytes;
+};
+constexpr TypeRow types[] = {{Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::u2, "<u2", 2},
+                             {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}, {Type::f8, "<f8", 8}};
+
+const TypeRow& row(Type type) noexcept {
+    return *std::find_if(std::begin(types), std::end(types),
+                         [type](const TypeRow& candidate) { return candidate.type == type; });
+}
+
+Type parse_type(const std::string& descr) {
+    for (const TypeRow& candidate : types) {
+        if (descr == candidate.name) {
+            return candidate.type;
+        }
+    }
+    if (descr.starts_with('>')) {
+        throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
+    }
+    throw UnknownType(fmt::format("descr '{}' is not one of <f4, <f2, <u2, <i4, <i8, <f8", descr));
+}
+
+std::uint64_t little_endian(std::span<const std::byte> bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return value;
+}
+
+struct Preamble {
+    std::size_t bytes = 0;         // before the dict
+    std::size_t header_bytes = 0;  // of the dict
+};
+
+Preamble parse_preamble(std::span<const std::byte> start) {
+    const std::size_t compared = std::min(start.size(), magic.size());
+    if (compared == 0 || std::memcmp(start.data(), magic.data(), compared) != 0) {
+        throw Error("not a .npy file: it does not start with \\x93NUMPY");
+    }
+    if (start.size() < shortest_preamble) {
+        throw Error(
+            fmt::format("cut off: {} bytes, and the shortest .npy header has more", start.size()));
+    }
+    const int major = std::to_integer<int>(start[6]), minor = std::to_integer<int>(start[7]);
+    if (major < 1 || major > 3 || minor != 0) {
+        throw Error(
+            fmt::format(".npy format version {}.{}; it must be 1.0, 2.0 or 3.0", major, minor));
+    }
+    const std::size_t length_bytes = major == 1 ? 2 : 4;
+    const std::size_t bytes = 8 + length_bytes;
+    if (start.size() < bytes) {
+        throw Error("cut off in the header's length");
+    }
+    const std::uint64_t header_bytes = little_endian(start.subspan(8, length_bytes));
+    if (bytes + header_bytes > max_header_bytes) {
+        throw Error(fmt::format("header length {}; it may be at most 65536", header_bytes));
+    }
+    return {.bytes = bytes, .header_bytes = static_cast<std::size_t>(header_bytes)};
+}
+
+struct CloseFile {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
+void read_exactly(std::FILE* file, std::span<std::byte> target) {
+    if (std::fread(target.data(), 1, target.size(), file) != target.size()) {
+        throw Error(std::ferror(file) != 0 ? fmt::format("cannot be read: {}", std::strerror(errno))
+                                           : "became shorter while it was read");
+    }
+}
+
+}  // namespace
+
+std::size_t item_bytes(Type type) noexcept {
+    return row(type).bytes;
+}
+
+const char* name(Type type) noexcept {
+    return row(type).name;
+}
+
+std::string shape_text(std::span<const std::uint64_t> shape) {
+    return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "),
+                       shape.size() == 1 ? "," : "");
+}
+
+std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape) {
+    // Zero dimensions count as one here, so that what remains cannot overflow when a caller
+    // multiplies some of them.
+    std::uint64_t bytes = item_bytes(type);
+    bool empty = false;
+    for (const std::uint64_t dimension : shape) {
+        empty = empty || dimension == 0;
+        if (dimension >
+            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / bytes) {
+            throw Error(fmt::format("shape {} of {} has 2^63 bytes or more", shape_text(shape),
+                                    name(type)));
+        }
+        bytes *= std::max<std::uint64_t>(dimension, 1);
+    }
+    return empty ? 0 : bytes;
+}
+
+Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes) {
+    const Preamble preamble = parse_preamble(start);
+    if (start.size() - preamble.bytes < preamble.header_bytes) {
+        throw Error(fmt::format("cut off in the header: {} bytes of {}",
+                                start.size() - preamble.bytes, preamble.header_bytes));
+    }
+    const auto text = start.subspan(preamble.bytes, preamble.header_bytes);
+    Dict dict = parse_dict({reinterpret_cast<const char*>(text.data()), text.size()});
+    Header header = {.type = parse_type(dict.descr),
+                     .shape = std::move(dict.shape),
+                     .data_offset = preamble.bytes + preamble.header_bytes};
+    if (dict.fortran_order) {
+        throw Error(
+            "fortran_order is True; it must be False (numpy.ascontiguousarray makes it so)");
+    }
+    header.data_bytes = data_bytes(header.type, header.shape);
+    const std::uint64_t present = file_bytes - header.data_offset;
+    if (present < header.data_bytes) {
+        throw Error(fmt::format("cut off: shape {} of {} has {} bytes, the file has {} of them",
+                                shape_text(header.shape), name(header.type), header.data_bytes,
+                                present));
+    }
+    if (present > header.data_bytes) {
+        throw Error(fmt::format("{} extra bytes after the data: shape {} of {} has {} bytes",
+                                present - header.data_bytes, shape_text(header.shape),
+                                name(header.type), header.data_bytes));
+    }
+    return header;
+}
+
+Array parse(std::span<const std::byte> file) {
+    Array array = {.header = parse_header(file, file.size()), .data = {}};
+    const auto data = file.subspan(static_cast<std::size_t>(array.header.data_offset));
+    array.data.assign(data.begin(), data.end());
+    return array;
+}
+
+Array read(const std::string& path) {
+    struct stat about = {};
+    if (::stat(path.c_str(), &about) != 0) {
+        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
+    if (!S_ISREG(about.st_mode)) {  // opening a pipe would wait for its other end
+        throw Error(S_ISDIR(about.st_mode) ? "is a directory" : "is not a regular file");
+    }
+    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+    if (!file) {
+        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
+    const auto file_bytes = static_cast<std::uint64_t>(about.st_size);
+    std::vector<std::byte> start(
+        static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, max_header_bytes)));
+    read_exactly(file.get(), start);
+    Array array = {.header = parse_header(start, file_bytes), .data = {}};
+    array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
+    if (std::fseek(file.get(), static_cast<long>(array.header.data_offset), SEEK_SET) != 0) {
+        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
+    read_exactly(file.get(), array.data);
+    return array;
+}
+
+std::string make_header(Type type, std::span<const std::uint64_t> shape) {
+    std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                   name(type), shape_text(shape));
+    constexpr std::size_t alignment =
+        64;  // the data starts at a multiple of it, so that a file can be mapped into memory
+    const std::size_t unpadded = shortest_preamble + dict.size() + 1;
+    dict.append((alignment - unpadded % alignment) % alignment, ' ').push_back('\n');
+    std::string header(magic);
+    header += {'\1', '\0', static_cast<char>(dict.size() & 0xff),
+               static_cast<char>(dict.size() >> 8)};
+    return header + dict;
+}
+
+}  // namespace vkrope::npy

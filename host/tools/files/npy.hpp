@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Arrays in .npy files, format versions 1.0, 2.0 and 3.0, C order, little-endian.
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files/npy_dict.hpp"
+
+namespace vkrope::npy {
+
+enum class Type { f4, f2, u2, i4, i8, f8 };
+
+std::size_t item_bytes(Type type) noexcept;
+
+/// As numpy spells it, "<f4".
+const char* name(Type type) noexcept;
+
+struct Header {
+    Type type = Type::f4;
+    std::vector<std::uint64_t> shape;  // slowest dimension first; empty for a single number
+    std::uint64_t data_offset = 0;     // bytes before the first element
+    std::uint64_t data_bytes = 0;
+};
+
+/// A type that numpy has and this reader has not: the file may be well formed.
+struct UnknownType : Error {
+    using Error::Error;
+};
+
+struct Array {
+    Header header;
+    std::vector<std::byte> data;  // header.data_bytes
+};
+
+/// Reads and checks a header. Nothing is allocated by a size that the file claims before that size
+/// is known to be true.
+///
+/// start       the first bytes of the file: all of them, or at least max_header_bytes
+/// file_bytes  size of the whole file; it must end exactly where the data does
+Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes);
+
+inline constexpr std::size_t max_header_bytes = 12 + 65536;
+
+/// A whole file that lies in memory.
+Array parse(std::span<const std::byte> file);
+
+/// A regular file on disk.
+Array read(const std::string& path);
+
+/// The bytes before the data, format version 1.0.
+std::string make_header(Type type, std::span<const std::uint64_t> shape);
+
+/// (1, 2) as Python writes a tuple.
+std::string shape_text(std::span<const std::uint64_t> shape);
+
+/// Bytes of an array. Error if that does not fit 63 bits, whatever its zero dimensions.
+std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape);
+
+}  // namespace vkrope::npy

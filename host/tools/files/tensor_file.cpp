@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "files/tensor_file.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "files/element_type.hpp"
+#include "shell/failure.hpp"
+#include "shell/words.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// Which dimension of the array an axis is, slowest first; -1: the layout has no such axis.
+struct Axes {
+    int batch, tokens, heads;
+};
+
+Axes axes_of(Layout layout) noexcept {
+    switch (layout) {
+        case Layout::bshd: return {0, 1, 2};
+        case Layout::bhsd: return {0, 2, 1};
+        case Layout::sbhd: return {1, 0, 2};
+        case Layout::thd: break;
+    }
+    return {-1, 0, 1};
+}
+
+Element checked_element(const TensorFile& tensor, std::optional<Element> dtype) {
+    const npy::Type type = tensor.array.header.type;
+    const std::optional<Element> element = element_of(type);
+    if (!element) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)",
+             tensor.option, tensor.path, npy::name(type));
+    }
+    if (dtype && *dtype != *element) {
+        fail(ExitCode::bad_file, "{}: '{}' has type {} ({}), and --dtype says {}", tensor.option,
+             tensor.path, npy::name(type), word_for(elements, *element),
+             word_for(elements, *dtype));
+    }
+    return *element;
+}
+
+void check_shape(const TensorFile& tensor, Layout layout) {
+    const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
+    const std::size_t rank = layout == Layout::thd ? 3 : 4;
+    if (shape.size() != rank) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}; layout {} has {} dimensions",
+             tensor.option, tensor.path, npy::shape_text(shape), word_for(layouts, layout), rank);
+    }
+    const std::uint64_t largest = *std::max_element(shape.begin(), shape.end());
+    if (largest > std::numeric_limits<std::uint32_t>::max()) {
+        fail(ExitCode::bad_file, "{}: '{}' has a dimension of {}; it must be below 2^32",
+             tensor.option, tensor.path, largest);
+    }
+}
+
+reference::Tensor view_of(const TensorFile& tensor, Layout layout) {
+    const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
+    std::vector<std::uint64_t> strides(shape.size(), 1);
+    for (std::size_t dimension = shape.size() - 1; dimension > 0; --dimension) {
+        strides[dimension - 1] = strides[dimension] * shape[dimension];
+    }
+    const Axes axes = axes_of(layout);
+    const auto at = [](const std::vector<std::uint64_t>& values, int axis, std::uint64_t absent) {
+        return axis < 0 ? absent : values[static_cast<std::size_t>(axis)];
+    };
+    return {.type = reference_type(tensor.element),
+            .batch = at(shape, axes.batch, 1),
+            .tokens = at(shape, axes.tokens, 1),
+            .heads = at(shape, axes.heads, 1),
+            .head_dim = shape.back(),
+            .batch_stride = at(strides, axes.batch, 0),
+            .token_stride = at(strides, axes.tokens, 0),
+            .head_stride = at(strides, axes.heads, 0)};
+}
+
+}  // namespace
+
+TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
+                       std::optional<Element> dtype) {
+    TensorFile tensor;
+    tensor.option = option;
+    tensor.path = path;
+    try {
+        tensor.array = npy::read(path);
+    } catch (const npy::Error& error) {
+        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
+    }
+    tensor.element = checked_element(tensor, dtype);
+    check_shape(tensor, layout);
+    tensor.view = view_of(tensor, layout);
+    return tensor;
+}
+
+}  // namespace vkrope::tools

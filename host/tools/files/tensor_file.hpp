@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// A query, key or value tensor in a .npy file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "files/npy.hpp"
+#include "reference/oracle.hpp"
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::tools {
+
+struct TensorFile {
+    std::string option;  // "--q", "--k" or "--v"
+    std::string path;
+    npy::Array array;
+    Element element = Element::f32;
+    reference::Tensor view;  // batch, tokens, heads, head_dim and strides, whatever the layout
+};
+
+/// Reads the file and checks it against the layout and, where given, the element type. Throws
+/// Failure.
+TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
+                       std::optional<Element> dtype);
+
+}  // namespace vkrope::tools

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "roof/copy_roof.hpp"
+
+#include <algorithm>
+
+#include "roof/shader.hpp"
+#include "runtime/device_impl.hpp"
+#include "status.hpp"
+
+namespace vkrope::bench {
+
+namespace {
+
+constexpr std::uint8_t packed[] = {
+#include "copy.inc"
+};
+constexpr PackedModule module = {packed, sizeof packed};
+
+constexpr std::size_t trial_rounds = 3, finalists = 4;
+
+// How a copy shader works: see copy.comp.
+struct Manner {
+    std::uint32_t words, items, run, workgroup_size;
+};
+
+std::vector<Manner> all_manners() {
+    std::vector<Manner> manners;
+    constexpr std::pair<std::uint32_t, std::uint32_t> patterns[] = {{1, 1}, {4, 1},   {16, 1},
+                                                                    {4, 4}, {16, 16}, {64, 64}};
+    for (const std::uint32_t words : {4u, 2u, 1u}) {
+        for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
+    }
+    // The widest access once more in workgroups as RoPE's are, and as a software device's
+    // invocation goes through the heads of a token: 64 bytes here and 64 further on.
+    for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
+    for (const std::uint32_t items : {16u, 64u}) {
+        for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
+    }
+    for (const std::uint32_t items : {1u, 4u}) manners.push_back({4, items, 1, 64});
+    return manners;
+}
+
+struct Contender {
+    Manner manner;
+    Shader shader;
+    std::vector<double> times_ns;  // of this aim
+
+    std::string name() const {
+        std::string name = std::to_string(4 * manner.words) + " bytes";
+        if (manner.run > 1) name = std::to_string(manner.run) + " x " + name + " side by side";
+        if (manner.items > manner.run)
+            name = std::to_string(manner.items / manner.run) + " x " + name +
+                   (manner.run > 1 ? "," : "") + " a workgroup apart";
+        return name + ", workgroups of " + std::to_string(shader.workgroup_size());
+    }
+};
+
+}  // namespace
+
+struct CopyRoof::Impl {
+    Device* device = nullptr;
+    std::vector<Contender> contenders;  // fastest first, once the trial is over
+    bool tried = false;
+    std::vector<Copied> copies;  // none longer than what the device binds
+
+    void record(VkCommandBuffer commands, const Contender& contender) const;
+    Result<double> copy(std::size_t shader);
+    Status race(std::size_t count);
+    const Contender& best() const;
+};
+
+CopyRoof::CopyRoof() noexcept = default;
+CopyRoof::~CopyRoof() = default;
+CopyRoof::CopyRoof(CopyRoof&&) noexcept = default;
+CopyRoof& CopyRoof::operator=(CopyRoof&&) noexcept = default;
+
+Result<CopyRoof> CopyRoof::make(Device& device) {
+    Result<CopyRoof> made;
+    made->impl_ = std::make_unique<Impl>();
+    made->impl_->device = &device;
+    for (const Manner& manner : all_manners()) {
+        Result<Shader> shader = Shader::make(
+            device, module, {manner.items, manner.run, manner.words}, sizeof(std::uint32_t),
+            "vkrope copy roof", {.size = manner.workgroup_size});
+        if (!shader) return {shader.status, {}};
+        made->impl_->contenders.push_back({manner, std::move(shader.value), {}});
+    }
+    return made;
+}
+
+Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buffers) {
+    std::vector<Copied> copies;
+    for (const auto& [from, to] : {std::pair{buffers.q_in, buffers.q_out},
+                                   {buffers.k_in, buffers.k_out},
+                                   {buffers.v_in, buffers.v_out}}) {
+        if (from.buffer == VK_NULL_HANDLE) continue;
+        if (from.buffer == to.buffer)
+            return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"),
+                    {}};
+        copies.push_back({from, to});
+    }
+    if (copies.empty())
+        return {error(Code::invalid_argument, "buffers: there is nothing to copy"), {}};
+    Result<CopyRoof> made = make(device);
+    if (made) made->aim(std::move(copies));
+    return made;
+}
+
+void CopyRoof::aim(std::vector<Copied> copies) {
+    // 256 is the largest offset alignment that a device may ask for.
+    const VkDeviceSize most = impl_->device->info().limits.maxStorageBufferRange / 256 * 256;
+    std::vector<Copied> parts;
+    for (const Copied& copied : copies) {
+        for (VkDeviceSize done = 0; done < copied.from.range; done += most) {
+            const VkDeviceSize bytes = std::min(most, copied.from.range - done);
+            parts.push_back({{copied.from.buffer, copied.from.offset + done, bytes},
+                             {copied.to.buffer, copied.to.offset + done, bytes}});
+        }
+    }
+    const auto same_bytes = [](const Copied& a, const Copied& b) {
+        return a.from.range == b.from.range;
+    };
+    if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(),
+                    same_bytes))
+        impl_->tried = false;
+    impl_->copies = std::move(parts);
+}
+
+void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender) const {
+    for (const Copied& copied : copies) {
+        Descriptors descriptors;
+        descriptors.buffers[0] = copied.from;
+        descriptors.buffers[1] = copied.to;
+        const auto vectors = std::uint32_t(copied.from.range / (4 * contender.manner.words));
+        const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} *
+                                        contender.manner.items;
+        contender.shader.record(commands, descriptors, &vectors,
+                                (vectors + per_group - 1) / per_group);
+    }
+}
+
+Status CopyRoof::settle(bool wall_clock_will_do) {
+    Impl& impl = *impl_;
+    const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
+    if (!has_timestamps && !wall_clock_will_do)
+        return error(Code::not_supported, "%s has no timestamps", impl.device->info().name.c_str());
+    std::vector<Contender>& all = impl.contenders;
+    // The first round warms up. What they took is no part of what is timed.
+    const auto forget = [&] {
+        for (Contender& contender : all) contender.times_ns.clear();
+    };
+    if (Status s = impl.race(impl.tried ? finalists : all.size()); !s) return s;
+    forget();
+    if (impl.tried) return {};
+    for (std::size_t round = 0; round < trial_rounds; ++round) {
+        if (Status s = impl.race(all.size()); !s) return s;
+    }
+    std::sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+        return median(a.times_ns) < median(b.times_ns);
+    });
+    forget();
+    impl.tried = true;
+    return {};
+}
+
+Result<double> CopyRoof::Impl::copy(std::size_t shader) {
+    Contender& contender = contenders[shader];
+    if (Status s = contender.shader.take_sets(std::uint32_t(copies.size())); !s) return {s, {}};
+    return time_ns(*device, [&](VkCommandBuffer commands) {
+        record(commands, contender);
+        return Status{};
+    });
+}
+
+Result<double> CopyRoof::copy(std::size_t shader) {
+    return impl_->copy(shader);
+}
+
+std::size_t CopyRoof::shader_count() const {
+    return impl_->contenders.size();
+}
+
+Status CopyRoof::Impl::race(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Result<double> ns = copy(i);
+        if (!ns) return ns.status;
+        contenders[i].times_ns.push_back(ns.value);
+    }
+    return {};
+}
+
+Status CopyRoof::round() {
+    return impl_->race(finalists);
+}
+
+const Contender& CopyRoof::Impl::best() const {
+    return *std::min_element(contenders.begin(), contenders.begin() + finalists,
+                             [](const Contender& a, const Contender& b) {
+                                 return median(a.times_ns) < median(b.times_ns);
+                             });
+}
+
+double CopyRoof::best_ns() const {
+    return median(impl_->best().times_ns);
+}
+double CopyRoof::last_ns() const {
+    const Contender& best = impl_->best();
+    return best.times_ns.empty() ? 0 : best.times_ns.back();
+}
+std::string CopyRoof::best_name() const {
+    return impl_->best().name();
+}
+
+}  // namespace vkrope::bench

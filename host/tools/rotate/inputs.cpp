@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// The first step of vkrope rotate: everything that can be checked without a device.
+#include <algorithm>
+
+#include "rotate/rotate.hpp"
+#include "shell/failure.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
+    rotation.pairing = options.pairing.value_or(rotation.pairing);
+    if (options.float32_angles) {
+        if (options.angles == AngleSource::factored_texture ||
+            options.angles == AngleSource::computed) {
+            fail(ExitCode::usage,
+                 "--float32-angles: --angles is {}; it must be direct_texture or direct_buffer",
+                 word_for(angle_sources, options.angles));
+        }
+        rotation.product = AngleProduct::float32;
+    }
+    if (!rotation.rotates) {
+        fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding",
+             options.model.path);
+    }
+    // The table is made for this run alone: with the factor that is wanted, the result is as exact
+    // as any.
+    switch (options.gain) {
+        case Gain::apply: break;
+        case Gain::omit: rotation.attention_factor = 1; break;
+        case Gain::divide_out: rotation.attention_factor = 1 / rotation.attention_factor; break;
+    }
+    return rotation;
+}
+
+/// Rows that a tensor may have, and where their window begins.
+struct RowForm {
+    std::uint32_t head_dim = 0, rotary_offset = 0;
+    const char* what = "";
+    bool shared = false;  // by all heads: there is one
+};
+
+/// Of most models one form. Latent attention has several: its head_dim counts only the channels
+/// that turn, which are a tensor of their own or stand behind others; K's as in the cache, or as in
+/// Q where the heads have been put together.
+std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation,
+                              TensorIndex which) {
+    const bool key = which == K;
+    const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset,
+                        width = rotation.rotary_dim;
+    std::vector<RowForm> forms;
+    if (std::max(q, k) + width <= rotation.head_dim || options.head_dim) {
+        forms = {{options.head_dim.value_or(rotation.head_dim), key ? k : q}};
+    } else if (key) {
+        forms = {{k + width, k, "a row of the latent cache", true},
+                 {q + width, q, "a whole head"},
+                 {width, 0, "the rotary part alone", true}};
+    } else {
+        forms = {{q + width, q, "a whole head"}, {width, 0, "the rotary part alone"}};
+    }
+    for (RowForm& form : forms) {
+        form.rotary_offset = options.rotary_offset.value_or(form.rotary_offset);
+    }
+    return forms;
+}
+
+/// The forms whose window lies inside the row; there must be one.
+std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation,
+                                   TensorIndex which) {
+    std::vector<RowForm> forms = forms_of(options, rotation, which);
+    const RowForm widest = forms.front();
+    std::erase_if(forms, [&rotation](const RowForm& form) {
+        return std::uint64_t{form.rotary_offset} + rotation.rotary_dim > form.head_dim;
+    });
+    if (forms.empty()) {
+        const bool asked_for = options.rotary_offset || options.head_dim;
+        fail(asked_for ? ExitCode::usage : ExitCode::bad_file,
+             "{}: {}: rotary_dim {} of the model from channel {} ends past head_dim {}",
+             asked_for ? "--rotary-offset" : "--model", tensor_names[which].name,
+             rotation.rotary_dim, widest.rotary_offset, widest.head_dim);
+    }
+    return forms;
+}
+
+/// What the last dimension of the file says.
+RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
+                const RotateOptions& options) {
+    std::string known;
+    for (const RowForm& form : forms) {
+        if (form.head_dim == tensor.view.head_dim) {
+            return form;
+        }
+        known += forms.size() == 1 ? fmt::format("{}", form.head_dim)
+                                   : fmt::format("{}{} ({})", known.empty() ? "" : " or ",
+                                                 form.head_dim, form.what);
+    }
+    fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; the model's head_dim is {}{}",
+         tensor.option, tensor.path, npy::shape_text(tensor.array.header.shape),
+         tensor.view.head_dim, known,
+         options.head_dim ? " by --head-dim" : "; --head-dim overrides it");
+}
+
+TensorFile read_file(const RotateOptions& options, TensorIndex which) {
+    return read_tensor(tensor_names[which].input_option, options.inputs[which], options.layout,
+                       options.dtype);
+}
+
+/// Reads Q or K, and takes the offset of the rows that it has.
+TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, TensorIndex which,
+                        std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
+    const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
+    TensorFile tensor = read_file(options, which);
+    const RowForm form = form_of(tensor, forms, options);
+    rotary_offset = form.rotary_offset;
+    heads = form.shared ? 1 : heads;
+    if (heads && *heads != tensor.view.heads) {
+        print_note(fmt::format("{}: '{}' has {} heads; the model has {}", tensor.option,
+                               tensor.path, tensor.view.heads, *heads));
+    }
+    return tensor;
+}
+
+/// Reads V, whose rows the model says nothing of: any that the kernel takes will do.
+TensorFile read_value(const RotateOptions& options) {
+    TensorFile tensor = read_file(options, V);
+    if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; it must be 2 to 65534",
+             tensor.option, tensor.path, npy::shape_text(tensor.array.header.shape),
+             tensor.view.head_dim);
+    }
+    return tensor;
+}
+
+/// All tensors share tokens, and the kernel that serves them.
+void check_alike(const TensorFile& first, const TensorFile& other) {
+    if (first.element != other.element) {
+        fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same",
+             other.option, other.path, word_for(elements, other.element), first.option, first.path,
+             word_for(elements, first.element));
+    }
+    if (first.view.batch != other.view.batch || first.view.tokens != other.view.tokens) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has batch {} and {} tokens, {} '{}' has batch {} and {} tokens; they must "
+             "be the same",
+             other.option, other.path, other.view.batch, other.view.tokens, first.option,
+             first.path, first.view.batch, first.view.tokens);
+    }
+}
+
+bool has_rows(const std::optional<TensorFile>& tensor) {
+    return tensor && !tensor->array.data.empty();
+}
+
+/// The kernel is one that rotates: it takes V along, and does not copy alone.
+void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
+    if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has {} heads, and of Q and K there are none; V goes along with heads that "
+             "are rotated",
+             tensors[V]->option, tensors[V]->path, tensors[V]->view.heads);
+    }
+}
+
+}  // namespace
+
+void check_tensors(const OfEachTensor<TensorPaths>& paths) {
+    if (paths[Q].input.empty() && paths[K].input.empty()) {
+        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
+    }
+    for (const TensorPaths& tensor : paths) {
+        if (tensor.input.empty() != tensor.output.empty()) {
+            const bool no_input = tensor.input.empty();
+            fail(ExitCode::usage, "{}: missing; {} needs it",
+                 no_input ? tensor.input_option : tensor.output_option,
+                 no_input ? tensor.output_option : tensor.input_option);
+        }
+    }
+}
+
+RotateInputs read_inputs(const RotateOptions& options) {
+    Model model = load_model(options.model);
+    RotateInputs inputs;
+    const Rotation rotation = rotation_of(options, model.rotation);
+    inputs.rotation = rotation;
+    inputs.rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
+    auto& tensors = inputs.tensors;
+    if (!options.inputs[Q].empty()) {
+        tensors[Q] = read_rotated(options, rotation, Q, model.heads.q,
+                                  inputs.rotation.q_rotary_offset);
+    }
+    if (!options.inputs[K].empty()) {
+        tensors[K] = read_rotated(options, rotation, K, model.heads.k,
+                                  inputs.rotation.k_rotary_offset);
+    }
+    if (!options.inputs[V].empty()) {
+        tensors[V] = read_value(options);
+    }
+    const TensorFile& tensor = tensors[Q] ? *tensors[Q] : *tensors[K];
+    for (const TensorIndex which : every_tensor) {
+        if (tensors[which]) {
+            check_alike(tensor, *tensors[which]);
+        }
+    }
+    check_something_rotates(tensors);
+    inputs.model = std::move(model.file);
+    inputs.element = tensor.element;
+    inputs.batch = static_cast<std::uint32_t>(tensor.view.batch);
+    inputs.tokens = static_cast<std::uint32_t>(tensor.view.tokens);
+    inputs.positions = options.positions.empty()
+                           ? consecutive_positions(options.first_position.value_or(0),
+                                                   inputs.tokens)
+                           : read_positions(options.positions, inputs.batch, inputs.tokens,
+                                            inputs.rotation.sections.axes);
+    const std::uint64_t longest = inputs.rotation.longest_seq_len;
+    if (longest != 0 && largest_distance(inputs.positions) >= longest) {
+        print_note(fmt::format(
+            "--seq-len: these frequencies serve sequences of up to {}; the largest position is {}",
+            longest, largest_distance(inputs.positions)));
+    }
+    return inputs;
+}
+
+}  // namespace vkrope::tools

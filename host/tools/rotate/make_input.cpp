@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// vkrope make-input: a tensor of random numbers, the same on every machine.
+#include <memory>
+#include <sstream>
+
+#include "files/element_type.hpp"
+#include "files/npy.hpp"
+#include "shell/command_line.hpp"
+#include "shell/commands.hpp"
+#include "shell/output_file.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+struct MakeInputOptions {
+    std::vector<std::uint64_t> shape;
+    Element element = Element::f32;
+    std::uint64_t seed = 0;
+    std::string out;
+};
+
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
+                                         << 40;  // a mistyped shape must not fill the disk
+
+/// SplitMix64 (Steele, Lea, Flood 2014): its n-th output depends on seed + n * gamma alone.
+class RandomBits {
+   public:
+    explicit RandomBits(std::uint64_t seed) : state_(seed) {}
+
+    std::uint64_t next() noexcept {
+        state_ += 0x9e3779b97f4a7c15;
+        std::uint64_t bits = state_;
+        bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+        bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+        return bits ^ (bits >> 31);
+    }
+
+    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Integers and one exact
+    /// scaling, so that no mathematics library has a say in the bits; 36 significant bits, so that
+    /// rounding to float is exercised.
+    double next_normal() noexcept {
+        std::int64_t sum = -6 * std::int64_t{0xffffffff};
+        for (int draw = 0; draw < 6; ++draw) {
+            const std::uint64_t bits = next();
+            sum += static_cast<std::int64_t>((bits >> 32) + (bits & 0xffffffff));
+        }
+        return static_cast<double>(sum) * 0x1p-32;
+    }
+
+   private:
+    std::uint64_t state_;
+};
+
+std::vector<std::uint64_t> parse_shape(const std::string& text) {
+    std::vector<std::uint64_t> shape;
+    std::istringstream stream(text);
+    for (std::string dimension; std::getline(stream, dimension, ',');) {
+        shape.push_back(parse_integer<std::uint64_t>(dimension, 0, UINT32_MAX));
+    }
+    if (shape.empty() || shape.size() > npy::max_rank || text.ends_with(',')) {
+        throw BadValue(fmt::format("'{}' must be 1 to {} numbers with commas between them", text,
+                                   npy::max_rank));
+    }
+    return shape;
+}
+
+std::uint64_t checked_bytes(const MakeInputOptions& options) {
+    try {
+        const std::uint64_t bytes = npy::data_bytes(npy_type(options.element), options.shape);
+        if (bytes <= max_file_bytes) {
+            return bytes;
+        }
+        fail(ExitCode::usage, "--shape: {} bytes; at most {} are made", bytes, max_file_bytes);
+    } catch (const npy::Error& error) {
+        fail(ExitCode::usage, "--shape: {}", error.what());
+    }
+}
+
+ExitCode make_input(const MakeInputOptions& options) {
+    const std::uint64_t bytes = checked_bytes(options);
+    const std::string header = npy::make_header(npy_type(options.element), options.shape);
+    std::vector<OutputFile> files;
+    files.emplace_back("--out", options.out, header.size() + bytes);
+    files.front().write(header);
+    RandomBits random(options.seed);
+    const std::size_t element_size = element_bytes(options.element);
+    std::vector<std::byte> piece;
+    for (std::uint64_t left = bytes / element_size; left > 0;) {
+        const std::uint64_t count = std::min<std::uint64_t>(left, 1 << 18);
+        piece.clear();
+        for (std::uint64_t i = 0; i < count; ++i) {
+            append_element(piece, options.element, random.next_normal());
+        }
+        files.front().write(piece);
+        left -= count;
+    }
+    OutputFile::publish(files);
+    return ExitCode::success;
+}
+
+}  // namespace
+
+void add_make_input(CommandLine& vkrope) {
+    CommandLine& command = vkrope.add_command(
+        "make-input", "Write a tensor of standard normal numbers, the same on every machine.");
+    const auto options = std::make_shared<MakeInputOptions>();
+    const auto set_shape = [options](const std::string& text) {
+        options->shape = parse_shape(text);
+    };
+    command.add_value("--shape", "N,N,...", set_shape, "Its dimensions, as in 1,4096,32,128.")
+        .required();
+    command.add_choice("--dtype", options->element, elements, "How an element is stored (f32).");
+    command.add_integer("--seed", options->seed, std::uint64_t{0}, UINT64_MAX, "Which tensor (0).");
+    command.add_text("--out", "FILE", options->out, "The .npy file to write.").required();
+    command.on_run([options] { return make_input(*options); });
+}
+
+}  // namespace vkrope::tools

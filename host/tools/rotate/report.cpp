@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// The last step of vkrope rotate: what was done, how exactly and how fast.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rotate/rotate.hpp"
+#include "shell/device_text.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+std::uint64_t elements_of(const std::optional<TensorFile>& tensor) {
+    return tensor ? tensor->array.data.size() / element_bytes(tensor->element) : 0;
+}
+
+std::optional<double> bytes_per_second(const Measured& measured,
+                                       std::optional<double> nanoseconds) {
+    return nanoseconds && *nanoseconds > 0
+               ? std::optional(double(measured.bytes) / *nanoseconds * 1e9)
+               : std::nullopt;
+}
+
+std::optional<double> share_of_copy(const Measured& measured) {
+    return measured.nanoseconds && measured.copy
+               ? std::optional(measured.copy->nanoseconds / *measured.nanoseconds)
+               : std::nullopt;
+}
+
+// As JSON.
+
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verification& verification,
+                                   TensorIndex which) {
+    const std::optional<TensorFile>& tensor = inputs.tensors[which];
+    const std::optional<reference::Verdict>& verdict = verification.verdicts[which];
+    if (!tensor) {
+        return nullptr;
+    }
+    nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
+                                   {"dtype", word_for(elements, tensor->element)},
+                                   {"elements", elements_of(tensor)}};
+    if (which == V) {
+        json["unchanged"] = verdict ? nlohmann::ordered_json(!verdict->bits_changed)
+                                    : nlohmann::ordered_json(nullptr);
+    } else {
+        json["max_error_u"] = verdict ? nlohmann::ordered_json(verdict->largest_error_u)
+                                      : nlohmann::ordered_json(nullptr);
+    }
+    return json;
+}
+
+nlohmann::ordered_json copy_json(const Measured& measured) {
+    if (!measured.copy) {
+        return nullptr;
+    }
+    return {{"ns", measured.copy->nanoseconds},
+            {"bytes_per_second", or_null(bytes_per_second(measured, measured.copy->nanoseconds))},
+            {"share", or_null(share_of_copy(measured))},
+            {"shader", measured.copy->shader}};
+}
+
+nlohmann::ordered_json model_json(const Rotation& rotation) {
+    return {{"rope_type", rotation.rope_type},
+            {"head_dim", rotation.head_dim},
+            {"rotary_dim", rotation.rotary_dim},
+            {"q_rotary_offset", rotation.q_rotary_offset},
+            {"k_rotary_offset", rotation.k_rotary_offset},
+            {"pairing", word_for(pairings, rotation.pairing)},
+            {"attention_factor", rotation.attention_factor}};
+}
+
+nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs& inputs,
+                               const Measured& measured, const Verification& verification) {
+    const char* verdict = verification.passed      ? "correct"
+                          : verification.asked_for ? "wrong"
+                                                   : "not_verified";
+    return {
+        {"device", device_json(measured.device)},
+        {"model", model_json(inputs.rotation)},
+        {"layout", word_for(layouts, options.layout)},
+        {"direction", options.inverse ? "inverse" : "forward"},
+        {"angles",
+         {{"source", word_for(angle_sources, measured.angles.source)},
+          {"positions", measured.angles.rows},
+          {"bytes", measured.angles.bytes}}},
+        {"positions", {{"lowest", inputs.positions.lowest}, {"highest", inputs.positions.highest}}},
+        {"q", tensor_json(inputs, verification, Q)},
+        {"k", tensor_json(inputs, verification, K)},
+        {"v", tensor_json(inputs, verification, V)},
+        {"bound_u", verification.bound_u},
+        {"verified", verification.passed},
+        {"verdict", verdict},
+        {"gpu_ns", or_null(measured.nanoseconds)},
+        {"repetitions", options.repetitions},
+        {"bytes", measured.bytes},
+        {"bytes_per_second", or_null(bytes_per_second(measured, measured.nanoseconds))},
+        {"roof", copy_json(measured)}};
+}
+
+// As text.
+
+/// 20 971 520
+std::string grouped(std::uint64_t number) {
+    std::string digits = std::to_string(number);
+    for (std::size_t at = digits.size(); at > 3;) {
+        at -= 3;
+        digits.insert(at, 1, ' ');
+    }
+    return digits;
+}
+
+/// "Q one, K other, V third", of the tensors that there are.
+template <class Text>
+std::string of_tensors(const RotateInputs& inputs, const Text& text_of) {
+    std::string text;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tensor_names[which].name,
+                                text_of(which));
+        }
+    }
+    return text;
+}
+
+std::string row(const char* key, const std::string& value) {
+    return fmt::format("{:<11} {}\n", key, value);
+}
+
+std::string speed_text(std::optional<double> speed) {
+    return speed ? fmt::format("{:.2f} GB/s", *speed / 1e9) : "n/a";
+}
+
+std::string time_text(double nanoseconds, const RotateOptions& options) {
+    return fmt::format("{:.3f} ms on the device ({})", nanoseconds / 1e6,
+                       warms_up(options) ? fmt::format("median of {}", options.repetitions)
+                                         : "a first, cold run; --repeat N times warm ones");
+}
+
+std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
+                         const Verification& verification) {
+    const auto share = share_of_copy(measured);
+    const std::string speed =
+        share
+            ? fmt::format(", at {:.0f} % of the speed of a plain copy on this device", 100 * *share)
+            : "";
+    const bool coloured = colour_allowed(stdout);
+    const auto in_colour = [coloured](const char* colour, const char* word) {
+        return coloured ? fmt::format("\033[{}m{}\033[0m", colour, word) : std::string(word);
+    };
+    if (verification.passed) {
+        std::uint64_t count = 0;
+        for (const std::optional<TensorFile>& tensor : inputs.tensors) {
+            count += elements_of(tensor);
+        }
+        return fmt::format("{}: {} values within the contract{}", in_colour("32", "correct"),
+                           grouped(count), speed);
+    }
+    return verification.asked_for
+               ? fmt::format("{}: the output is not within the contract and was not written",
+                             in_colour("31", "WRONG"))
+               : fmt::format("rotated, not verified (add --verify){}", speed);
+}
+
+/// "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
+std::string channels_text(const RotateInputs& inputs) {
+    const std::optional<TensorFile>&q = inputs.tensors[Q], &k = inputs.tensors[K];
+    const std::uint64_t first = (q ? q : k)->view.head_dim;
+    const bool alike = !q || !k || k->view.head_dim == first;
+    return fmt::format("{} of {} channels{}", inputs.rotation.rotary_dim, first,
+                       alike ? "" : fmt::format(" of Q and of {} of K", k->view.head_dim));
+}
+
+std::string model_text(const RotateInputs& inputs) {
+    const Rotation& rotation = inputs.rotation;
+    return fmt::format("{}, {}, {} rotated{}", rotation.rope_type,
+                       word_for(pairings, rotation.pairing), channels_text(inputs),
+                       rotation.attention_factor == 1.0
+                           ? ""
+                           : fmt::format(", attention factor {}", rotation.attention_factor));
+}
+
+std::string error_text(const RotateInputs& inputs, const Verification& verification) {
+    const auto error_of = [&verification](TensorIndex which) -> std::string {
+        const reference::Verdict& verdict = *verification.verdicts[which];
+        if (which == V) {
+            return verdict.bits_changed ? "changed" : "unchanged";
+        }
+        return fmt::format("{:.3g} u", verdict.largest_error_u);
+    };
+    return fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})",
+                       of_tensors(inputs, error_of), verification.bound_u,
+                       inputs.element == Element::f32 ? "" : " after rounding to nearest even",
+                       inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
+}
+
+/// At most ten lines.
+std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
+                    const Measured& measured, const Verification& verification) {
+    std::string text = row("device", device_text(measured.device));
+    const auto shape_of = [&inputs](TensorIndex which) {
+        return npy::shape_text(inputs.tensors[which]->array.header.shape);
+    };
+    text += row("tensors",
+                fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
+                            word_for(elements, inputs.element), word_for(layouts, options.layout)));
+    text += row("model", model_text(inputs));
+    text += row("angles",
+                fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source),
+                            measured.angles.rows, bytes_text(measured.angles.bytes)));
+    text += row("positions",
+                fmt::format("{} to {}{}", inputs.positions.lowest, inputs.positions.highest,
+                            options.inverse ? ", inverse" : ""));
+    if (verification.asked_for) {
+        text += row("error", error_text(inputs, verification));
+    }
+    text += row("time", measured.nanoseconds ? time_text(*measured.nanoseconds, options) : "n/a");
+    text += row("throughput", speed_text(bytes_per_second(measured, measured.nanoseconds)) +
+                                  " (read and written; GB = 10^9 bytes)");
+    if (measured.copy) {
+        text += row("copy roof",
+                    fmt::format("{} with shader {}; share {}",
+                                speed_text(bytes_per_second(measured, measured.copy->nanoseconds)),
+                                measured.copy->shader,
+                                share_of_copy(measured)
+                                    ? fmt::format("{:.0f} %", 100 * *share_of_copy(measured))
+                                    : "n/a"));
+    }
+    return text + row("verdict", verdict_text(inputs, measured, verification));
+}
+
+}  // namespace
+
+void report(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
+            const Verification& verification) {
+    if (options.json) {
+        write_json(json_of(options, inputs, measured, verification));
+    } else {
+        write_output(text_of(options, inputs, measured, verification));
+    }
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// The third step of vkrope rotate: every value against the definition of the operation.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "rotate/definition.hpp"
+#include "rotate/rotate.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs) {
+    reference::Operation operation;
+    operation.interleaved = inputs.rotation.pairing == Pairing::interleaved;
+    operation.inverse = options.inverse;
+    operation.inv_freq = inputs.rotation.inv_freq;
+    operation.attention_factor = inputs.rotation.attention_factor;
+    // A device does not say whether it flushes subnormal numbers, so all get the allowance of one
+    // that does.
+    operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+    if (options.float32_angles) {
+        operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position,
+                                                                   std::size_t pair) {
+            const long double angle = static_cast<float>(position) *
+                                      static_cast<float>(inv_freq[pair]);
+            return reference::CosSin{std::cos(angle), std::sin(angle)};
+        };
+    }
+    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions,
+                                                      inputs.batch, inputs.tokens));
+}
+
+/// No channel of V is rotated: each is that of its input, bit for bit.
+reference::Operation operation_of_v(const RotateInputs& inputs) {
+    reference::Operation operation;
+    operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
+    return operation;
+}
+
+/// What breaks the contract, or nothing.
+std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
+    const char* name = tensor_names[which].name;
+    if (which == V) {
+        return verdict.bits_changed
+                   ? fmt::format("{}: a value is not that of its input: {}", name, verdict.worst)
+                   : "";
+    }
+    const char* what = breach_of(verdict, bound_u);
+    return what == nullptr ? ""
+                           : fmt::format("{}: {} ({:.3g} u, allowed {} u): {}", name, what,
+                                         verdict.largest_error_u, bound_u, verdict.worst);
+}
+
+}  // namespace
+
+Verification verify(const RotateOptions& options, const RotateInputs& inputs,
+                    const Measured& measured) {
+    Verification verification;
+    const double factor = inputs.rotation.attention_factor;
+    verification.bound_u = error_bound(measured.angles.source, factor) +
+                           (options.float32_angles && factor != 1 ? 1.5 : 0);
+    verification.asked_for = options.verify;
+    if (!options.verify) {
+        return verification;
+    }
+    OfEachTensor<reference::Operation> operations = {
+        operation_of(options, inputs), {}, operation_of_v(inputs)};
+    operations[K] = operations[Q];
+    operations[Q].rotary_offset = inputs.rotation.q_rotary_offset;
+    operations[K].rotary_offset = inputs.rotation.k_rotary_offset;
+    for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& tensor = inputs.tensors[which];
+        if (!tensor) {
+            continue;
+        }
+        ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
+        const reference::Verdict verdict = reference::compare(
+            tensor->view, operations[which], tensor->array.data.data(),
+            measured.outputs[which].data(),
+            [&progress](double fraction) { progress.update(fraction); });
+        if (verification.failure.empty()) {
+            verification.failure = breach(which, verdict, verification.bound_u);
+        }
+        verification.verdicts[which] = verdict;
+    }
+    verification.passed = verification.failure.empty();
+    return verification;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "shell/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <sstream>
+
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+template <class T>
+T parse(const std::string& text, T lowest, T highest) {
+    T value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || value < lowest || value > highest) {
+        throw BadValue(
+            fmt::format("'{}' must be a decimal integer from {} to {}", text, lowest, highest));
+    }
+    return value;
+}
+
+/// --help and --version arrive as errors of exit code 0. True: that was it.
+bool print_help(const CLI::App& app, const CLI::ParseError& error) {
+    std::ostringstream out, unused;
+    if (app.exit(error, out, unused) != 0) {
+        return false;
+    }
+    write_output(out.str());
+    return true;
+}
+
+void print_mistake(CLI::App& app, const std::string& first_argument, const char* mistake) {
+    const std::string name = app.get_name();
+    const std::vector<CLI::App*> named = app.get_subcommands();
+    const bool takes_command = !app.get_subcommands([](CLI::App*) { return true; }).empty();
+    if (takes_command && named.empty() && !first_argument.empty() && first_argument[0] != '-') {
+        print_error(fmt::format("'{}' is not a command (see {} --help)", first_argument, name));
+    } else {
+        print_error(fmt::format("{} (see {} {}--help)", mistake, name,
+                                named.empty() ? "" : named[0]->get_name() + " "));
+    }
+}
+
+}  // namespace
+
+std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest) {
+    return parse(text, lowest, highest);
+}
+
+std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest) {
+    return parse(text, lowest, highest);
+}
+
+void refuse_choice(const std::string& text, const std::string& words) {
+    throw BadValue(fmt::format("'{}' must be one of {}", text, words));
+}
+
+Option& Option::required(bool is_required) {
+    option_->required(is_required);
+    return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+    option_->excludes(other.option_);
+    return *this;
+}
+
+Option& Option::needs(const Option& other) {
+    option_->needs(other.option_);
+    return *this;
+}
+
+Option& Option::from_environment(const char* variable) {
+    option_->envname(variable);
+    return *this;
+}
+
+Option& Option::append_help(const char* sentence) {
+    option_->description(option_->get_description() + sentence);
+    return *this;
+}
+
+CommandLine::CommandLine(const char* description, const std::string& name, const char* version,
+                         const std::string& footer)
+    : owned_(std::make_unique<CLI::App>(description, name)), app_(*owned_) {
+    app_.footer(footer);
+    app_.set_version_flag("--version", name + " " + version);
+}
+
+CommandLine::CommandLine(CLI::App& subcommand) : app_(subcommand) {}
+
+CommandLine::~CommandLine() = default;
+
+CommandLine& CommandLine::add_command(const char* name, const char* description) {
+    app_.require_subcommand(1);
+    CLI::App& subcommand = *app_.add_subcommand(name, description);
+    commands_.emplace_back(new CommandLine(subcommand));
+    return *commands_.back();
+}
+
+Option CommandLine::add_texts(const char* option, const char* type_name,
+                              std::vector<std::string>& target, const std::string& help,
+                              bool several) {
+    return Option(
+        app_.add_option(option, target, help)->type_name(type_name)->allow_extra_args(several));
+}
+
+Option CommandLine::add_flag(const char* option, bool& target, const std::string& help) {
+    return Option(app_.add_flag(option, target, help));
+}
+
+Option CommandLine::add_value(const char* option, const std::string& type_name,
+                              std::function<void(const std::string&)> parse,
+                              const std::string& help) {
+    const auto checked = [name = std::string(option),
+                          parse = std::move(parse)](const std::string& text) {
+        try {
+            parse(text);
+        } catch (const BadValue& bad) {
+            throw CLI::ValidationError(name, bad.what());
+        }
+    };
+    return Option(
+        app_.add_option_function<std::string>(option, checked, help)->type_name(type_name));
+}
+
+Option CommandLine::option(const char* name) {
+    return Option(app_.get_option(name));
+}
+
+void CommandLine::keep_extras(std::vector<std::string>& extras) {
+    app_.allow_extras();
+    extras_ = &extras;
+}
+
+bool CommandLine::parse(int argc, char** argv, ExitCode& end) {
+    try {
+        app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        end = ExitCode::success;
+        if (!print_help(app_, error)) {
+            print_mistake(app_, argc > 1 ? argv[1] : "", error.what());
+            end = ExitCode::usage;
+        }
+        return false;
+    }
+    if (extras_ != nullptr) {
+        *extras_ = app_.remaining();
+    }
+    return true;
+}
+
+ExitCode CommandLine::run(int argc, char** argv) {
+    ExitCode end = ExitCode::usage;
+    if (!parse(argc, argv, end)) {
+        return end;
+    }
+    for (const std::unique_ptr<CommandLine>& command : commands_) {
+        if (command->app_.parsed()) {
+            return command->run_();
+        }
+    }
+    return run_();
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// The options of a program or of a subcommand. CLI11 reads them; one file knows it, because its
+// headers take longer to compile than any file of ours.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "shell/failure.hpp"
+#include "shell/words.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace vkrope::tools {
+
+/// Ends every --help.
+inline constexpr const char* exit_codes =
+    "Data goes to stdout, messages to stderr.\n"
+    "Exit codes: 0 success, 1 verification failed, 2 usage, 3 no suitable device (or beyond its "
+    "limits), 4 device lost or\n"
+    "driver crash, 5 a file that cannot be read, is wrong or cannot be written, 6 out of memory.";
+
+/// Thrown while an option's value is parsed: the sentence that follows the option's name.
+class BadValue : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+/// `text` as a decimal integer from `lowest` to `highest`. Throws BadValue. (CLI11 would read 010
+/// as octal.)
+std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest);
+std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest);
+
+template <std::integral T>
+T parse_integer(const std::string& text, T lowest, T highest) {
+    if constexpr (std::is_signed_v<T>) {
+        return static_cast<T>(parse_signed(text, lowest, highest));
+    } else {
+        return static_cast<T>(parse_unsigned(text, lowest, highest));
+    }
+}
+
+/// Throws BadValue. `words` are those that may stand instead of `text`.
+[[noreturn]] void refuse_choice(const std::string& text, const std::string& words);
+
+/// One option of a command line that exists already; copies are the same option.
+class Option {
+   public:
+    explicit Option(CLI::Option* option) noexcept : option_(option) {}
+    Option& required(bool is_required = true);
+    Option& excludes(const Option& other);
+    Option& needs(const Option& other);
+    Option& from_environment(const char* variable);
+    Option& append_help(const char* sentence);
+
+   private:
+    CLI::Option* option_;
+};
+
+/// A program's command line, or the part of one subcommand. What options write to must outlive the
+/// parsing. `type_name` is what --help calls a value.
+class CommandLine {
+   public:
+    CommandLine(const char* description, const std::string& name, const char* version,
+                const std::string& footer = exit_codes);
+    ~CommandLine();
+    CommandLine(const CommandLine&) = delete;
+    CommandLine& operator=(const CommandLine&) = delete;
+
+    /// A subcommand; once there is one, the line must name one. It lives as long as the program's
+    /// command line.
+    CommandLine& add_command(const char* name, const char* description);
+
+    /// What run() calls once the line is read: of the subcommand that the line names, else of this.
+    void on_run(std::function<ExitCode()> run) { run_ = std::move(run); }
+
+    /// Text: a std::string or a std::optional of one, which tells an empty text from none.
+    template <class Text>
+    Option add_text(const char* option, const char* type_name, Text& target,
+                    const std::string& help) {
+        return add_value(
+            option, type_name, [&target](const std::string& text) { target = text; }, help);
+    }
+
+    /// An option that may be repeated. `several` values may follow one.
+    Option add_texts(const char* option, const char* type_name, std::vector<std::string>& target,
+                     const std::string& help, bool several = false);
+    Option add_flag(const char* option, bool& target, const std::string& help);
+
+    /// parse  throws BadValue
+    Option add_value(const char* option, const std::string& type_name,
+                     std::function<void(const std::string&)> parse, const std::string& help);
+
+    /// Target: an integer or a std::optional of one.
+    template <class Target, std::integral T>
+    Option add_integer(const char* option, Target& target, T lowest, T highest,
+                       const std::string& help, const char* type_name = "N") {
+        const auto parse = [&target, lowest, highest](const std::string& text) {
+            target = parse_integer<T>(text, lowest, highest);
+        };
+        return add_value(option, type_name, parse, help);
+    }
+
+    /// Target: a T or a std::optional<T>.
+    template <class Target, class T, std::size_t count>
+    Option add_choice(const char* option, Target& target, const Choice<T> (&choices)[count],
+                      const std::string& help) {
+        std::string words;
+        for (const Choice<T>& choice : choices) {
+            words += words.empty() ? "" : "|";
+            words += choice.word;
+        }
+        const auto parse = [&target, &choices, words](const std::string& text) {
+            for (const Choice<T>& choice : choices) {
+                if (text == choice.word) {
+                    target = choice.value;
+                    return;
+                }
+            }
+            refuse_choice(text, words);
+        };
+        return add_value(option, words, parse, help);
+    }
+
+    /// An option that has been added, by its name.
+    Option option(const char* name);
+
+    /// Words that no option takes are kept in `extras`, instead of being an error.
+    void keep_extras(std::vector<std::string>& extras);
+
+    /// Reads the line and runs what it asks for. --help and --version go to stdout; a mistake is
+    /// said on stderr and is ExitCode::usage.
+    ExitCode run(int argc, char** argv);
+
+   private:
+    explicit CommandLine(CLI::App& subcommand);
+    bool parse(int argc, char** argv, ExitCode& end);
+
+    std::unique_ptr<CLI::App> owned_;  // of the program
+    CLI::App& app_;
+    std::function<ExitCode()> run_;
+    std::vector<std::unique_ptr<CommandLine>> commands_;
+    std::vector<std::string>* extras_ = nullptr;
+};
+
+}  // namespace vkrope::tools

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The subcommands of vkrope: each adds its options, and what runs it, to the command line.
+#pragma once
+
+#include "shell/command_line.hpp"
+
+namespace vkrope::tools {
+
+void add_devices(CommandLine& vkrope);
+void add_frequencies(CommandLine& vkrope);
+void add_explain(CommandLine& vkrope);
+void add_rotate(CommandLine& vkrope);
+void add_check(CommandLine& vkrope);
+void add_accuracy(CommandLine& vkrope);
+void add_make_input(CommandLine& vkrope);
+
+}  // namespace vkrope::tools

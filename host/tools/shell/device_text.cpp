@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "shell/device_text.hpp"
+
+#include <fmt/format.h>
+
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+
+const char* type_word(VkPhysicalDeviceType type) noexcept {
+    switch (type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return "discrete";
+        case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
+        case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return "virtual";
+        case VK_PHYSICAL_DEVICE_TYPE_CPU: return "cpu";
+        default: return "other";
+    }
+}
+
+std::string version_text(std::uint32_t version) {
+    return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+                       VK_API_VERSION_PATCH(version));
+}
+
+std::string device_text(const DeviceInfo& device) {
+    return printable(device.name) + ", " + printable(device.driver);
+}
+
+nlohmann::ordered_json device_json(const DeviceInfo& device) {
+    return {{"name", printable(device.name)},
+            {"type", type_word(device.type)},
+            {"driver", printable(device.driver)},
+            {"uuid", device.uuid},
+            {"api_version", version_text(device.api_version)}};
+}
+
+void print_message(const Message& message) {
+    const std::string sentence = fmt::format("{}: {}", message.id, message.text);
+    message.error ? print_warning(sentence) : print_note(sentence);
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "shell/terminal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "shell/failure.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// Takes the first character of `text`, which is not empty, from it: what is printable of it.
+std::string_view take_printable(std::string_view& text) noexcept {
+    const auto byte = [&text](std::size_t at) {
+        return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+    };
+    const std::uint32_t lead = byte(0);
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xc2 ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    constexpr std::uint32_t lead_bits[] = {0, 0x7f, 0x1f, 0xf, 7},
+                            lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    std::uint32_t code = lead & lead_bits[length];
+    bool valid = length > 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        valid = valid && (byte(i) & 0xc0) == 0x80;
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    valid = valid && code >= lowest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    const bool control = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+    const std::string_view taken = text.substr(0, valid ? length : 1);
+    text.remove_prefix(taken.size());
+    return valid && !control ? taken : "?";
+}
+
+/// Allocates nothing: the sentence may be that memory has run out.
+void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
+    const bool coloured = colour_allowed(stderr);
+    std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind,
+                 coloured ? "\033[0m" : "");
+    while (!sentence.empty()) {
+        const std::string_view character = take_printable(sentence);
+        std::fwrite(character.data(), 1, character.size(), stderr);
+    }
+    std::fputc('\n', stderr);
+}
+
+std::string of_17_digits(double value) {
+    const std::string digits = fmt::format("{:.17g}", value);
+    return digits.find_first_of(".e") == std::string::npos
+               ? digits + ".0"
+               : digits;  // for readers that know integers from others
+}
+
+/// As dump() indents, which has no say in the digits of a number.
+void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std::size_t indent) {
+    if (json.is_number_float() && std::isfinite(json.get<double>())) {
+        text += of_17_digits(json.get<double>());
+        return;
+    }
+    const auto dumped = [](const nlohmann::ordered_json& value) {
+        return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+    };
+    if (!json.is_structured() || json.empty()) {
+        text += dumped(json);
+        return;
+    }
+    const char* separator = "";
+    text += json.is_object() ? '{' : '[';
+    for (const auto& [key, value] : json.items()) {
+        text += fmt::format("{}\n{:{}}{}", separator, "", indent + 2,
+                            json.is_object() ? dumped(key) + ": " : "");
+        append_17_digits(text, value, indent + 2);
+        separator = ",";
+    }
+    text += fmt::format("\n{:{}}{}", "", indent, json.is_object() ? '}' : ']');
+}
+
+}  // namespace
+
+bool open_standard_streams() noexcept {
+    bool stdout_was_open = true;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+        if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
+            stdout_was_open = stdout_was_open && stream != STDOUT_FILENO;
+            // The lowest free number, which is `stream`: those below are open by now.
+            if (::open("/dev/null", O_RDWR) != stream) {
+                return false;
+            }
+        }
+    }
+    return stdout_was_open;
+}
+
+std::string printable(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        shown += take_printable(text);
+    }
+    return shown;
+}
+
+void print_error(std::string_view sentence) noexcept {
+    print_line("\033[1;31m", "error", sentence);
+}
+
+void print_warning(std::string_view sentence) noexcept {
+    print_line("\033[1;33m", "warning", sentence);
+}
+
+void print_note(std::string_view sentence) noexcept {
+    print_line("\033[1m", "note", sentence);
+}
+
+void write_output(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
+        fail(ExitCode::bad_file, "standard output: cannot be written: {}", std::strerror(errno));
+    }
+}
+
+void write_json(const nlohmann::ordered_json& json) {
+    write_output(json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+void write_json_of_17_digits(const nlohmann::ordered_json& json) {
+    std::string text;
+    append_17_digits(text, json, 0);
+    write_output(text + '\n');
+}
+
+bool colour_allowed(std::FILE* stream) noexcept {
+    const char* no_color = std::getenv("NO_COLOR");
+    return ::isatty(::fileno(stream)) == 1 && (no_color == nullptr || *no_color == '\0');
+}
+
+ProgressLine::ProgressLine(std::string label)
+    : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+    if (shown_) {
+        std::fputs("\r\033[K", stderr);
+    }
+}
+
+void ProgressLine::update(double fraction) noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_terminal_ || now < next_) {
+        return;
+    }
+    std::fprintf(stderr, "\r%s %.0f %%\033[K", label_.c_str(), 100 * fraction);
+    shown_ = true;
+    next_ = now + std::chrono::milliseconds(100);
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// A tuple as pieces of memory, as a call, and as the oracle's operation.
+#pragma once
+
+#include "runner.hpp"
+
+namespace vkrope::test {
+
+/// Takes what the call needs from `memory` and fills its inputs.
+PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory, Random& random);
+
+Call call_of(const Numbers& numbers, const PreparedCall& prepared,
+             const VkDescriptorBufferInfo& buffer, const AngleTable& table);
+
+reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
+                                  const AnglePlan& plan, bool key);
+
+/// The attention factor of tuples that have one.
+inline constexpr double some_factor = 1.2079441541679836;  // 0.1 ln 8 + 1: YaRN's for a factor of 8
+
+/// What the angle tables of the sweep are filled for.
+Rotation rotation_of(const Numbers& numbers, bool factor);
+
+}  // namespace vkrope::test

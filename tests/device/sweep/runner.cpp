@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "runner.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "prepare.hpp"
+#include "support/recording.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+// Ranges of a few rows, so that all but the smallest calls are cut; of a large call, not into more
+// than some 40 parts a tensor.
+DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
+    const std::uint32_t row = std::max(
+        numbers.widths.q_head_dim *
+            std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
+        (numbers.widths.k_head_dim + 1) *
+            std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
+    // Of f32, V's are the longest.
+    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.widths.k_head_dim + 1) * 4)
+                                            : row;
+    const std::uint32_t range = longest *
+                                    std::max(3 * (numbers.shape.groups + 1),
+                                             numbers.shape.rows() * numbers.shape.q_heads() / 40) +
+                                600;
+    switch (wanted) {
+        case Limits::four_buffers: return reporting(on, {.storage_buffers = 4});
+        case Limits::short_ranges: return reporting(on, {.storage_range = range});
+        default: return on.ref();
+    }
+}
+
+// ---- One kernel and what it needs ----
+
+KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
+    const Widths& w = numbers.widths;
+    KernelInfo info{.pairing = numbers.pairing,
+                    .rotary_dim = w.rotary_dim,
+                    .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
+                    .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
+                    .v = numbers.v ? Width{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : Width{},
+                    .angles = choice.source,
+                    .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
+                    .mapping = choice.mapping,
+                    .scatter_k = numbers.scatter,
+                    .conversion = choice.conversion};
+    if (numbers.pairing_out != numbers.pairing || numbers.ids)
+        info.pairing_out = numbers.pairing_out;  // else left out
+    std::copy(w.windows.begin(), w.windows.end(), info.windows);
+    return info;
+}
+
+// With the conversion that is wanted, where the device has it.
+Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
+    Result<Kernel*> made = create(on, info);
+    if (info.conversion == Conversion::native && made.status.code == Code::not_supported) {
+        info.conversion = Conversion::integer;
+        made = create(on, info);
+    }
+    return must(std::move(made));
+}
+
+// The bits of a NaN are the device's affair; the oracle holds those that pass through unconverted.
+bool same_elements(reference::Type type, const std::byte* a, const std::byte* b,
+                   std::size_t bytes) {
+    if (std::memcmp(a, b, bytes) == 0) return true;
+    const std::size_t size = type == reference::Type::f32 ? 4 : 2;
+    for (std::size_t at = 0; at < bytes; at += size) {
+        std::uint32_t x = 0, y = 0;
+        std::memcpy(&x, a + at, size);
+        std::memcpy(&y, b + at, size);
+        if (x != y &&
+            !(std::isnan(reference::widen(type, x)) && std::isnan(reference::widen(type, y))))
+            return false;
+    }
+    return true;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point& start) {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - start).count();
+    start = now;
+    return seconds;
+}
+
+}  // namespace
+
+const AngleTable& Sweep::table(const Numbers& numbers, const KernelChoice& choice, bool factor) {
+    const std::vector<std::uint32_t> key = {choice.push_descriptors, std::uint32_t(choice.source),
+                                            numbers.widths.rotary_dim, factor};
+    AngleTable& table = tables_[key];
+    if (table.plan().rows == 0) {
+        table = must(AngleTable::make(device(choice.push_descriptors), rotation_of(numbers, factor),
+                                      choice.source, numbers.table_rows));
+    }
+    return table;
+}
+
+void Sweep::fail(const Numbers& numbers, const KernelChoice& choice, const Tuple& tuple,
+                 const std::string& what) {
+    std::string text = "seed " + std::to_string(seed_) + ": " + what + "; the call:";
+    for (const auto& [dimension, value] : values_of(numbers, choice, tuple))
+        text += "\n    " + dimension + ": " + value;
+    failures.push_back(text);
+}
+
+void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
+                const std::vector<Tuple>& tuples) {
+    auto clock = std::chrono::steady_clock::now();
+    Device& on = device(choice.push_descriptors);
+    const Owned<Kernel> kernel(
+        kernel_of(with_limits(on, numbers, choice.limits), info_of(numbers, choice)));
+    const AngleTable* tables[] = {&table(numbers, choice, false), &table(numbers, choice, true)};
+    create_seconds += seconds_since(clock);
+
+    Random random(seed_ + index);
+    Memory memory(random());
+    std::vector<PreparedCall> prepared;
+    for (const Tuple& tuple : tuples) prepared.push_back(prepare(numbers, tuple, memory, random));
+    check_seconds += seconds_since(clock);
+
+    Buffer buffer = must(Buffer::make(on, memory.before.size()));
+    must(buffer.upload(memory.before.data(), memory.before.size()));
+    std::vector<Call> calls;
+    std::uint32_t sets = 0;
+    for (const PreparedCall& call : prepared) {
+        calls.push_back(call_of(numbers, call, buffer.whole(), *tables[call.tuple.factor]));
+        const Result<std::uint64_t> count = vkrope::dispatches(kernel.get(), calls.back());
+        if (!count) fail(numbers, choice, call.tuple, count.status.what);
+        sets += std::uint32_t(count.value);
+        cut_calls += count.value > 2 ? 1 : 0;
+    }
+    dispatches += sets;
+    Owned<DescriptorArena> arena;
+    if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), sets)));
+    must(on.submit([&](VkCommandBuffer commands) {
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            const Status status = record(commands, kernel.get(), calls[i], arena.get());
+            if (!status) fail(numbers, choice, prepared[i].tuple, status.what);
+        }
+        return Status{};
+    }));
+    memory.after.resize(memory.before.size());
+    must(buffer.download(memory.after.data(), memory.after.size()));
+    device_seconds += seconds_since(clock);
+    for (const PreparedCall& call : prepared) check(index, numbers, choice, memory, call);
+    check_seconds += seconds_since(clock);
+}
+
+void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
+                  const Memory& memory, const PreparedCall& prepared) {
+    const Tuple& tuple = prepared.tuple;
+    for (std::uint64_t byte = prepared.first_byte; byte < prepared.end_byte; ++byte) {
+        if (memory.before[byte] == memory.after[byte] || memory.may_change[byte]) continue;
+        fail(numbers, choice, tuple,
+             "byte " + std::to_string(byte - prepared.first_byte) +
+                 " of its memory changed, which is nobody's");
+        break;
+    }
+    std::uint64_t outside = 0;  // K knows the slots too, or V
+    if (tuple.q)
+        outside = check_tensor(index, numbers, choice, memory, prepared, false).out_of_range;
+    if (tuple.k)
+        outside = check_tensor(index, numbers, choice, memory, prepared, true).out_of_range;
+    if (tuple.v != PlaceOfV::absent)
+        outside = check_v(numbers, choice, memory, prepared).out_of_range;
+    if (!tuple.counts) return;
+    std::uint32_t before = 0, after = 0;
+    std::memcpy(&before, &memory.before[prepared.counter_byte], sizeof before);
+    std::memcpy(&after, &memory.after[prepared.counter_byte], sizeof after);
+    if (after - before != outside) {
+        fail(numbers, choice, tuple,
+             "the counter grew by " + std::to_string(after - before) + ", not by " +
+                 std::to_string(outside));
+    }
+}
+
+// Nothing of V is rotated: each of its rows is what came in, converted.
+reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
+                                  const Memory& memory, const PreparedCall& prepared) {
+    const PreparedTensor& v = prepared.v;
+    const auto size_of = [](const reference::Tensor& rows) {
+        return rows.type == reference::Type::f32 ? 4u : 2u;
+    };
+    reference::Operation operation;
+    operation.positions = prepared.positions;
+    operation.covered = table(numbers, choice, prepared.tuple.factor).plan().rows;
+    const reference::Verdict verdict = reference::compare(
+        v.in.rows, v.out.rows, operation,
+        &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
+        &memory.after[v.out_byte + v.out.first * size_of(v.out.rows)]);
+    elements += verdict.elements;
+    if (verdict.nan_mismatch || verdict.bits_changed)
+        fail(numbers, choice, prepared.tuple, "V: its rows are not what came in: " + verdict.worst);
+    return verdict;
+}
+
+reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
+                                       const KernelChoice& choice, const Memory& memory,
+                                       const PreparedCall& prepared, bool key) {
+    const Tuple& tuple = prepared.tuple;
+    const PreparedTensor& tensor = key ? prepared.k : prepared.q;
+    const reference::Tensor &in = tensor.in.rows, &out = tensor.out.rows;
+    const std::uint64_t in_size = in.type == reference::Type::f32 ? 4 : 2,
+                        out_size = out.type == reference::Type::f32 ? 4 : 2;
+    const std::byte* output = &memory.after[tensor.out_byte + tensor.out.first * out_size];
+    const AnglePlan& plan = table(numbers, choice, tuple.factor).plan();
+    const reference::Verdict verdict = reference::compare(
+        in, out, operation_of(numbers, prepared, plan, key),
+        &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
+    elements += verdict.elements;
+    const double bound = error_bound(plan.source, plan.attention_factor) +
+                         (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
+    const char* wrong = verdict.nan_mismatch   ? "NaN where the oracle has none, or the reverse"
+                        : verdict.bits_changed ? "a channel that is not rotated changed"
+                        : !(verdict.largest_error_u <= bound) ? "too far from the exact value"
+                                                              : nullptr;
+    if (wrong) {
+        fail(numbers, choice, tuple,
+             std::string(key ? "K: " : "Q: ") + wrong + " (" +
+                 std::to_string(verdict.largest_error_u) + " u, allowed " + std::to_string(bound) +
+                 " u): " + verdict.worst);
+    }
+
+    // The bits of a row are those of the first call that rotated it the same way, whatever the
+    // layouts, the kernel and its device, but for the angles' source.
+    const bool direct = plan.source == AngleSource::direct_texture ||
+                        plan.source == AngleSource::direct_buffer;  // have the same
+    Canonical& canonical = canonical_[{index, key, direct ? 0 : std::uint32_t(plan.source),
+                                       std::uint32_t(tuple.direction), std::uint32_t(tuple.gain),
+                                       tuple.factor, prepared.flat && !numbers.ids}];
+    canonical.resize(out.batch * out.tokens * out.heads);
+    bool same = true;
+    reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
+        const std::byte* got = output + first * out_size;
+        const std::uint64_t source = in.head_stride == 0 ? row / out.heads * out.heads
+                                                         : row;  // broadcast: as head 0
+        Bytes& bits = canonical[source];
+        if (bits.empty())
+            bits.assign(got, got + out.head_dim * out_size);
+        else
+            same = same && same_elements(out.type, bits.data(), got, bits.size());
+    });
+    if (!same)
+        fail(numbers, choice, tuple,
+             std::string(key ? "K" : "Q") + ": other bits than an equal rotation before it");
+    return verdict;
+}
+
+}  // namespace vkrope::test

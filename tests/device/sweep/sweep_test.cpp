@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Small calls of every kind against the oracle: distinct tuples of layout in and out, pairing,
+// types in and out, direction, gain, source, in place or not, each with several heads, tokens and
+// positions, spread over everything else that a kernel or a call can have. VKROPE_SEED chooses
+// other ones; of a share (sweep_share()) it is sets of numbers that are left out.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runner.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr std::size_t least_tuples = 20000;
+constexpr std::uint32_t tuples_of_a_kernel = 144;
+
+std::uint64_t seed() {
+    const char* text = std::getenv("VKROPE_SEED");
+    return text ? std::strtoull(text, nullptr, 10) : 20260101;
+}
+
+/// How many tuples have each value of each dimension, in the order in which they came.
+class Table {
+   public:
+    void add(const std::vector<std::pair<std::string, std::string>>& values) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i == dimensions_.size()) dimensions_.push_back({values[i].first, {}});
+            ++dimensions_[i].second[values[i].second];
+        }
+    }
+
+    void print() const {
+        std::printf("%-14s  %-44s  %s\n", "dimension", "value", "tuples");
+        for (const auto& [dimension, counts] : dimensions_) {
+            const char* shown = dimension.c_str();
+            for (const auto& [value, count] : counts) {
+                std::printf("%-14s  %-44s  %6zu\n", shown, value.c_str(), count);
+                shown = "";
+            }
+        }
+    }
+
+   private:
+    std::vector<std::pair<std::string, std::map<std::string, std::size_t>>> dimensions_;
+};
+
+void report(const Sweep& sweep) {
+    std::printf(
+        "sweep: %.1f s creating kernels, %.1f s on the device, %.1f s preparing and checking\n",
+        sweep.create_seconds, sweep.device_seconds, sweep.check_seconds);
+    CHECK(sweep.failures.empty());
+    constexpr std::size_t shown = 10;
+    for (std::size_t i = 0; i < std::min(sweep.failures.size(), shown); ++i)
+        FAIL_CHECK(sweep.failures[i]);
+    if (sweep.failures.size() > shown)
+        std::printf("sweep: %zu failures in all, the first %zu are shown\n", sweep.failures.size(),
+                    shown);
+}
+
+}  // namespace
+
+TEST_CASE("sweep: every kind of call against the oracle") {
+    std::printf("sweep: seed %llu (VKROPE_SEED)\n", static_cast<unsigned long long>(seed()));
+    Sweep sweep(seed());
+    Table table;
+    std::set<Key> keys;
+    Random random(seed());
+    std::uint32_t kernels = 0;
+    for (std::uint32_t index = 0; index < numbers_count; ++index) {
+        const Widths& widths = widths_of(index);
+        const Numbers numbers = numbers_of(index, widths, small_shape(widths, random), 48, random);
+        if (index % sweep_share() != 0) continue;
+        for (const KernelChoice& kernel : kernels_for(index, numbers)) {
+            std::vector<Tuple> tuples;
+            while (tuples.size() < tuples_of_a_kernel) {
+                const Tuple tuple = random_tuple(numbers, kernel, random);
+                if (!keys.insert(key_of(numbers, kernel, tuple)).second) continue;
+                tuples.push_back(tuple);
+                table.add(values_of(numbers, kernel, tuple));
+            }
+            sweep.run(index, numbers, kernel, tuples);
+            ++kernels;
+        }
+    }
+    table.print();
+    std::printf(
+        "sweep: %zu distinct tuples, %u kernels, %llu dispatches (%llu calls take more than two), "
+        "%llu elements held "
+        "against the oracle\n",
+        keys.size(), kernels, static_cast<unsigned long long>(sweep.dispatches),
+        static_cast<unsigned long long>(sweep.cut_calls),
+        static_cast<unsigned long long>(sweep.elements));
+    CHECK(keys.size() >= least_tuples / sweep_share());
+    report(sweep);
+}
+
+TEST_CASE("sweep: larger calls of random shapes") {
+    std::printf("sweep: larger calls, seed %llu (VKROPE_SEED)\n",
+                static_cast<unsigned long long>(seed()));
+    Sweep sweep(seed());
+    Random random(seed() + 1);
+    for (std::uint32_t i = 0; i < 5; ++i) {
+        const std::uint32_t index = below(random, numbers_count);
+        const Widths& widths = widths_of(below(random, 1000));
+        Shape shape{.batch = 1 + below(random, 4),
+                    .groups = 1 + below(random, 6),
+                    .q_per_group = 1 + below(random, 5)};
+        const std::uint32_t most_elements = 100000 + below(random, 300000);  // of Q
+        shape.tokens = 1 + most_elements / (shape.batch * shape.q_heads() * widths.q_head_dim);
+        const Numbers numbers = numbers_of(index, widths, shape, 3000, random);
+        std::printf("sweep: batch %u, %u tokens, %u groups of %u + 1 heads, %s\n", shape.batch,
+                    shape.tokens, shape.groups, shape.q_per_group, numbers.widths.text().c_str());
+        for (const KernelChoice& kernel : kernels_for(index, numbers)) {
+            sweep.run(
+                i, numbers, kernel,
+                {random_tuple(numbers, kernel, random), random_tuple(numbers, kernel, random)});
+        }
+    }
+    report(sweep);
+}
+
+TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads") {
+    Sweep sweep(seed());
+    Random random(seed() + 2);
+    struct Case {
+        Widths widths;
+        std::uint32_t tokens;  // such that there are 2^16 lanes
+        Arrangement arrangement;
+    };
+    const Case cases[] = {{{64, 0, 64, 0, 64}, 342, Arrangement::odd},     // units of one element
+                          {{20, 0, 20, 0, 20}, 1639, Arrangement::bshd},   // of two
+                          {{32, 0, 32, 0, 32}, 4096, Arrangement::bhsd}};  // of eight
+    constexpr std::uint32_t f16_interleaved_with_ids = 19;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        const Shape shape{.batch = 1, .tokens = cases[i].tokens, .groups = 4, .q_per_group = 5};
+        const Numbers numbers = numbers_of(f16_interleaved_with_ids, cases[i].widths, shape, 3000,
+                                           random);
+        REQUIRE((numbers.q_in == Element::f16 && numbers.q_out == Element::f16 &&
+                 numbers.k_in == Element::f16));
+        const Tuple tuple{.in = cases[i].arrangement, .out = cases[i].arrangement};
+        sweep.run(i, numbers, {.mapping = Mapping::gpu}, {tuple});
+        sweep.run(i, numbers, {.mapping = Mapping::cpu}, {tuple});  // the same bits
+    }
+    report(sweep);
+}
+
+}  // namespace vkrope::test

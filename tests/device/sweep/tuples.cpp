@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "tuples.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vkrope::test {
+
+namespace {
+
+const char* name(Pairing pairing) {
+    return pairing == Pairing::half_split ? "half_split" : "interleaved";
+}
+
+const char* name(AngleSource source) {
+    switch (source) {
+        case AngleSource::factored_texture: return "factored_texture";
+        case AngleSource::computed: return "computed";
+        case AngleSource::direct_texture: return "direct_texture";
+        default: return "direct_buffer";
+    }
+}
+
+const char* name(Element element) {
+    constexpr const char* names[] = {"f32", "f16", "bf16"};
+    return names[std::size_t(element)];
+}
+
+std::string arrow(const char* from, const char* to) {
+    return std::string(from) + " -> " + to;
+}
+
+const std::vector<Widths>& all_widths() {
+    static const std::vector<Widths> widths = {
+        {64, 0, 64, 0, 64},       {80, 0, 80, 0, 32},
+        {32, 0, 32, 0, 32},       {7, 1, 7, 2, 4},
+        {192, 128, 64, 0, 64},  // MLA: a part of Q's row, all of K's
+        {10, 2, 10, 2, 6},        {48, 0, 48, 0, 48, {{0, 24}, {24, 24}}},  // 2-D vision
+        {96, 16, 64, 0, 64},      {40, 2, 44, 4, 24, {{0, 8}, {12, 4}, {20, 12}}},
+        {576, 512, 576, 512, 64}, {24, 1, 21, 0, 14, {{0, 2}, {3, 4}, {8, 6}, {16, 2}}},
+        {16, 8, 16, 0, 8},        {2, 0, 6, 3, 2},
+        {20, 0, 20, 0, 20},       {128, 0, 128, 0, 128},
+        {12, 1, 9, 1, 8},         {30, 4, 22, 4, 12, {{0, 4}, {6, 8}}},
+    };
+    return widths;
+}
+
+bool is_rotated(const Widths& widths, std::uint32_t offset, std::uint32_t channel) {
+    if (widths.windows.empty()) return channel >= offset && channel < offset + widths.rotary_dim;
+    for (const Window& window : widths.windows) {
+        if (channel >= offset + window.offset &&
+            channel < offset + window.offset + window.rotary_dim)
+            return true;
+    }
+    return false;
+}
+
+// Any bits; every other one lies in the middle between two neighbours in f16, or in bf16.
+std::uint32_t any_f32(Random& random) {
+    const auto bits = std::uint32_t(random());
+    const std::uint32_t near_one = 0x38800000 + bits % 0x0f000000;  // 2^-14 to 2^16: normal in f16
+    switch (random() % 4) {
+        case 0: return (near_one & ~0x1fffu) | 0x1000;
+        case 1: return (near_one & ~0xffffu) | 0x8000;
+        default: return bits;
+    }
+}
+
+// Numbers of every size where they are rotated, any bits elsewhere. The rows repeat after a prime
+// number of them.
+Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset,
+              std::uint32_t rows, Random& random) {
+    constexpr std::uint32_t period = 9973;
+    const std::size_t row_bytes = std::size_t{head_dim} * element_bytes(element);
+    Bytes bytes(rows * row_bytes);
+    for (std::size_t i = 0; i < std::size_t{std::min(rows, period)} * head_dim; ++i) {
+        std::uint32_t bits = element == Element::f32 ? any_f32(random) : std::uint32_t(random());
+        if (is_rotated(widths, offset, std::uint32_t(i % head_dim))) {
+            constexpr int exponents[] = {0, 0, 0, 0, 0, 10, -8, -20};  // the last: subnormal in f16
+            const long double x = (static_cast<long double>(random() >> 32) / 0x1p32L - 0.5L) * 8;
+            bits = reference::narrow(type_of(element), std::ldexp(x, exponents[random() % 8]));
+        }
+        std::memcpy(bytes.data() + i * element_bytes(element), &bits, element_bytes(element));
+    }
+    for (std::size_t row = period; row < rows; ++row)
+        std::memcpy(&bytes[row * row_bytes], &bytes[(row - period) * row_bytes], row_bytes);
+    return bytes;
+}
+
+}  // namespace
+
+std::string Widths::text() const {
+    std::string text = std::to_string(q_head_dim) + "/" + std::to_string(k_head_dim) + " at " +
+                       std::to_string(q_offset) + "/" + std::to_string(k_offset) + ", R " +
+                       std::to_string(rotary_dim);
+    if (!windows.empty()) text += " in " + std::to_string(windows.size()) + " windows";
+    return text;
+}
+
+const Widths& widths_of(std::uint32_t index) {
+    return all_widths()[index % all_widths().size()];
+}
+
+Shape small_shape(const Widths& widths, Random& random) {
+    if (widths.q_head_dim > 100) return {};
+    const auto some = [&] { return 2 + below(random, 2); };
+    return {.batch = some(), .tokens = some(), .groups = some(), .q_per_group = some()};
+}
+
+Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
+                   std::uint32_t table_rows, Random& random) {
+    Numbers numbers;
+    numbers.pairing = Pairing(index % 2);
+    numbers.pairing_out = Pairing(index / 2 % 2);
+    const std::uint32_t types = index / 4;
+    numbers.q_in = numbers.k_in = Element(types % 3);
+    numbers.q_out = numbers.k_out = Element(types / 3);
+    if (index % 7 == 3) {  // K has types of its own
+        numbers.k_in = Element((types + 1) % 3);
+        numbers.k_out = Element((types / 3 + 2) % 3);
+    }
+    numbers.widths = widths;
+    numbers.shape = shape;
+    numbers.table_rows = table_rows;
+    numbers.ids = index % 3 != 0;
+    numbers.shared_ids = index % 3 == 2;
+    const auto rows = std::int32_t(table_rows);
+    const std::int32_t firsts[] = {5, -2, rows - 2};  // the last one runs out of the table
+    numbers.first_position = firsts[index / 3 % 3];
+    for (std::uint32_t i = 0; i < shape.rows(); ++i) {
+        const std::uint32_t same = i < shape.tokens || !numbers.shared_ids ? i : i - shape.tokens;
+        numbers.id.push_back(same < i ? numbers.id[same]
+                             : same == 0
+                                 ? (index % 2 == 0 ? rows : INT32_MIN)  // outside
+                                 : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
+    }
+    numbers.scatter = index % 4 == index / 4 % 4;
+    const Widths& w = numbers.widths;
+    numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(),
+                        random);
+    numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups,
+                        random);
+    numbers.v = index % 4 == index / 8 % 4;  // nine, of every pairing
+    if (numbers.v) {                         // from and to every type
+        const std::uint32_t nth = index / 4;
+        numbers.v_in = Element(nth % 3);
+        numbers.v_out = Element((nth / 3 + nth) % 3);
+        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset,
+                                 shape.rows() * shape.groups, random);
+    }
+    return numbers;
+}
+
+std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers) {
+    const bool push = index % 2 == 0;
+    constexpr AngleSource sources[][2] = {
+        {AngleSource::factored_texture, AngleSource::direct_buffer},
+        {AngleSource::direct_texture, AngleSource::computed},
+        {AngleSource::factored_texture, AngleSource::computed},
+        {AngleSource::direct_texture, AngleSource::direct_buffer}};
+    const auto& [one, other] = sources[index / 2 % 4];
+    std::vector<KernelChoice> kernels = {
+        {one, Mapping::cpu, push, Limits::own, Conversion::integer},
+        {other, Mapping::gpu, !push, Limits::own, Conversion::native},
+        {one, Mapping::gpu, !push, Limits::own, Conversion::native},
+        {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
+    if (index % 3 == 0 && !numbers.scatter)
+        kernels[0].limits = kernels[1].limits =
+            Limits::four_buffers;  // which have no room for slots
+    if (index % 3 == 1) kernels[2].limits = Limits::short_ranges;
+    return kernels;
+}
+
+Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& random) {
+    Tuple tuple;
+    tuple.in_place = numbers.in_place_possible() && below(random, 3) == 0;
+    tuple.in = Arrangement(below(random, packable_arrangements + (tuple.in_place ? 0 : 1)));
+    tuple.out = tuple.in_place ? tuple.in : Arrangement(below(random, packable_arrangements));
+    const std::uint32_t present = below(random, 4);
+    tuple.q = present != 1;
+    tuple.k = present != 2 || tuple.in == Arrangement::broadcast_k;
+    // Scattered, K is never in place; alone it leaves no arrangement of the output but the cache.
+    if (numbers.scatter && tuple.in_place) tuple.q = true;
+    if (numbers.scatter && !tuple.q) tuple.out = Arrangement::cache;
+    tuple.direction = Direction(below(random, 2));
+    tuple.gain = Gain(below(random, 3));
+    tuple.factor = below(random, 2) == 1;
+    tuple.counts = !(kernel.limits == Limits::four_buffers &&
+                     kernel.source == AngleSource::direct_buffer) &&
+                   below(random, 2) == 1;
+    if (numbers.v) {
+        const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter &&
+                           tuple.in != Arrangement::broadcast_k;
+        tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
+    }
+    if (has_slots(numbers, tuple)) {
+        constexpr std::uint32_t page_sizes[] = {1, 3, 16};
+        tuple.page_size = page_sizes[below(random, kernel.limits == Limits::short_ranges ? 2 : 3)];
+        tuple.pages_by_head = below(random, 2) == 1;
+        tuple.wide_slots = below(random, 2) == 1;
+        tuple.odd_pages = below(random, 3) == 0;
+    }
+    return tuple;
+}
+
+Key key_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tuple) {
+    const bool q = tuple.q;
+    return {std::uint32_t(tuple.in),
+            std::uint32_t(tuple.out),
+            tuple.in_place,
+            std::uint32_t(numbers.pairing),
+            std::uint32_t(numbers.pairing_out),
+            std::uint32_t(q ? numbers.q_in : numbers.k_in),
+            std::uint32_t(q ? numbers.q_out : numbers.k_out),
+            std::uint32_t(tuple.direction),
+            std::uint32_t(tuple.gain),
+            tuple.factor,
+            std::uint32_t(kernel.source)};
+}
+
+std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers,
+                                                           const KernelChoice& kernel,
+                                                           const Tuple& tuple) {
+    constexpr const char* gains[] = {"apply", "omit", "divide_out"};
+    constexpr const char* limits[] = {"as they are", "4 storage buffers", "short storage ranges"};
+    std::string slots = "none";
+    if (has_slots(numbers, tuple)) {
+        slots = std::string(tuple.wide_slots ? "int64" : "int32") + ", pages of " +
+                std::to_string(tuple.page_size) + (tuple.pages_by_head ? ", by head" : "") +
+                (tuple.odd_pages ? ", odd" : "");
+    }
+    const std::string same = numbers.q_in == numbers.k_in && numbers.q_out == numbers.k_out
+                                 ? "Q and K alike"
+                                 : "K's own";
+    return {{"layout in", name(tuple.in)},
+            {"layout out", name(tuple.out)},
+            {"place", tuple.in_place ? "in place" : "out of place"},
+            {"pairing", arrow(name(numbers.pairing), name(numbers.pairing_out))},
+            {"types", tuple.q ? arrow(name(numbers.q_in), name(numbers.q_out))
+                              : arrow(name(numbers.k_in), name(numbers.k_out))},
+            {"types of K", same},
+            {"direction", tuple.direction == Direction::forward ? "forward" : "inverse"},
+            {"gain", std::string(gains[std::size_t(tuple.gain)]) +
+                         (tuple.factor ? ", factor not 1" : ", factor 1")},
+            {"source", name(kernel.source)},
+            {"conversion",
+             kernel.conversion == Conversion::native ? "native, where the device can" : "integer"},
+            {"tensors", tuple.q && tuple.k ? "Q and K"
+                        : tuple.q          ? "Q"
+                                           : "K"},
+            {"V", tuple.v == PlaceOfV::absent ? "absent"
+                  : tuple.v == PlaceOfV::as_k
+                      ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", laid out as K"
+                  : tuple.v == PlaceOfV::apart
+                      ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
+                      : "in place"},
+            {"head_dim Q/K", numbers.widths.text()},
+            {"positions", !numbers.ids         ? "implicit"
+                          : numbers.shared_ids ? "ids, one row for all"
+                                               : "ids"},
+            {"slots", slots},
+            {"counter", tuple.counts ? "yes" : "no"},
+            {"mapping", kernel.mapping == Mapping::cpu ? "cpu" : "gpu"},
+            {"descriptors",
+             device(kernel.push_descriptors).ref().enabled & push_descriptor ? "push" : "sets"},
+            {"limits", limits[std::size_t(kernel.limits)]}};
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// Which float modes the modules of a kernel declare, and who converts f16: what create() makes of
+// the device's properties, of what is enabled and of what was asked for. And the limit of uniform
+// buffers.
+#include <set>
+
+#include "support/fake_vulkan/kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr VkShaderFloatControlsIndependence independences[] = {
+    VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
+    VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE};
+
+// SPV_KHR_float_controls, in the order of the properties below.
+constexpr std::uint32_t rounding_mode_rte = 4462, denorm_preserve = 4459, keep_zero_inf_nan = 4461;
+
+// An execution mode and its width.
+using Mode = std::pair<std::uint32_t, std::uint32_t>;
+
+struct Declared {
+    std::set<Mode> modes;
+    std::set<std::uint32_t> capabilities;
+    bool float16 = false;          // capability
+    std::size_t conversions = 0;   // OpFConvert
+    std::size_t instructions = 0;  // of functions
+};
+
+Declared declared_by(const std::vector<std::uint32_t>& words) {
+    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17, op_function = 54,
+                            op_f_convert = 115;
+    Declared found;
+    bool in_function = false;
+    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
+        const std::uint32_t op = words[at] & 0xffff;
+        if (op == op_capability && words[at + 1] == 9) found.float16 = true;
+        if (op == op_capability && words[at + 1] >= 4464) found.capabilities.insert(words[at + 1]);
+        if (op == op_execution_mode && words[at + 2] >= denorm_preserve) {
+            CHECK(found.modes.insert({words[at + 2], words[at + 3]}).second);
+        }
+        in_function = in_function || op == op_function;
+        found.instructions += in_function;
+        found.conversions += op == op_f_convert;
+    }
+    return found;
+}
+
+// A kernel of one pipeline: rows of 3 elements are narrow, and an invocation of a CPU owns all
+// heads.
+KernelInfo small(Element element, Conversion conversion = Conversion::by_device) {
+    return {.rotary_dim = 2,
+            .q = {element, element, 3, 0},
+            .mapping = Mapping::cpu,
+            .conversion = conversion};
+}
+
+// What the one module of such a kernel declares.
+Declared declared_by(const KernelHost& host, const KernelInfo& info) {
+    const std::size_t before = fake().shaders().size();
+    const auto kernel = create(host.ref, info);
+    INFO(kernel.status.what);
+    REQUIRE(kernel);
+    REQUIRE(fake().shaders().size() >= before + 1);
+    const Declared declared = declared_by(fake().shaders().back());
+    destroy(kernel.value);
+    check_no_faults();
+    return declared;
+}
+
+void check_refused(const KernelHost& host, const KernelInfo& info) {
+    const auto kernel = create(host.ref, info);
+    CHECK(kernel.status.code == Code::not_supported);
+    CHECK(kernel.value == nullptr);
+    const std::string what = kernel.status.what;
+    for (const char* reason :
+         {"conversion is native", "float_controls", "shader_float16",
+          "shaderRoundingModeRTEFloat16", "shaderSignedZeroInfNanPreserveFloat16"}) {
+        CHECK_MESSAGE(what.find(reason) != std::string::npos, what);
+    }
+    check_no_faults();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a module declares what is reported and enabled, and f16 is the device's where it rounds as "
+    "SPIR-V says") {
+    std::set<std::size_t> all_native, normals,
+        integer;  // sizes of such modules: they tell the three kinds apart
+    for (std::uint32_t reported = 0; reported < 64; ++reported) {
+        const bool rte16 = reported & 1, rte32 = reported & 2, denorm16 = reported & 4,
+                   denorm32 = reported & 8, keep16 = reported & 16, keep32 = reported & 32;
+        for (const auto rounding : independences) {
+            for (const auto denorms : independences) {
+                VkPhysicalDeviceFloatControlsProperties controls = {};
+                controls.roundingModeIndependence = rounding;
+                controls.denormBehaviorIndependence = denorms;
+                controls.shaderRoundingModeRTEFloat16 = rte16;
+                controls.shaderRoundingModeRTEFloat32 = rte32;
+                controls.shaderDenormPreserveFloat16 = denorm16;
+                controls.shaderDenormPreserveFloat32 = denorm32;
+                controls.shaderSignedZeroInfNanPreserveFloat16 = keep16;
+                controls.shaderSignedZeroInfNanPreserveFloat32 = keep32;
+                KernelHost host({.float_controls = controls});
+                const std::uint32_t enabled_all = host.ref.enabled;
+                for (const std::uint32_t off :
+                     {0u, std::uint32_t{float_controls}, std::uint32_t{shader_float16}}) {
+                    host.ref.enabled = enabled_all & ~off;
+                    CAPTURE(reported);
+                    CAPTURE(int(rounding));
+                    CAPTURE(int(denorms));
+                    CAPTURE(off);
+                    // Of a module without 16-bit floats, whose modes concern one width alone.
+                    std::set<Mode> single;
+                    if (off != float_controls) {
+                        if (rte32) single.insert({rounding_mode_rte, 32});
+                        if (denorm32) single.insert({denorm_preserve, 32});
+                        if (keep32) single.insert({keep_zero_inf_nan, 32});
+                    }
+                    // With both widths: where these are not independent, both have a mode, or
+                    // neither has it.
+                    const bool rounds =
+                        rte16 && (rte32 || rounding != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
+                    const bool native = off == 0 && rounds && keep16;
+                    const bool split_denorms = denorm16 != denorm32 &&
+                                               denorms ==
+                                                   VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+                    std::set<Mode> both = {{rounding_mode_rte, 16}, {keep_zero_inf_nan, 16}};
+                    if (rte32) both.insert({rounding_mode_rte, 32});
+                    if (denorm16 && !split_denorms) both.insert({denorm_preserve, 16});
+                    if (denorm32 && !split_denorms) both.insert({denorm_preserve, 32});
+                    if (keep32) both.insert({keep_zero_inf_nan, 32});
+
+                    const Declared of_f16 = declared_by(host, small(Element::f16));
+                    CHECK(of_f16.float16 == native);
+                    CHECK((of_f16.conversions != 0) == native);
+                    CHECK(of_f16.modes == (native ? both : single));
+                    (!native                      ? integer
+                     : denorm16 && !split_denorms ? all_native
+                                                  : normals)
+                        .insert(of_f16.instructions);
+                    if (native) {
+                        CHECK(declared_by(host, small(Element::f16, Conversion::native)).modes ==
+                              both);
+                        // Who converts nothing needs no 16-bit floats.
+                        CHECK(declared_by(host, small(Element::f32, Conversion::native)).modes ==
+                              single);
+                    } else {
+                        check_refused(host, small(Element::f16, Conversion::native));
+                    }
+                    if (reported % 8 != 7) continue;  // each kind of rounding has been seen by then
+                    for (const Element element : {Element::f32, Element::bf16}) {
+                        const Declared other = declared_by(host, small(element));
+                        CHECK_FALSE(other.float16);
+                        CHECK(other.modes == single);
+                    }
+                    const Declared by_integers = declared_by(
+                        host, small(Element::f16, Conversion::integer));
+                    CHECK_FALSE(by_integers.float16);
+                    CHECK(by_integers.conversions == 0);
+                    CHECK(by_integers.modes == single);
+                }
+            }
+        }
+    }
+    REQUIRE(all_native.size() == 1);
+    REQUIRE(normals.size() == 1);
+    REQUIRE(integer.size() == 1);
+    CHECK(*all_native.begin() < *normals.begin());  // which leave subnormal halves to integers
+}
+
+TEST_CASE("a module names each capability of its modes, and none without modes") {
+    KernelHost host({.float_controls = all_float_controls()});
+    CHECK(declared_by(host, small(Element::f16)).capabilities ==
+          std::set<std::uint32_t>{4464, 4466, 4467});
+    KernelHost without;
+    CHECK(declared_by(without, small(Element::f16)).capabilities.empty());
+    CHECK(declared_by(without, small(Element::f16)).modes.empty());
+}
+
+TEST_CASE("by itself a CPU device converts by integers; asked to, it converts natively") {
+    KernelHost host({.type = VK_PHYSICAL_DEVICE_TYPE_CPU, .float_controls = all_float_controls()});
+    CHECK(declared_by(host, small(Element::f16)).conversions == 0);
+    CHECK_FALSE(declared_by(host, small(Element::f16)).float16);
+    CHECK(declared_by(host, small(Element::f16, Conversion::integer)).conversions == 0);
+    CHECK(declared_by(host, small(Element::f16, Conversion::native)).conversions != 0);
+}
+
+TEST_CASE(
+    "native conversion is refused where float controls are not offered, or shaderFloat16 is not") {
+    KernelHost no_controls;
+    check_refused(no_controls, small(Element::f16, Conversion::native));
+    KernelHost no_feature({.float16_feature = false, .float_controls = all_float_controls()});
+    check_refused(no_feature, small(Element::f16, Conversion::native));
+    CHECK_FALSE(declared_by(no_feature, small(Element::f16)).float16);
+}
+
+TEST_CASE(
+    "native or not, K or Q alone or both: a kernel of f16 declares the same modes in every "
+    "module") {
+    KernelHost host({.float_controls = all_float_controls()});
+    for (const std::uint32_t storage_buffers : {4u, 16u}) {
+        fake().config.storage_buffers = storage_buffers;
+        KernelInfo info = kernel_info();
+        info.k.in = info.k.out = Element::f32;
+        const std::size_t before = fake().shaders().size();
+        const auto kernel = create(host.ref, info);
+        INFO(kernel.status.what);
+        REQUIRE(kernel);
+        for (std::size_t i = before; i < fake().shaders().size(); ++i) {
+            CHECK(declared_by(fake().shaders()[i]).modes.size() == 6);
+        }
+        destroy(kernel.value);
+        check_no_faults();
+    }
+}
+
+TEST_CASE(
+    "computed angles that no uniform buffer holds are limit_exceeded at create, with both "
+    "numbers") {
+    const auto wide = [](std::uint32_t rotary_dim) {
+        return KernelInfo{.rotary_dim = rotary_dim,
+                          .q = {.head_dim = rotary_dim},
+                          .angles = AngleSource::computed};
+    };
+    const auto made = [&](std::uint32_t uniform_range, std::uint32_t rotary_dim) {
+        KernelHost host({.uniform_range = uniform_range});
+        const auto kernel = create(host.ref, wide(rotary_dim));
+        destroy(kernel.value);
+        check_no_faults();
+        return kernel.status;
+    };
+    CHECK(made(16384, 4088));
+    const Status refused = made(16384, 4092);
+    CHECK(refused.code == Code::limit_exceeded);
+    for (const char* text :
+         {"angles: ", "rotary_dim 4092", "16400", "16384", "maxUniformBufferRange"}) {
+        CHECK_MESSAGE(std::string(refused.what).find(text) != std::string::npos, refused.what);
+    }
+    CHECK(made(65536, 4092));
+    CHECK(made(1u << 18, 65534).code == Code::limit_exceeded);  // the widest takes 32 bytes more
+    CHECK(made((1u << 18) + 32, 65534));
+    KernelHost host;
+    KernelInfo textured = wide(4092);
+    textured.angles = AngleSource::factored_texture;  // which is no uniform buffer
+    const auto kernel = create(host.ref, textured);
+    CHECK(kernel.status);
+    destroy(kernel.value);
+}
+
+}  // namespace vkrope::test

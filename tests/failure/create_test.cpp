@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+// requirements(), create() and arenas: which objects are made, with what, and that all of them go.
+#include <map>
+#include <set>
+
+#include "kernel/kernel_object.hpp"
+#include "support/fake_vulkan/kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+// SPIR-V 1.3, section 3.32: OpSpecConstantTrue to OpSpecConstantOp.
+std::size_t specialisation_constants(const std::vector<std::uint32_t>& words) {
+    std::size_t count = 0;
+    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
+        const std::uint32_t op = words[at] & 0xffff;
+        count += op >= 48 && op <= 52;
+    }
+    return count;
+}
+
+std::size_t storage_buffers_of_layout() {
+    const Object* layout = fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
+                                       fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT), "test");
+    std::size_t count = 0;
+    for (const auto& binding : layout->bindings)
+        count += binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("requirements: what the device offers") {
+    for (std::uint32_t offered = 0; offered < 8; ++offered) {
+        FakeConfig config{.push_descriptors = (offered & 1) != 0, .float16 = (offered & 4) != 0};
+        if (offered & 2) config.float_controls.emplace();
+        KernelHost host(config);
+        const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                        fake_get_instance_proc_addr);
+        REQUIRE(needs);
+        CHECK(needs->api_version == VK_API_VERSION_1_1);
+        std::vector<std::string> expected;
+        if (offered & 1) expected.emplace_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+        if (offered & 2) expected.emplace_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+        if (offered & 4) expected.emplace_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+        const char* const* first = needs->optional_extensions;
+        CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
+        // shaderFloat16 is not an extension but a feature: who enables it, says so.
+        CHECK(needs->enabled ==
+              ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
+        CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
+        check_no_faults();
+    }
+    // The extension may be there without the feature.
+    KernelHost int8_alone({.float16_feature = false});
+    const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical,
+                                    fake_get_instance_proc_addr);
+    REQUIRE(needs);
+    CHECK(needs->optional_extension_count == 2);
+    CHECK_FALSE(needs->offers_shader_float16);
+    KernelHost old({.api_version = VK_API_VERSION_1_0});
+    CHECK(
+        requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code ==
+        Code::not_supported);
+}
+
+TEST_CASE(
+    "create: at most six pipelines, nine with V, from the caller's cache, with the caller's "
+    "allocator, and modules without "
+    "constants to set") {
+    for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
+        for (const auto type :
+             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+            for (const AngleSource angles :
+                 {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+                  AngleSource::direct_texture, AngleSource::direct_buffer}) {
+                for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
+                                                   {128u, 0u},
+                                                   {130u, 0u},
+                                                   {128u, 128u},
+                                                   {130u, 65u},
+                                                   {0u, 128u}}) {
+                    CAPTURE(storage_buffers);
+                    CAPTURE(k_dim);
+                    CAPTURE(v_dim);
+                    KernelHost host({.storage_buffers = storage_buffers, .type = type}, true);
+                    KernelInfo info = kernel_info(angles);
+                    info.k.head_dim = k_dim;
+                    info.v.head_dim = v_dim;
+                    info.positions = PositionSource::ids;
+                    const std::size_t alive = fake().alive().size();
+                    const auto kernel = create(host.ref, info);
+                    INFO(kernel.status.what);
+                    REQUIRE(kernel);
+                    const std::size_t pipelines = fake().count("vkCreateComputePipelines");
+                    CHECK(pipelines >= 1);
+                    CHECK(pipelines <= (v_dim == 0 ? 6 : 9));
+                    CHECK(fake().count("vkCreateShaderModule") ==
+                          fake().count("vkDestroyShaderModule"));
+                    CHECK(fake().alive().size() == alive + pipelines + 2);
+                    CHECK(host.allocator.allocated == 2 * pipelines + 2);
+                    CHECK(host.allocator.freed == pipelines);
+                    const Object* pipeline = fake().find(
+                        VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test");
+                    CHECK(pipeline->cache == number_of(host.ref.pipeline_cache));
+                    CHECK(pipeline->allocator == host.ref.allocator);
+                    CHECK(pipeline->name.find("vkrope") == 0);
+                    REQUIRE(fake().shaders().size() == pipelines);
+                    for (const auto& words : fake().shaders()) {
+                        CHECK(words[0] == 0x07230203);
+                        CHECK(specialisation_constants(words) == 0);
+                    }
+                    // One tensor, its table and its ids; K beside it; V beside both where its heads
+                    // are K's; the counter. Where they are too many, V leaves first, then K, then
+                    // the counter. V by itself binds what K would.
+                    const std::size_t alone = angles == AngleSource::direct_buffer ? 4 : 3;
+                    const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
+                    const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
+                    std::size_t expected = alone;
+                    for (const std::size_t fewer : {with_v, together, alone + 1}) {
+                        if (storage_buffers >= fewer) {
+                            expected = fewer;
+                            break;
+                        }
+                    }
+                    CHECK(storage_buffers_of_layout() == expected);
+                    destroy(kernel.value);
+                    CHECK(fake().alive().size() == alive);
+                    CHECK(host.allocator.allocated == host.allocator.freed);
+                    check_no_faults();
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE(
+    "create: a lane has two heads of a tensor on Intel, one on Arm, Broadcom and Imagination, four "
+    "on other GPUs, and all on a "
+    "processor") {
+    constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010,
+                            amd = 0x1002, nvidia = 0x10de, qualcomm = 0x5143, apple = 0x106b,
+                            nobody = 0;
+    const std::set<std::uint32_t> of_one = {arm, broadcom, imagination};
+    std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>>
+        words_of;  // by heads that a lane has
+    for (const std::uint32_t vendor :
+         {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
+        for (const auto type :
+             {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+              VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+            CAPTURE(vendor);
+            CAPTURE(int(type));
+            const KernelHost host({.type = type, .vendor = vendor});
+            KernelInfo info = kernel_info();
+            info.q_heads = info.k_heads = 64;  // of which a workgroup has 8 side by side
+            const Owned<Kernel> kernel(create(host.ref, info).value);
+            REQUIRE(kernel);
+            const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+            const std::uint32_t heads = processor                 ? 0
+                                        : of_one.contains(vendor) ? 1
+                                        : vendor == intel         ? 2
+                                                                  : 4;
+            std::uint32_t many = 0;
+            for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
+                const Geometry& geometry = kernel->pipelines[i].geometry;
+                if (heads == 1) CHECK(geometry.k_after_q);
+                if (heads != 1 && geometry.q_batch == 1) continue;  // for calls of few tokens
+                ++many;
+                CHECK(geometry.q_batch == heads);
+                CHECK(geometry.k_batch == heads);
+            }
+            CHECK(many == 3);  // one for each kind of access
+            words_of[heads].insert(fake().shaders());
+            check_no_faults();
+        }
+    }
+    // No more of the vendor is in the code.
+    CHECK(words_of.size() == 4);
+    std::set<std::vector<std::vector<std::uint32_t>>> all;
+    for (const auto& [heads, words] : words_of) {
+        CAPTURE(heads);
+        CHECK(words.size() == 1);
+        all.insert(words.begin(), words.end());
+    }
+    CHECK(all.size() == 4);
+}
+
+TEST_CASE(
+    "create: names are given where debug utils are enabled, and nothing of them is called "
+    "elsewhere") {
+    KernelHost host({.debug_utils = false});
+    const auto kernel = create(host.ref, kernel_info());
+    REQUIRE(kernel);
+    CHECK(fake().count("vkSetDebugUtilsObjectNameEXT") == 0);
+    destroy(kernel.value);
+    check_no_faults();
+}
+
+TEST_CASE("create: functions of debug utils may be known to the instance alone") {
+    KernelHost host({.device_finds_debug_utils = false});
+    const auto kernel = create(host.ref, kernel_info());
+    INFO(kernel.status.what);
+    REQUIRE(kernel);
+    CHECK(fake()
+              .find(VK_OBJECT_TYPE_PIPELINE, fake().only(VK_OBJECT_TYPE_PIPELINE), "test")
+              ->name.find("vkrope") == 0);
+    REQUIRE(record(host.commands, kernel.value, kernel_call(host)));
+    CHECK(recorded(host).front() == "vkCmdBeginDebugUtilsLabelEXT");
+    CHECK(recorded(host).back() == "vkCmdEndDebugUtilsLabelEXT");
+    destroy(kernel.value);
+    check_no_faults();
+}
+
+TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothing is left") {
+    std::size_t allocations = 0;
+    for (std::size_t fail_at = 0; fail_at <= allocations; ++fail_at) {
+        {
+            KernelHost host({}, true);
+            host.allocator.fail_at = fail_at;
+            const auto kernel = create(host.ref, kernel_info());
+            if (fail_at == 0) allocations = host.allocator.allocated;
+            CHECK(kernel.status.code == (fail_at == 0 ? Code::ok : Code::out_of_host_memory));
+            destroy(kernel.value);
+            CHECK(host.allocator.allocated == host.allocator.freed);
+        }
+        check_clean();
+    }
+    CHECK(allocations >= 10);
+}
+
+TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
+    KernelHost host({.push_descriptors = false}, true);
+    const auto kernel = create(host.ref, kernel_info());
+    REQUIRE(kernel);
+    fake().forget_calls();
+    const auto arena = create_arena(kernel.value, 5);
+    REQUIRE(arena);
+    CHECK(fake().calls() == std::vector<std::string>{"vkCreateDescriptorSetLayout",
+                                                     "vkCreateDescriptorPool",
+                                                     "vkAllocateDescriptorSets"});
+    fake().forget_calls();
+    reset(arena.value);
+    CHECK(fake().calls().empty());
+    destroy(kernel.value);  // the arena outlives it
+    fake().forget_calls();
+    destroy(arena.value);
+    CHECK(fake().calls() ==
+          std::vector<std::string>{"vkDestroyDescriptorPool", "vkDestroyDescriptorSetLayout"});
+    CHECK(host.allocator.allocated == host.allocator.freed);
+    CHECK(fake().only(VK_OBJECT_TYPE_DESCRIPTOR_SET) == 0);
+    check_no_faults();
+}
+
+TEST_CASE(
+    "an arena serves every kernel of its device; with few storage buffers, those of one angle "
+    "source") {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 16u}) {
+        KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
+        const Owned<Kernel> factored(
+            create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        const Owned<Kernel> direct(
+            create(host.ref, kernel_info(AngleSource::direct_texture)).value);
+        const Owned<Kernel> computed(create(host.ref, kernel_info(AngleSource::computed)).value);
+        const Owned<PositionKernel> positions(create_positions(host.ref).value);
+        REQUIRE((factored && direct && computed && positions));
+        Owned<Kernel> first(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        const Owned<DescriptorArena> arena(create_arena(first.get(), 16).value);
+        first.reset();  // which the arena does not need any more
+        REQUIRE(arena);
+        const bool all = storage_buffers >= 11;
+        CAPTURE(storage_buffers);
+        const auto rotate = [&](const Owned<Kernel>& kernel, AngleSource source) {
+            return record(host.commands, kernel.get(), kernel_call(host, 7, source), arena.get());
+        };
+        CHECK(rotate(factored, AngleSource::factored_texture));
+        CHECK(rotate(direct, AngleSource::direct_texture));
+        // Of the same source, with ids and without K.
+        KernelInfo alone = kernel_info(AngleSource::factored_texture);
+        alone.positions = PositionSource::ids;
+        alone.k = {};
+        const Owned<Kernel> with_ids(create(host.ref, alone).value);
+        Call by_ids = kernel_call(host, 7, AngleSource::factored_texture);
+        by_ids.k_in = by_ids.k_out = {};
+        by_ids.positions.ids = {host.words, 0, 28};
+        CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
+        if (storage_buffers >= 9) {  // and with V
+            const Owned<Kernel> values(
+                create(host.ref, with_v(kernel_info(AngleSource::factored_texture))).value);
+            const Call call = with_v(host, kernel_call(host, 7, AngleSource::factored_texture));
+            CHECK(record(host.commands, values.get(), call, arena.get()));
+        }
+        const Status other = rotate(computed, AngleSource::computed);
+        CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
+        const std::string what = other.what;
+        CHECK(all == (what.find("where the device binds 11 storage buffers, this one binds " +
+                                std::to_string(storage_buffers)) == std::string::npos));
+        PositionCall call{.tokens = 4};
+        call.out = {host.words, 0, 16};
+        CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
+              (all ? Code::ok : Code::invalid_argument));
+        check_no_faults();
+    }
+}
+
+TEST_CASE(
+    "an arena of one source of angles serves every kernel without V, and with V where the device "
+    "binds V's two buffers besides") {
+    // Of Q and K with ids, slots and the counter there are 7 storage buffers, to which a source
+    // adds none, its table, or the caller's two.
+    const struct {
+        AngleSource angles;
+        std::uint32_t without_v;
+    } sources[] = {{AngleSource::factored_texture, 7},
+                   {AngleSource::direct_texture, 7},
+                   {AngleSource::computed, 7},
+                   {AngleSource::direct_buffer, 8},
+                   {AngleSource::caller_buffer, 9}};
+    for (const auto& [angles, without_v] : sources) {
+        for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
+             ++storage_buffers) {
+            CAPTURE(int(angles));
+            CAPTURE(storage_buffers);
+            const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
+            const KernelInfo q_and_k = kernel_info(angles);
+            KernelInfo by_ids = q_and_k, alone = q_and_k;
+            by_ids.positions = PositionSource::ids;
+            alone.k = {};
+            AnglePlan plan = angle_plan(angles);
+            if (angles == AngleSource::caller_buffer)
+                plan = {.source = angles,
+                        .bytes = 512 * 64 * 4,
+                        .pairs = 64,
+                        .rows = 512,
+                        .row_stride = 64};
+            const auto call_of = [&](const KernelInfo& info) {
+                Call call = kernel_call(host, 7, angles);
+                call.angles.plan = &plan;
+                if (angles == AngleSource::caller_buffer)
+                    call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
+                if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
+                if (info.k.head_dim == 0) call.k_in = call.k_out = {};
+                return info.v.head_dim != 0 ? with_v(host, call) : call;
+            };
+            const auto serves = [&](const KernelInfo& made_for, const KernelInfo& info) {
+                const Owned<Kernel> owner(create(host.ref, made_for).value),
+                    kernel(create(host.ref, info).value);
+                REQUIRE((owner && kernel));
+                const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
+                const Status status = record(host.commands, kernel.get(), call_of(info),
+                                             arena.get());
+                INFO(status.what);
+                CHECK((status || std::string(status.what).find("a kernel of another kind") !=
+                                     std::string::npos));
+                return bool(status);
+            };
+            CHECK(serves(q_and_k, by_ids));
+            CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
+            CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
+            if (storage_buffers >= without_v) {  // with fewer, V goes alone, as a K, and these
+                                                 // kernels bind no more than without it
+                CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
+                CHECK(serves(with_v(by_ids), with_v(q_and_k)) ==
+                      (storage_buffers >= without_v + 1));
+                CHECK(serves(with_v(q_and_k), alone) == (storage_buffers >= without_v + 2));
+            }
+            check_no_faults();
+        }
+    }
+}
+
+TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without an extension") {
+    for (const std::uint32_t version :
+         {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
+        for (const bool feature : {false, true}) {
+            KernelHost host;
+            fake().config.api_version = version;
+            fake().config.float16 =
+                false;  // the extension, which a later driver need not list any more
+            fake().config.float16_feature = feature;
+            fake().config.float_controls = {};
+            const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                            fake_get_instance_proc_addr);
+            REQUIRE(needs);
+            const bool core = version >= VK_API_VERSION_1_2;
+            CHECK(needs->enabled_in_core ==
+                  (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
+            CHECK(!needs->offers_shader_float16);
+            CHECK((needs->enabled & (float_controls | shader_float16)) == 0);
+        }
+    }
+}
+
+TEST_CASE("an entry point that is missing is named, and nothing is created") {
+    for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
+                                "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
+                                "vkEnumerateDeviceExtensionProperties", "vkCreateShaderModule",
+                                "vkCmdDispatch", "vkDestroyPipeline", "vkCmdPushDescriptorSetKHR",
+                                "vkCmdBeginDebugUtilsLabelEXT", "vkSetDebugUtilsObjectNameEXT"}) {
+        KernelHost host;
+        fake().config.missing = {missing};
+        const std::size_t alive = fake().alive().size();
+        const auto kernel = create(host.ref, kernel_info());
+        CHECK(kernel.status.code == Code::invalid_argument);
+        CHECK(std::string(kernel.status.what).find(missing) != std::string::npos);
+        CHECK(kernel.value == nullptr);
+        CHECK(fake().alive().size() == alive);
+        check_no_faults();
+    }
+}
+
+TEST_CASE("requirements: an entry point that is missing is named") {
+    for (const char* missing :
+         {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
+          "vkGetPhysicalDeviceFeatures2", "vkEnumerateDeviceExtensionProperties"}) {
+        KernelHost host;
+        fake().config.missing = {missing};
+        const auto needs = requirements(host.ref.instance, host.ref.physical,
+                                        fake_get_instance_proc_addr);
+        CHECK(needs.status.code == Code::invalid_argument);
+        CHECK(std::string(needs.status.what).find(missing) != std::string::npos);
+        check_no_faults();
+    }
+}
+
+TEST_CASE("destroying null is nothing") {
+    fake().restart();
+    destroy(static_cast<Kernel*>(nullptr));
+    destroy(static_cast<DescriptorArena*>(nullptr));
+    reset(nullptr);
+    CHECK(fake().calls().empty());
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: MIT
+// Calls that a device with small limits needs many dispatches for. A model of the shader reads
+// bindings and push constants, and says which row each dispatch reads, writes and counts: all of
+// them together every row of the call, once, where it belongs.
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "kernel/kernel_object.hpp"
+#include "support/fake_vulkan/kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr std::uint32_t D = 128, row_bytes = D * 2;
+
+enum class Which { q, k, v };
+
+struct Row {
+    Which which = Which::q;
+    std::uint32_t batch = 0, token = 0, head = 0;
+    auto operator<=>(const Row&) const = default;
+};
+
+using Byte = std::pair<VkBuffer, VkDeviceSize>;
+
+// A call, and what the buffers that it reads hold.
+struct Scenario {
+    Call call;
+    std::vector<std::int64_t> slots = {};  ///< [batch, tokens]
+    std::vector<bool> outside_table = {};  ///< [batch, tokens]: the position is
+    std::uint32_t pages = 0;               ///< of the cache
+    std::size_t at(const Row& row) const {
+        return std::size_t{row.batch} * call.tokens + row.token;
+    }
+};
+
+// ---- What the contract says: kernel.hpp, Tensor and Rows ----
+
+std::uint64_t or_packed(std::int64_t given, std::uint64_t packed) {
+    return given == 0 ? packed : std::uint64_t(given);
+}
+
+std::uint64_t head_elements(const Tensor& tensor, std::uint32_t head) {
+    if (tensor.head_stride == broadcast) return 0;
+    const std::uint64_t stride = or_packed(tensor.head_stride, D);
+    if (tensor.heads_per_group == 0) return head * stride;
+    return head / tensor.heads_per_group *
+               or_packed(tensor.group_stride, tensor.heads_per_group * stride) +
+           head % tensor.heads_per_group * stride;
+}
+
+Byte place(const Tensor& tensor, std::uint32_t tokens, const Row& row) {
+    const std::uint64_t token = or_packed(tensor.token_stride, std::uint64_t{tensor.heads} * D);
+    const std::uint64_t elements = row.batch * or_packed(tensor.batch_stride, tokens * token) +
+                                   row.token * token;
+    return {tensor.where.buffer,
+            tensor.where.offset + (elements + head_elements(tensor, row.head)) * 2};
+}
+
+Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std::uint32_t head) {
+    const Rows& rows = call.k_rows;
+    const std::uint64_t line = or_packed(rows.row_stride, std::uint64_t{out.heads} * D);
+    const std::uint64_t page = or_packed(rows.page_stride, rows.page_size * line);
+    const std::uint64_t index = std::uint64_t(slot);
+    const std::uint64_t elements = index / rows.page_size * page + index % rows.page_size * line;
+    return {out.where.buffer, out.where.offset + (elements + head_elements(out, head)) * 2};
+}
+
+const Tensor& input(const Call& call, Which which) {
+    return which == Which::q ? call.q_in : which == Which::k ? call.k_in : call.v_in;
+}
+const Tensor& output(const Call& call, Which which) {
+    return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
+}
+
+// Where every row goes to, but for those of a V that is in place, which are there; -1 and slots
+// that the cache does not have go nowhere.
+std::map<Byte, Row> destinations(const Scenario& scenario) {
+    const Call& call = scenario.call;
+    std::map<Byte, Row> rows;
+    for (const Which which : {Which::q, Which::k, Which::v}) {
+        const Tensor& out = output(call, which);
+        const bool in_place = out.where.buffer == input(call, which).where.buffer &&
+                              out.where.offset == input(call, which).where.offset;
+        if (which == Which::v && in_place) continue;
+        for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
+            for (row.token = 0; row.token < call.tokens; ++row.token) {
+                for (row.head = 0; row.head < out.heads; ++row.head) {
+                    Byte at = place(out, call.tokens, row);
+                    if (which != Which::q && !scenario.slots.empty()) {
+                        const std::int64_t slot = scenario.slots[scenario.at(row)];
+                        if (slot < 0 ||
+                            slot >= std::int64_t{scenario.pages} * call.k_rows.page_size)
+                            continue;
+                        at = place_in_cache(call, out, slot, row.head);
+                    }
+                    REQUIRE(rows.emplace(at, row).second);
+                }
+            }
+        }
+    }
+    return rows;
+}
+
+// ---- The model of the shader: interface.h, Push ----
+
+class Model {
+   public:
+    Model(const Scenario& scenario, const Kernel& kernel)
+        : scenario_(scenario), kernel_(kernel), rows_(destinations(scenario)),
+          counts_(std::size_t{scenario.call.batch} * scenario.call.tokens) {}
+
+    void run(const Command& dispatch, VkPipeline pipeline) {
+        push_ = pushed(dispatch);
+        dispatch_ = &dispatch;
+        check_shape(pipeline);
+        const std::uint32_t q_heads = push_.heads & 0xffff, k_heads = push_.heads >> 16;
+        for (std::uint32_t z = 0; z < dispatch.groups[2]; ++z) {
+            for (std::uint32_t index = 0; index < push_.tokens; ++index) {
+                Row token;
+                bool known = false, slot_outside = false, stored = true;
+                std::uint32_t slot = 0;
+                if (!scenario_.slots.empty() && k_heads != 0) {
+                    token = token_of_slot(z, index);
+                    known = true;
+                    const std::int64_t value = scenario_.slots[scenario_.at(token)];
+                    stored = value >= push_.slot_first &&
+                             value < std::int64_t{push_.slot_first} + push_.slot_rows;
+                    slot_outside = value != -1 &&
+                                   (value < 0 ||
+                                    value >= std::int64_t{push_.slot_first} + push_.slot_rows);
+                    slot = std::uint32_t(value) - push_.slot_first;
+                }
+                for (std::uint32_t head = 0; head < q_heads; ++head) {
+                    const std::uint32_t from = at(offset(shader::offset_q_in), push_.q_in, z, index,
+                                                  head),
+                                        to = at(offset(shader::offset_q_out), push_.q_out, z, index,
+                                                head);
+                    visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token,
+                          known);
+                }
+                for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
+                    const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
+                                                  head);
+                    const std::uint32_t start = offset(shader::offset_k_out);
+                    const std::uint32_t to = scenario_.slots.empty()
+                                                 ? at(start, push_.k_out, z, index, head)
+                                                 : at(start, push_.k_out, slot / push_.page_size,
+                                                      slot % push_.page_size, head);
+                    visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token,
+                          known);
+                    if ((push_.flags & shader::flag_v) == 0) continue;
+                    // V has K's strides.
+                    visit(shader::binding_v_in,
+                          from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
+                          shader::binding_v_out, to - start + offset(shader::offset_v_out), z,
+                          index, token, known);
+                }
+                REQUIRE(known);
+                count(token, z, slot_outside);
+            }
+        }
+    }
+
+    void check_all() const {
+        CHECK(visited_.size() == rows_.size());  // visit() lets none come twice
+        for (std::uint32_t i = 0; i < counts_.size(); ++i) {
+            const std::uint32_t b = i / scenario_.call.tokens, t = i % scenario_.call.tokens;
+            bool outside = scenario_.outside_table[i];
+            if (!scenario_.slots.empty()) {
+                const std::int64_t slot = scenario_.slots[i];
+                outside = outside || slot < -1 ||
+                          slot >= std::int64_t{scenario_.pages} * scenario_.call.k_rows.page_size;
+            }
+            CAPTURE(b);
+            CAPTURE(t);
+            REQUIRE(counts_[i] == (scenario_.call.out_of_range.buffer && outside));
+        }
+    }
+
+   private:
+    std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
+
+    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z,
+                            std::uint32_t token, std::uint32_t head) {
+        return start + z * side.z + token * side.token +
+               head * side.head;  // in 32 bits, as the shader
+    }
+
+    const VkDescriptorBufferInfo& bound(std::uint32_t binding) const {
+        return dispatch_->descriptors.at(binding).buffer;
+    }
+
+    // The byte of a word or row of a binding that holds all of it.
+    Byte byte(std::uint32_t binding, std::uint64_t offset, std::uint64_t bytes) const {
+        const VkDescriptorBufferInfo& where = bound(binding);
+        REQUIRE(offset + bytes <= where.range);
+        return {where.buffer, where.offset + offset};
+    }
+
+    void check_shape(VkPipeline pipeline) const {
+        const auto used = std::find_if(std::begin(kernel_.pipelines), std::end(kernel_.pipelines),
+                                       [&](const Pipeline& one) { return one.handle == pipeline; });
+        REQUIRE(used != std::end(kernel_.pipelines));
+        const Work work{.z = dispatch_->groups[2],
+                        .tokens = push_.tokens,
+                        .q_heads = push_.heads & 0xffff,
+                        .k_heads = push_.heads >> 16};
+        const DispatchShape shape = shape_of(used->geometry, work);
+        for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] == shape.groups[i]);
+        for (int i = 0; i < 3; ++i)
+            CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
+    }
+
+    Row token_of_slot(std::uint32_t z, std::uint32_t index) const {
+        const Rows& rows = scenario_.call.k_rows;
+        const std::uint32_t words = rows.int64 ? 2 : 1;
+        const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z +
+                                   index * words;
+        const Byte at = byte(shader::binding_slots, word * 4, words * 4);
+        REQUIRE(at.first == rows.slots.buffer);
+        const std::uint64_t number = (at.second - rows.slots.offset) / (4 * words);
+        const std::uint64_t step = or_packed(rows.batch_stride, scenario_.call.tokens);
+        return {.batch = std::uint32_t(number / step), .token = std::uint32_t(number % step)};
+    }
+
+    // One row: it comes from where the call has it, with the token's own position, and nobody else
+    // has written it.
+    void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
+               std::uint32_t z, std::uint32_t index, Row& token, bool& known) {
+        const Call& call = scenario_.call;
+        const auto found = rows_.find(byte(out, to * 2, row_bytes));
+        REQUIRE(found != rows_.end());
+        const Row& row = found->second;
+        REQUIRE(visited_.insert(found->first).second);
+        if (known) {
+            REQUIRE(row.batch == token.batch);
+            REQUIRE(row.token == token.token);
+        }
+        token = {.batch = row.batch, .token = row.token};
+        known = true;
+        REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
+        if (kernel_.info.positions == PositionSource::ids) {
+            const std::uint64_t word = offset(shader::offset_ids) +
+                                       std::uint64_t{z} * push_.index_z + index;
+            const std::uint64_t expected =
+                call.positions.ids.offset +
+                (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
+            REQUIRE(byte(shader::binding_ids, word * 4, 4) ==
+                    Byte{call.positions.ids.buffer, expected});
+        } else {
+            REQUIRE(std::int32_t(push_.first_position + index) ==
+                    call.positions.first + std::int32_t(row.token));
+        }
+    }
+
+    void count(const Row& token, std::uint32_t z, bool slot_outside) {
+        const bool positions = (push_.flags & shader::flag_count_positions) != 0,
+                   slots = (push_.flags & shader::flag_count_slots) != 0;
+        if ((push_.flags & shader::flag_z_is_group) != 0 && z != 0) return;
+        const bool position_outside = scenario_.outside_table[scenario_.at(token)];
+        if (!(positions && position_outside) &&
+            !(slots && slot_outside && (positions || !position_outside)))
+            return;
+        const Byte counter = byte(shader::binding_status, offset(shader::offset_status) * 4, 4);
+        REQUIRE(counter ==
+                Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
+        ++counts_[scenario_.at(token)];
+    }
+
+    const Scenario& scenario_;
+    const Kernel& kernel_;
+    std::map<Byte, Row> rows_;
+    std::set<Byte> visited_;
+    std::vector<std::uint32_t> counts_;
+    shader::Push push_ = {};
+    const Command* dispatch_ = nullptr;
+};
+
+// ---- Barriers, from the descriptors themselves ----
+
+bool writes(std::uint32_t binding) {
+    return binding == shader::binding_q_out || binding == shader::binding_k_out ||
+           binding == shader::binding_v_out || binding == shader::binding_status;
+}
+
+bool must_wait(const Command& later, const Command& earlier) {
+    for (const auto& [i, a] : earlier.descriptors) {
+        for (const auto& [j, b] : later.descriptors) {
+            if (a.type != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || b.type != a.type ||
+                !(writes(i) || writes(j)))
+                continue;
+            if (a.buffer.buffer == b.buffer.buffer &&
+                a.buffer.offset < b.buffer.offset + b.buffer.range &&
+                b.buffer.offset < a.buffer.offset + a.buffer.range)
+                return true;
+        }
+    }
+    return false;
+}
+
+// ---- A scenario on a device ----
+
+struct Limits {
+    std::uint32_t range, workgroups;
+};
+constexpr Limits small_limits[] = {{1u << 16, 65535}, {1u << 27, 7}, {1u << 16, 7}, {9000, 3}};
+
+struct Outcome {
+    std::uint64_t dispatches = 0, barriers = 0;
+    bool v_beside_k = false;  ///< in some dispatch
+};
+
+Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scenario) {
+    const Result<std::uint64_t> announced = dispatches(&kernel, scenario.call);
+    INFO(announced.status.what);
+    REQUIRE(announced);
+    const std::size_t before = fake().commands(host.commands).size();
+    const bool sets = !(host.ref.enabled & push_descriptor);
+    const auto arena_of = [&](std::uint64_t calls) {
+        return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value
+                                           : nullptr);
+    };
+    if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is taken
+        const auto small = arena_of(announced.value - 1);
+        CHECK(record(host.commands, &kernel, scenario.call, small.get()).code ==
+              Code::limit_exceeded);
+        CHECK(fake().commands(host.commands).size() == before);
+    }
+    const auto arena = arena_of(announced.value);
+    const Status status = record(host.commands, &kernel, scenario.call, arena.get());
+    INFO(status.what);
+    REQUIRE(status);
+    const std::size_t after = fake().commands(host.commands).size();
+    if (sets) {  // it took them all
+        CHECK(record(host.commands, &kernel, scenario.call, arena.get()).code ==
+              Code::limit_exceeded);
+        CHECK(fake().commands(host.commands).size() == after);
+    }
+
+    Model model(scenario, kernel);
+    Outcome outcome;
+    std::vector<Command> since_barrier;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    bool waited = false;
+    const std::vector<Command>& commands = fake().commands(host.commands);
+    for (std::size_t i = before; i < commands.size(); ++i) {
+        const Command& command = commands[i];
+        if (command.entry == "vkCmdBindPipeline") pipeline = command.pipeline;
+        if (command.entry == "vkCmdPipelineBarrier") {
+            CHECK_FALSE(waited);
+            waited = true;
+            ++outcome.barriers;
+        }
+        if (command.entry != "vkCmdDispatch") continue;
+        bool has_to = false;
+        for (const Command& earlier : since_barrier) has_to = has_to || must_wait(command, earlier);
+        REQUIRE(waited == has_to);
+        if (waited) since_barrier.clear();
+        since_barrier.push_back(command);
+        waited = false;
+        model.run(command, pipeline);
+        outcome.v_beside_k = outcome.v_beside_k || (pushed(command).flags & shader::flag_v) != 0;
+        ++outcome.dispatches;
+    }
+    CHECK_FALSE(waited);
+    CHECK(outcome.dispatches == announced.value);
+    model.check_all();
+    check_no_faults();
+    return outcome;
+}
+
+// ---- Layouts ----
+
+enum class Layout {
+    bshd,
+    bhsd,
+    sbhd,
+    bhsd_to_bshd,
+    packed,
+    grouped,
+    uneven,
+    broadcast_k,
+    odd,
+    paged,
+    paged_by_head,
+    paged_groups
+};
+constexpr Layout layouts[] = {Layout::bshd,         Layout::bhsd,          Layout::sbhd,
+                              Layout::bhsd_to_bshd, Layout::packed,        Layout::grouped,
+                              Layout::uneven,       Layout::broadcast_k,   Layout::odd,
+                              Layout::paged,        Layout::paged_by_head, Layout::paged_groups};
+
+Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::int64_t token,
+               std::int64_t head, VkDeviceSize offset = 0) {
+    return {.where = {buffer, offset, KernelHost::buffer_bytes - offset},
+            .heads = heads,
+            .token_stride = token,
+            .head_stride = head,
+            .batch_stride = batch};
+}
+
+enum class V { absent, like_k, apart, in_place };
+
+Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch,
+                  std::uint32_t tokens, std::mt19937& random) {
+    Scenario s;
+    Call& c = s.call;
+    c.batch = batch;
+    c.tokens = tokens;
+    c.angles = {.plan = &angle_plan(), .view = host.view};
+    c.positions.first = 11;
+    const std::int64_t B = batch, S = tokens;
+    const auto bshd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, S * heads * D, heads * D, D);
+    };
+    const auto bhsd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, S * heads * D, D, S * D);
+    };
+    const auto sbhd = [&](VkBuffer buffer, std::uint32_t heads) {
+        return strided(buffer, heads, heads * D, B * heads * D, D);
+    };
+    c.q_in = bshd(host.q, 4);
+    c.q_out = bshd(host.q_out, 4);
+    c.k_in = bshd(host.k, 2);
+    c.k_out = bshd(host.k_out, 2);
+    switch (layout) {
+        case Layout::bshd: break;
+        case Layout::bhsd:
+            c.q_in = c.q_out = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2),
+            c.k_out = bhsd(host.k_out, 2);
+            break;
+        case Layout::sbhd:
+            c.q_in = sbhd(host.q, 4), c.q_out = sbhd(host.q_out, 4),
+            c.k_in = c.k_out = sbhd(host.k, 2);
+            break;
+        case Layout::bhsd_to_bshd: c.q_in = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2); break;
+        case Layout::packed:
+            c.q_in = c.q_out = strided(host.q, 4, S * 8 * D, 8 * D, D);
+            c.k_in = c.k_out = strided(host.q, 2, S * 8 * D, 8 * D, D, 4 * row_bytes);
+            break;
+        case Layout::grouped:  // [S, 2 groups, 2 of Q, K, V]
+            c.q_in = c.q_out = strided(host.q, 4, S * 8 * D, 8 * D, D);
+            c.k_in = c.k_out = strided(host.q, 2, S * 8 * D, 8 * D, D, 2 * row_bytes);
+            for (Tensor* q : {&c.q_in, &c.q_out}) q->heads_per_group = 2, q->group_stride = 4 * D;
+            for (Tensor* k : {&c.k_in, &c.k_out}) k->heads_per_group = 1, k->group_stride = 4 * D;
+            break;
+        case Layout::uneven:  // groups of 4 to groups of 6, which have pairs of heads in common, at
+                              // two distances
+            c.q_in = strided(host.q, 12, S * 15 * D, 15 * D, D);
+            c.q_in.heads_per_group = 4, c.q_in.group_stride = 5 * D;
+            c.q_out = strided(host.q_out, 12, S * 14 * D, 14 * D, D);
+            c.q_out.heads_per_group = 6, c.q_out.group_stride = 7 * D;
+            break;
+        case Layout::broadcast_k:
+            c.k_in = strided(host.k, 4, S * D, D, broadcast);
+            c.k_out = bshd(host.k_out, 4);
+            break;
+        case Layout::odd:  // rows that begin at any element, ids, a counter
+            c.q_in = c.q_out = strided(host.q, 4, (S * 4 * (D + 1) + 3), 4 * (D + 1), D + 1, 6);
+            c.k_in = strided(host.k, 2, S * 2 * D + 5, 2 * D, D, 2);
+            break;
+        case Layout::paged:
+        case Layout::paged_by_head:
+        case Layout::paged_groups: {
+            const std::uint32_t heads = layout == Layout::paged_groups ? 4 : 2;
+            c.k_rows = {.slots = {host.words, 68, 0},
+                        .int64 = random() % 2 != 0,
+                        .page_size = 1 + std::uint32_t(random() % 8)};
+            const std::uint32_t page_bytes = c.k_rows.page_size * heads * row_bytes;
+            s.pages = std::uint32_t(KernelHost::buffer_bytes / page_bytes);
+            c.k_out = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
+            if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache that has
+                                                   // the groups the other way around
+                c.k_in = strided(host.k, 4, S * 10 * D, 10 * D, D);
+                c.k_in.heads_per_group = c.k_out.heads_per_group = 2;
+                c.k_in.group_stride = 5 * D;
+                c.k_out.head_stride = 2 * D;
+                c.k_out.group_stride = D;
+            }
+            if (layout == Layout::paged_by_head) {
+                c.k_out.head_stride = c.k_rows.page_size * D;
+                c.k_rows.row_stride = D;
+                c.k_rows.page_stride = 2 * c.k_rows.page_size * D;
+            }
+            c.k_rows.slots.range = std::uint64_t{batch} * tokens * (c.k_rows.int64 ? 8 : 4);
+            std::vector<std::int64_t> free(std::size_t{s.pages} * c.k_rows.page_size);
+            for (std::size_t i = 0; i < free.size(); ++i) free[i] = std::int64_t(i);
+            std::shuffle(free.begin(), free.end(), random);
+            for (std::uint32_t i = 0; i < batch * tokens; ++i) {
+                const std::uint32_t kind = random() % 8;
+                s.slots.push_back(kind == 0   ? -1
+                                  : kind == 1 ? std::int64_t(free.size() + random() % 9)
+                                  : kind == 2 ? -5
+                                              : free.at(i));
+            }
+            break;
+        }
+    }
+    switch (v) {
+        case V::absent: break;
+        case V::like_k:
+            c.v_in = c.k_in;
+            c.v_in.where.buffer = host.v;
+            c.v_out = c.k_out;
+            c.v_out.where.buffer = host.v_out;
+            break;
+        case V::apart:  // fewer heads, or where pages of one row have K's strides, rows further
+                        // apart
+            if (layout == Layout::paged_by_head) {
+                c.v_in = strided(host.v, 2, S * 3 * D, 3 * D, D);
+                c.v_out = c.k_out;
+                c.v_out.where.buffer = host.v_out;
+                break;
+            }
+            c.v_in = strided(host.v, 1, S * D, D, D);
+            c.v_out = c.k_rows.slots.buffer
+                          ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
+                          : strided(host.v_out, 1, S * D, D, D);
+            break;
+        case V::in_place: c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D); break;
+    }
+    for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
+    // Dispatches that count wait for each other: with a counter in every call there would be little
+    // else to see.
+    if (random() % 2) c.out_of_range = {host.words, KernelHost::buffer_bytes / 2 + 20, 4};
+    return s;
+}
+
+KernelInfo info_for(Layout layout, V v) {
+    KernelInfo info = kernel_info();
+    if (v != V::absent) info.v = info.k;
+    if (layout == Layout::odd || layout == Layout::paged) info.positions = PositionSource::ids;
+    if (layout == Layout::bhsd) {
+        info.rotary_dim = 64;
+        info.windows[0] = {16, 32};
+        info.windows[1] = {64, 32};
+    }
+    info.scatter_k = layout == Layout::paged || layout == Layout::paged_by_head ||
+                     layout == Layout::paged_groups;
+    return info;
+}
+
+const AnglePlan& plan_for(const KernelInfo& info) {
+    static const AnglePlan half = {.source = AngleSource::direct_texture,
+                                   .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                   .extent = {16, 4096},
+                                   .bytes = 4096 * 16 * 16,
+                                   .pairs = 32,
+                                   .rows = 4096,
+                                   .fold_log2 = 12,
+                                   .row_texels = 16};
+    return info.rotary_dim == 64 ? half : angle_plan();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "split calls: every row once, where it belongs; barriers exactly where bound ranges overlap; a "
+    "token counts once") {
+    std::mt19937 random(75);
+    std::uint64_t many = 0, barriers = 0, without = 0;
+    std::uint64_t with_k = 0, without_k = 0;  // calls with V, in K's dispatch or not
+    for (const Layout layout : layouts) {
+        for (const Limits& limits : small_limits) {
+            for (const bool apart : {false, true}) {
+                for (const bool push_descriptors : {true, false}) {
+                    CAPTURE(int(layout));
+                    CAPTURE(limits.range);
+                    CAPTURE(limits.workgroups);
+                    CAPTURE(apart);
+                    CAPTURE(push_descriptors);
+                    V v = V(random() % 4);
+                    if (v == V::in_place &&
+                        (layout == Layout::paged || layout == Layout::paged_by_head ||
+                         layout == Layout::paged_groups))
+                        v = V::absent;  // a cache is another buffer
+                    CAPTURE(int(v));
+                    const KernelInfo info = info_for(layout, v);
+                    if (apart && info.scatter_k) continue;  // needs more buffers: create() says so
+                    const std::uint32_t most = limits.workgroups;
+                    const KernelHost host({.storage_buffers = apart ? 4u : 16u,
+                                           .offset_alignment = random() % 2 ? 16u : 256u,
+                                           .storage_range = limits.range,
+                                           .workgroup_count = {most, most, most},
+                                           .type = random() % 2
+                                                       ? VK_PHYSICAL_DEVICE_TYPE_CPU
+                                                       : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+                                           .push_descriptors = push_descriptors,
+                                           .debug_utils = false});
+                    const Owned<Kernel> kernel(create(host.ref, info).value);
+                    REQUIRE(kernel);
+                    const std::pair<std::uint32_t, std::uint32_t> shapes[] = {
+                        {1, 270}, {2, 130}, {20, 9}, {1, 1}};
+                    for (const auto& shape : shapes) {
+                        const std::uint32_t batch = shape.first, tokens = shape.second;
+                        CAPTURE(batch);
+                        CAPTURE(tokens);
+                        Scenario s = scenario(host, layout, v, batch, tokens, random);
+                        s.call.angles.plan = &plan_for(info);
+                        if (info.positions == PositionSource::ids) {
+                            s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
+                                                .batch_stride = random() % 2 ? tokens + 3 : 0};
+                        }
+                        const Outcome outcome = check(host, *kernel, s);
+                        if (batch * tokens > 250 && limits.range <= 1u << 16)
+                            CHECK(outcome.dispatches > 1);
+                        many = std::max(many, outcome.dispatches);
+                        barriers += outcome.barriers;
+                        without += outcome.dispatches - 1 - outcome.barriers;
+                        with_k += outcome.v_beside_k;
+                        without_k += v == V::apart || (v == V::like_k && !outcome.v_beside_k);
+                    }
+                }
+            }
+        }
+    }
+    MESSAGE("up to " << many << " dispatches a call; " << barriers << " of " << barriers + without
+                     << " wait for an earlier one");
+    CHECK(many > 100);
+    CHECK(barriers > 1000);
+    CHECK(without > 1000);
+    CHECK(with_k > 20);
+    CHECK(without_k > 100);
+}
+
+TEST_CASE(
+    "split calls: parts that are apart in memory do not wait for each other; packed Q and K share "
+    "theirs") {
+    const KernelHost host(
+        {.offset_alignment = 256, .storage_range = 1u << 16, .debug_utils = false});
+    const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
+    std::mt19937 random(76);
+    const auto outcome = [&](Layout layout) {
+        Scenario s = scenario(host, layout, V::absent, 1, 400, random);
+        s.call.out_of_range = {};  // which every dispatch that counts would write
+        return check(host, *kernel, s);
+    };
+    const Outcome apart = outcome(Layout::bshd), packed = outcome(Layout::packed);
+    CHECK(apart.dispatches ==
+          7 + 4);  // 64 KiB, less what alignment may take: 63 tokens of Q, 127 of K
+    CHECK(apart.barriers == 0);
+    // Rows of the same length are cut at the same tokens, and no part then touches what another one
+    // writes.
+    CHECK(packed.dispatches == 13);
+    CHECK(packed.barriers == 0);
+}
+
+TEST_CASE(
+    "a row that does not fit: limit_exceeded, from dispatches() too, and nothing is recorded") {
+    const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
+    const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
+    std::mt19937 random(77);
+    const Scenario s = scenario(host, Layout::bshd, V::absent, 2, 5, random);
+    for (const Status& status :
+         {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
+        CHECK(status.code == Code::limit_exceeded);
+        CHECK(
+            std::string(status.what).find("q_in: one row spans 256 bytes, the device binds 256") !=
+            std::string::npos);
+    }
+    CHECK(fake().commands(host.commands).empty());
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check.sh passes a clean tree and names each violation that is put into one.
+# Arguments: the checkout, a folder to work in.
+set -u
+source=$1 work=$2
+failed=0
+tree() {
+    rm -rf "$work" && mkdir -p "$work/shaders" && cp "$source/.clang-format" "$work" && cp "$source/shaders/.clang-format" "$work/shaders" || exit 1
+    cd "$work" || exit 1
+    printf 'int one() {\n    return 1;\n}\n' >one.cpp
+    printf 'uint one() {\n    return 1;\n}\n' >shaders/one.glsl
+    printf '#!/bin/sh\necho "$1"\n' >one.sh
+    printf '# One\n\nA [link](one.cpp), and code:\n\n    %0120d\n\n```\n[x](nowhere)\n```\n' 0 >one.md
+}
+# A folder within the checkout would be asked of git.
+case $work in "$source"/*) work=$(mktemp -d)/tree && trap 'rm -rf "$(dirname "$work")"' EXIT ;; esac
+tree
+sh "$source/tests/package/check/check.sh" "$work" >"$work.log" 2>&1 || {
+    echo 'FAILED: a clean tree is refused:' && cat "$work.log"
+    failed=1
+}
+if grep -q 'left out' "$work.log"; then
+    cat "$work.log" && echo 'check_seeded: skipped: the tools above are not there'
+    exit 77
+fi
+# seeded TEXT: what is in the tree now is refused, and TEXT says why.
+seeded() {
+    if sh "$source/tests/package/check/check.sh" "$work" >"$work.log" 2>&1; then
+        echo "FAILED: not noticed: $1" && failed=1
+    fi
+    grep -qF -e "$1" "$work.log" || { echo "FAILED: no '$1' in" && cat "$work.log" && failed=1; }
+    tree
+}
+printf 'int one()\n{\n  return 1;\n}\n' >one.cpp
+seeded 'one.cpp:1: not as clang-format has it'
+printf 'uint one() { return 1; }\n' >shaders/one.glsl
+seeded 'shaders/one.glsl:1: not as clang-format has it'
+printf '#define LONG %0120d\n' 0 >shaders/one.glsl
+seeded 'shaders/one.glsl:1: 133 columns'
+printf '#!/bin/sh\nread line\nrm -rf $1/*\ncd x\n' >one.sh
+seeded 'one.sh:'
+printf 'A line of %0110d.\n' 0 >one.md
+seeded 'one.md:1: 121 columns'
+printf 'A [link](nowhere.md).\n' >one.md
+seeded "one.md:1: 'nowhere.md' is not there"
+exit $failed

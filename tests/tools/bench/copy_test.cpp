@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The roof is one only if every copy shader copies everything: all bytes of every range, and none
+// besides.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "roof/copy_roof.hpp"
+
+namespace vkrope::bench {
+namespace {
+
+template <class T>
+T must(Result<T> result) {
+    INFO(result.status.what);
+    REQUIRE(bool(result.status));
+    return std::move(result.value);
+}
+
+void must(const Status& status) {
+    INFO(status.what);
+    REQUIRE(bool(status));
+}
+
+}  // namespace
+
+TEST_CASE("every copy shader copies every byte of its ranges, and touches nothing else") {
+    const char* wanted = std::getenv("VKROPE_DEVICE");
+    DeviceOptions options;
+    options.select = wanted == nullptr ? "" : wanted;
+    options.validation = true;
+    std::size_t messages = 0;
+    options.on_message = [&](const Message& message) {
+        if (!message.error) return;
+        ++messages;
+        MESSAGE(message.text);
+    };
+    Result<Device> opened = Device::open(options);
+    if (opened.status.code == Code::not_supported) {  // there is no validation layer
+        options.validation = false;
+        opened = Device::open(options);
+    }
+    Device device = must(std::move(opened));
+    CopyRoof roof = must(CopyRoof::make(device));
+    CHECK(roof.shader_count() == 30);
+
+    // One vector; one short of and one past what workgroups take at a time; and no multiple of
+    // anything.
+    constexpr std::uint32_t around = 256;  // bytes, in front and behind
+    for (const std::uint32_t vectors : {1u, 3u, 1023u, 1025u, 16385u, 100003u}) {
+        const std::uint32_t bytes = 16 * vectors;
+        std::vector<std::uint32_t> source(bytes / 4);
+        for (std::uint32_t i = 0; i < source.size(); ++i) source[i] = (i + 1) * 2654435761u;
+        Buffer from = must(Buffer::make(device, bytes)),
+               to = must(Buffer::make(device, bytes + 2 * around));
+        must(from.upload(source.data(), bytes));
+        const std::vector<std::uint32_t> before((bytes + 2 * around) / 4, 77);
+        // Two ranges, one after the other, where there is room for two.
+        const VkDeviceSize half = vectors < 1000 ? 0 : bytes / 2 / 256 * 256;
+        std::vector<Copied> copies = {
+            {{from.handle(), half, bytes - half}, {to.handle(), around + half, bytes - half}}};
+        if (half != 0) copies.push_back({{from.handle(), 0, half}, {to.handle(), around, half}});
+        roof.aim(copies);
+        for (std::size_t shader = 0; shader < roof.shader_count(); ++shader) {
+            CAPTURE(vectors);
+            CAPTURE(shader);
+            must(to.upload(before.data(), before.size() * 4));
+            must(roof.copy(shader));
+            std::vector<std::uint32_t> after(before.size());
+            must(to.download(after.data(), after.size() * 4));
+            std::vector<std::uint32_t> expected = before;
+            std::copy(source.begin(), source.end(), expected.begin() + around / 4);
+            CHECK(after == expected);
+        }
+    }
+    CHECK(messages == 0);
+}
+
+}  // namespace vkrope::bench

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// What `vkrope explain` computes, and the pictures that it draws.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "explain/explain.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "files/svg.hpp"
+
+using namespace vkrope;
+using namespace vkrope::tools;
+
+namespace {
+
+Rotation rotation_of(std::uint32_t pairs, double base) {
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = 2 * pairs;
+    rotation.base = base;
+    rotation.max_position = 4096;
+    rotation.inv_freq.resize(pairs);
+    REQUIRE(default_inv_freq(base, rotation.rotary_dim, rotation.inv_freq.data()));
+    return rotation;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
+    Rotation rotation = rotation_of(4, 10000);
+    rotation.inv_freq[2] /= 2.5;
+    rotation.inv_freq[3] = 0;
+    rotation.pairing = Pairing::interleaved;
+    const Explanation explanation = explain(rotation);
+    REQUIRE(explanation.pairs.size() == 4);
+    CHECK(explanation.pairs[1].first == 2);
+    CHECK(explanation.pairs[1].second == 3);
+    CHECK(explanation.pairs[0].wavelength == doctest::Approx(2 * std::numbers::pi));
+    CHECK(explanation.pairs[1].wavelength == doctest::Approx(20 * std::numbers::pi));
+    CHECK(explanation.pairs[0].slower == 1);
+    CHECK(explanation.pairs[1].slower == 1);
+    CHECK(explanation.pairs[2].slower == doctest::Approx(2.5));
+    CHECK(std::isinf(explanation.pairs[3].slower));
+    CHECK(std::isinf(explanation.pairs[3].wavelength));
+    CHECK(explanation.pairs[0].turns == doctest::Approx(4096 / (2 * std::numbers::pi)));
+    CHECK(explanation.pairs[3].turns == 0);
+    rotation.pairing = Pairing::half_split;
+    CHECK(explain(rotation).pairs[1].second == 5);
+    CHECK(json_of(explanation)["pairs_without_a_turn"] == nlohmann::ordered_json({3}));
+    CHECK(json_of(explanation)["pairs"][3]["wavelength"].is_null());
+}
+
+TEST_CASE("without a base nothing is said of the unscaled frequencies") {
+    Rotation rotation = rotation_of(4, 10000);
+    rotation.base = 0;
+    rotation.max_position = 0;
+    const Explanation explanation = explain(rotation);
+    CHECK(!explanation.knows_unscaled);
+    CHECK(!explanation.knows_length);
+    CHECK(explanation.length == 4096);
+    CHECK(explanation.pairs[2].slower == 0);
+    CHECK(json_of(explanation)["pairs"][2]["unscaled_inv_freq"].is_null());
+    CHECK(text_of(explanation, false).find("scaling           unknown") != std::string::npos);
+}
+
+TEST_CASE("axes of the pairs") {
+    Rotation rotation = rotation_of(8, 10000);
+    rotation.sections = {SectionOrder::sequential, 3, {2, 3, 3}, 0};
+    const auto axes = [&rotation] {
+        std::vector<std::uint32_t> found;
+        for (const ExplainedPair& pair : explain(rotation).pairs) {
+            found.push_back(pair.axis);
+        }
+        return found;
+    };
+    CHECK(axes() == std::vector<std::uint32_t>{0, 0, 1, 1, 1, 2, 2, 2});
+    rotation.sections = {SectionOrder::interleaved, 3, {4, 2, 2}, 0};
+    CHECK(axes() == std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2, 0, 0});
+    rotation.sections = {};
+    CHECK(axes() == std::vector<std::uint32_t>(8, 0));
+}
+
+TEST_CASE("the bound of q.k at known distances") {
+    CHECK(decay_bound({1.0, 0.1, 0.01, 0.001}, 0) == doctest::Approx(2.5));  // (1 + 2 + 3 + 4) / 4
+    CHECK(decay_bound({std::numbers::pi, 0}, 1) == doctest::Approx(0.5));    // |-1| and |-1 + 1|
+    CHECK(decay_bound({std::numbers::pi / 2, 0}, 1) == doctest::Approx((1 + std::sqrt(2)) / 2));
+    CHECK(decay_bound({}, 1) == 0);
+}
+
+TEST_CASE("no line is wider than 120 columns, however many pairs or warnings there are") {
+    Rotation rotation = rotation_of(300, 1e6);
+    rotation.rope_type = "longrope";
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        rotation.inv_freq[j] /= 1 + double(j % 7) / 100;
+    }
+    rotation.attention_factor = 1.2345678901234567;
+    rotation.softmax_scale = 1.9876543210987654;
+    rotation.sections = {SectionOrder::sequential, 8, {50, 50, 50, 50, 50, 20, 20, 10}, 0};
+    rotation.warnings = {std::string(300, 'x'),
+                         "ignored key " + std::string(119, 'y') + " for a reason", ""};
+    for (const bool all : {false, true}) {
+        const std::string text = text_of(explain(rotation), all);
+        CHECK(count_of(text, "\n") > (all ? 300 : 30));
+        CHECK(count_of(text, "\n") < (all ? 330 : 80));
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = text.find('\n', at);
+            CAPTURE(text.substr(at, end - at));
+            CHECK(end - at <= 120);
+            at = end + 1;
+        }
+    }
+}
+
+TEST_CASE("a picture has a curve for what there is to compare, and the same bytes each time") {
+    Rotation rotation = rotation_of(16, 10000);
+    const std::string plain = svg_of(explain(rotation));
+    CHECK(plain == svg_of(explain(rotation)));
+    CHECK(count_of(plain, "<polyline class=\"s0\"") == 2);
+    CHECK(count_of(plain, "<polyline class=\"s1\"") == 0);
+    CHECK(count_of(plain, "class=\"bound\"") == 2);  // the legend's sample and the line
+    CHECK(plain.find("<script") == std::string::npos);
+    CHECK(plain.find("prefers-color-scheme:dark") != std::string::npos);
+    CHECK(plain.find("nan") == std::string::npos);
+    CHECK(plain.find("inf") == std::string::npos);
+    for (std::size_t j = 8; j < 16; ++j) {
+        rotation.inv_freq[j] /= 4;
+    }
+    const std::string scaled = svg_of(explain(rotation));
+    CHECK(count_of(scaled, "<polyline class=\"s0\"") == 2);
+    CHECK(count_of(scaled, "<polyline class=\"s1\"") == 2);
+    CHECK(count_of(scaled, "<line class=\"s1\"") > 2);  // hands of unscaled pairs
+    rotation.inv_freq.assign(16, 0);
+    const std::string still = svg_of(explain(rotation));
+    CHECK(still.find("nan") == std::string::npos);
+    CHECK(still.find("inf") == std::string::npos);
+    CHECK(svg_of(explain(rotation_of(1, 10000))).find("nan") == std::string::npos);
+}
+
+TEST_CASE("axes and numbers of plots") {
+    using svg::axis_over;
+    using svg::Scale;
+    const double infinity = std::numeric_limits<double>::infinity();
+    const svg::Axis some = axis_over("", Scale::logarithmic, {10, 0, -3, infinity, 0.5});
+    CHECK(some.low == 0.5);
+    CHECK(some.high == 10);
+    for (const std::vector<double>& values :
+         {std::vector<double>{}, {7}, {0}, {-2}, {std::nan("")}}) {
+        for (const Scale scale : {Scale::linear, Scale::logarithmic}) {
+            const svg::Axis axis = axis_over("", scale, values);
+            CHECK(axis.low < axis.high);
+            CHECK((scale == Scale::linear || axis.low > 0));
+        }
+    }
+    CHECK(svg::number_text(0) == "0");
+    CHECK(svg::number_text(0.25) == "0.25");
+    CHECK(svg::number_text(1000) == "1000");
+    CHECK(svg::number_text(1e6) == "10⁶");
+    CHECK(svg::number_text(2.5e-7) == "2.5·10⁻⁷");
+    CHECK(svg::number_text(-1e12) == "-1·10¹²");
+}
+
+TEST_CASE("a plot: lines break where there is no value, text cannot become markup") {
+    svg::Plot plot = {
+        .title = "a < b & \"c\"",
+        .x = {"x", svg::Scale::logarithmic, 1, 100},
+        .y = {"y", svg::Scale::linear, -1, 1},
+        .series = {{"one", {{1, 0}, {2, 0.5}, {3, std::nan("")}, {4, 1}, {5, 0}}, true}},
+        .bounds = {{"limit", 0.5}}};
+    svg::Drawing drawing(100, 100, plot.title);
+    svg::draw(drawing, plot, {0, 0, 100, 100});
+    const std::string file = drawing.file();
+    CHECK(count_of(file, "<polyline class=\"s0\"") == 2);
+    CHECK(count_of(file, "<circle class=\"d0\"") == 4);
+    CHECK(file.find("a &lt; b &amp; &quot;c&quot;") != std::string::npos);
+    CHECK(file.find("a < b") == std::string::npos);
+}

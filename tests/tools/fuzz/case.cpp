@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// case.json of vkrope-conformance: the document alone, no file that it names.
+#include "conformance/cases/description.hpp"
+#include "conformance/suite.hpp"
+#include "fuzz.hpp"
+
+void vkrope::fuzz::parse(Input input) {
+    try {
+        const nlohmann::json document = conformance::parse_document(input.text());
+        const std::string id = conformance::id_of(document);
+        require(conformance::describe(document).id == id, "a case has one id");
+    } catch (const conformance::Refusal&) {
+        // what a document that is no case ends with
+    }
+}
