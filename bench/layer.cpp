@@ -128,7 +128,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
     }
     if (shape.numbering != Numbering::ascending) call_.positions.ids = ids_.whole();
     if (shape.sections.axes != 0) call_.positions.axis_stride = shape.tokens;
-    if (shape.scatters()) call_.k_rows = {.slots = slots_.whole(), .page_size = shape.page_size};
+    if (shape.scatters())
+        call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
     call_.angles = table_.angles();
     if (device.ref().enabled & push_descriptor) return;
     // One more than a call takes, since Q and K apart may take one more than together.

@@ -12,7 +12,7 @@ namespace {
 
 /// A prime, so that no two rows of a tensor are alike.
 constexpr std::uint64_t period = 262147;
-constexpr std::uint64_t most_elements = std::uint64_t{1} << 20, most_blocks = 8;
+constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_blocks = 8;
 
 /// Tokens of all sequences, one after the other.
 struct Block {
@@ -20,9 +20,9 @@ struct Block {
 };
 
 std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t elements_a_token) {
-    const std::uint64_t fit = std::max<std::uint64_t>(most_elements / elements_a_token, 1);
+    const std::uint64_t fit = std::max<std::uint64_t>(max_elements / elements_a_token, 1);
     if (tokens <= fit) return {{0, tokens}};
-    const std::uint64_t count = std::min(most_blocks, std::max<std::uint64_t>(fit, 2)),
+    const std::uint64_t count = std::min(max_blocks, std::max<std::uint64_t>(fit, 2)),
                         each = std::max<std::uint64_t>(fit / count, 1);
     std::vector<Block> blocks;
     for (std::uint64_t b = 0; b < count; ++b)
@@ -131,7 +131,7 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
         const std::vector<std::byte> input = pattern.at(first, count);
         if (scattered) {
             const std::vector<std::int32_t> slots = slots_of(shape);
-            out.cache = {.slots = {slots.begin(), slots.end()},
+            out.cache = {.slot_mapping = {slots.begin(), slots.end()},
                          .pages = shape.pages,
                          .page_size = shape.page_size,
                          .page_stride = shape.page_size * elements_a_token,

@@ -20,7 +20,7 @@ VKROPE_CONSTANT binding_q_out = 1;  // the same buffer as q_in when in place
 VKROPE_CONSTANT binding_k_in = 2;
 VKROPE_CONSTANT binding_k_out = 3;
 VKROPE_CONSTANT binding_ids = 4;         // positions
-VKROPE_CONSTANT binding_slots = 5;       // destination rows of K and V
+VKROPE_CONSTANT binding_slot_mapping = 5;       // destination rows of K and V
 VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos
 VKROPE_CONSTANT binding_table_sin = 7;   // sin of a table in two parts
 VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is outside
@@ -91,9 +91,9 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(48, section_7, 0)                                                                            \
     X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */     \
     X(50, k_after_q, 0)       /* 1: K is loaded after Q is stored, for registers are few */
-VKROPE_CONSTANT most_windows = 4;
-VKROPE_CONSTANT most_axes = 8;
-VKROPE_CONSTANT most_batch = 4;  // heads
+VKROPE_CONSTANT max_windows = 4;
+VKROPE_CONSTANT max_axes = 8;
+VKROPE_CONSTANT max_batch = 4;  // heads
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;
@@ -120,7 +120,7 @@ VKROPE_CONSTANT angles_texture = 0;
 VKROPE_CONSTANT angles_factored = 1;
 VKROPE_CONSTANT angles_computed = 2;
 VKROPE_CONSTANT angles_pairs = 3;
-VKROPE_CONSTANT angles_apart = 4;  // plus element_*
+VKROPE_CONSTANT angles_cos_sin_cache = 4;  // plus element_*
 
 // Factored: bits of the fine digit. Rows of the coarse one come first, as many as table_rows needs.
 VKROPE_CONSTANT fine_digit_bits = 11;
@@ -139,7 +139,7 @@ VKROPE_CONSTANT flag_k_in_place = 4;
 VKROPE_CONSTANT flag_count_positions = 8;  // outside the table
 VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache, of covered positions
 VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which share ids and slots
-VKROPE_CONSTANT flag_slots_64 = 64;        // slots are int64
+VKROPE_CONSTANT flag_slot_mapping_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
 VKROPE_CONSTANT flag_v = 256;              // V goes with K, and not in place
 
@@ -162,13 +162,13 @@ VKROPE_CONSTANT offset_v_scales = 13;
 
 // How the rows of a tensor lie, in elements: z steps by sequence or by group of heads. Scattered: z
 // steps by page, token by row of a page.
-struct Side {
+struct RowLayout {
     uint z, token, head;
 };
 
 // 128 bytes, the least that every device has.
 struct Push {
-    Side q_in, q_out, k_in, k_out;  //  48
+    RowLayout q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                //  64  a byte for each offset_*
     uint tokens;                    //  68
     uint heads;                     //  72  Q's | K's << 16, which V has too

@@ -64,8 +64,8 @@ layout(set = 0, binding = binding_v_out, std430) buffer VOutWord {
 layout(set = 0, binding = binding_ids, std430) readonly buffer Ids {
     uint ids[];
 };
-layout(set = 0, binding = binding_slots, std430) readonly buffer Slots {
-    uint slots[];
+layout(set = 0, binding = binding_slot_mapping, std430) readonly buffer Slots {
+    uint slot_mapping[];
 };
 layout(set = 0, binding = binding_table, std430) readonly buffer TableWide {
     uvec4 table_wide[];
@@ -94,7 +94,7 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #define VKROPE_SIN_WORD(index) table_sin[index]
 #define VKROPE_TURN_WORDS(index) turns[index]
 #define VKROPE_ID_WORD(index) ids[index]
-#define VKROPE_SLOT_WORD(index) slots[index]
+#define VKROPE_SLOT_WORD(index) slot_mapping[index]
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -196,8 +196,8 @@ void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out 
     else if (angles == angles_pairs)
         vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * push.table_stride, pair, n, c, s);
     else
-        vkrope_angle_apart(angles - angles_apart, VKROPE_OFFSET(offset_table), push.table_texels,
-                           row * push.table_stride + pair, c, s);
+        vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
+                           push.table_texels, row * push.table_stride + pair, c, s);
     s = vkrope_flip(s, angle.sign);
 }
 
@@ -209,7 +209,7 @@ Angle angle_of(Token token, uint pair) {
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
 // 0: one row of a table of ours turns all pairs of a run.
-const uint angles_misfit = (angles >= angles_apart ? 1 : 0) |
+const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
                            (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
 
 // cos and sin of the pairs of a step.

@@ -59,7 +59,7 @@ bool T(in_place)() {
 uint T(from)(uint index, uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
-        const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
+        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
         start = VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
     }
     return start;
@@ -68,7 +68,7 @@ uint T(from)(uint index, uint z) {
 uint T(to)(uint index, uint z, Token token) {
     uint start = 0;
     if (T(head_dim) != 0) {
-        const Side rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
+        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
         start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
         if (VKROPE_TENSOR_SCATTERS)
             start += token.page * rows.z + token.line * rows.token;
@@ -252,7 +252,7 @@ void T(copy_heads)(uvec2 channels, uint from, uint to, uint heads) {
 
 const uint T(batch_size) = T(batch) == 0 ? 1 : T(batch);
 struct T(Batch) {
-    Words a[most_batch], b[most_batch];
+    Words a[max_batch], b[max_batch];
 };
 
 // Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again,

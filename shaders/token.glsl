@@ -46,7 +46,7 @@ struct Token {
 
 // Of several axes. Not in Token: a structure with an array in it is copied whole. Only literals
 // index it, so that it needs no memory.
-Angle vkrope_axis_angles[most_axes];
+Angle vkrope_axis_angles[max_axes];
 
 Angle vkrope_axis_angle(uint axis) {
     Angle angle = vkrope_axis_angles[0];
@@ -84,9 +84,9 @@ Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
         if (vkrope_has(flag_ids_64)) is_int32 = VKROPE_ID_WORD(at + 1) == 0u - (low >> 31);
     }
     Angle angle;
-    angle.row = angles < angles_apart ? vkrope_magnitude(int(low)) : low;
+    angle.row = angles < angles_cos_sin_cache ? vkrope_magnitude(int(low)) : low;
     angle.sign = ((VKROPE_PUSH.flags & flag_inverse) << 31) ^
-                 (angles < angles_apart ? low & 0x80000000u : 0u);
+                 (angles < angles_cos_sin_cache ? low & 0x80000000u : 0u);
     covered = covered && is_int32 && angle.row < VKROPE_PUSH.table_rows;
     return angle;
 }
@@ -94,7 +94,7 @@ Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
 // Where K's row goes, and V's. Not called where there is neither: their slots may not be there
 // either.
 void vkrope_scatter(uint index, uint z, inout Token token) {
-    const bool wide_slots = vkrope_has(flag_slots_64);
+    const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
                     (wide_slots ? 2 * index : index);
     const uint low = VKROPE_SLOT_WORD(at);

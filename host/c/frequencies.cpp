@@ -21,7 +21,7 @@ static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
 static_assert(VKROPE_ANGLES_DIRECT_BUFFER == int(AngleSource::direct_buffer));
 static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_texture));
 static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
-static_assert(VKROPE_ANGLE_PRODUCT_FLOAT32 == int(AngleProduct::float32));
+static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
 
 // Runs `scale` on the caller's frequencies, which change only if it succeeds.
 template <class Scale>
@@ -46,9 +46,10 @@ Status check(const vkrope_rotation_info& info) {
         return error(Code::invalid_argument, "info.pairing is %u: must be a vkrope_pairing",
                      unsigned(enum_from<Pairing>(info.pairing)));
     }
-    if (enum_from<AngleProduct>(info.product) > AngleProduct::float32) {
-        return error(Code::invalid_argument, "info.product is %u: must be a vkrope_angle_product",
-                     unsigned(enum_from<AngleProduct>(info.product)));
+    if (enum_from<AnglePrecision>(info.precision) > AnglePrecision::float32) {
+        return error(Code::invalid_argument,
+                     "info.precision is %u: must be a vkrope_angle_precision",
+                     unsigned(enum_from<AnglePrecision>(info.precision)));
     }
     // Arrays come without their size: a count of something else must not be believed.
     const std::size_t count = info.inv_freq_count;
@@ -79,7 +80,7 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.softmax_scale = or_one(info.softmax_scale);
     rotation.max_position = info.max_position;
     rotation.longest_seq_len = info.longest_seq_len;
-    rotation.product = enum_from<AngleProduct>(info.product);
+    rotation.precision = enum_from<AnglePrecision>(info.precision);
     rotation.rotates = !info.unrotated;
     if (info.rope_type) rotation.rope_type = info.rope_type;
     rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
@@ -100,7 +101,7 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.softmax_scale = rotation.of.softmax_scale;
     info.max_position = rotation.of.max_position;
     info.longest_seq_len = rotation.of.longest_seq_len;
-    info.product = vkrope_angle_product(rotation.of.product);
+    info.precision = vkrope_angle_precision(rotation.of.precision);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();
     info.warning_count = rotation.warnings.size();
@@ -263,11 +264,11 @@ vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_s
     });
 }
 
-vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows, uint32_t row_stride,
+vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
                                         vkrope_element element, vkrope_angle_plan* plan,
                                         vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        const Result<AnglePlan> made = plan_caller_angles(pairs, rows, row_stride,
+        const Result<AnglePlan> made = plan_cos_sin_cache(pairs, rows, row_stride,
                                                           enum_from<Element>(element));
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);

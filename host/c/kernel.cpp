@@ -14,12 +14,12 @@ using namespace vkrope::c;
 
 namespace {
 
-static_assert(VKROPE_ENABLED_PUSH_DESCRIPTOR == int(push_descriptor) &&
-              VKROPE_ENABLED_DEBUG_UTILS == int(debug_utils));
+static_assert(VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR == int(push_descriptor) &&
+              VKROPE_DEVICE_FEATURE_DEBUG_UTILS == int(debug_utils));
 static_assert(VKROPE_ELEMENT_F16 == int(Element::f16) && VKROPE_ELEMENT_BF16 == int(Element::bf16));
 static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) &&
               VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
-static_assert(VKROPE_ANGLES_CALLER_BUFFER == int(AngleSource::caller_buffer));
+static_assert(VKROPE_ANGLES_COS_SIN_CACHE == int(AngleSource::cos_sin_cache));
 static_assert(VKROPE_SECTIONS_INTERLEAVED == int(SectionOrder::interleaved));
 static_assert(VKROPE_DIRECTION_INVERSE == int(Direction::inverse));
 static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) &&
@@ -28,8 +28,8 @@ static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == i
 static_assert(VKROPE_PAIRING_OUT_HALF_SPLIT == 1 + int(Pairing::half_split));
 static_assert(VKROPE_PAIRING_OUT_INTERLEAVED == 1 + int(Pairing::interleaved));
 static_assert(VKROPE_CONVERSION_INTEGER == int(Conversion::integer));
-static_assert(VKROPE_ENABLED_FLOAT_CONTROLS == int(float_controls) &&
-              VKROPE_ENABLED_SHADER_FLOAT16 == int(shader_float16));
+static_assert(VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS == int(float_controls) &&
+              VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 == int(shader_float16));
 static_assert(VKROPE_BROADCAST == broadcast);
 
 const Kernel* unwrap(const vkrope_kernel* kernel) {
@@ -55,17 +55,17 @@ Status read_device(const vkrope_device_ref* from, DeviceRef& device) {
     return {};
 }
 
-Status read_width(const vkrope_width* from, const char* name, Width& width) {
-    vkrope_width c;
+Status read_width(const vkrope_head_format* from, const char* name, HeadFormat& width) {
+    vkrope_head_format c;
     if (Status s = read_optional(from, name, c); !s) return s;
     width = {enum_from<Element>(c.in), enum_from<Element>(c.out), c.head_dim, c.rotary_offset};
     return {};
 }
 
 // The channels of a tensor; its element types are the caller's. Null is absent.
-Status write_channels(const Width& width, const char* name, vkrope_width* to) {
+Status write_channels(const HeadFormat& width, const char* name, vkrope_head_format* to) {
     if (!to) return {};
-    vkrope_width c;
+    vkrope_head_format c;
     if (Status s = read(to, name, c); !s) return s;
     c.head_dim = width.head_dim;
     c.rotary_offset = width.rotary_offset;
@@ -126,10 +126,10 @@ Status read_positions(const vkrope_positions* from, Positions& positions) {
     return {};
 }
 
-Status read_rows(const vkrope_rows* from, Rows& rows) {
-    vkrope_rows c;
-    if (Status s = read_optional(from, "call.k_rows", c); !s) return s;
-    rows.slots = c.slots;
+Status read_rows(const vkrope_paged_cache* from, PagedCache& rows) {
+    vkrope_paged_cache c;
+    if (Status s = read_optional(from, "call.paged_cache", c); !s) return s;
+    rows.slot_mapping = c.slot_mapping;
     if (c.page_size != 0) rows.page_size = c.page_size;
     rows.page_stride = c.page_stride;
     rows.row_stride = c.row_stride;
@@ -163,7 +163,7 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     if (Status s = read_tensor(c.v_out, "call.v_out", call.v_out); !s) return s;
     if (Status s = read_positions(c.positions, call.positions); !s) return s;
     if (Status s = read_angles(c.angles, plan, call.angles); !s) return s;
-    if (Status s = read_rows(c.k_rows, call.k_rows); !s) return s;
+    if (Status s = read_rows(c.paged_cache, call.paged_cache); !s) return s;
     call.direction = enum_from<Direction>(c.direction);
     call.gain = enum_from<Gain>(c.gain);
     call.out_of_range = c.out_of_range;
@@ -213,17 +213,17 @@ vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice phys
 }
 
 vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
-                                              const vkrope_angle_plan* plan, vkrope_width* q,
-                                              vkrope_width* k, vkrope_kernel_info* info,
+                                              const vkrope_angle_plan* plan, vkrope_head_format* q,
+                                              vkrope_head_format* k, vkrope_kernel_info* info,
                                               vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan of;
         if (Status s = read_plan(plan, "plan", of); !s) return s;
-        Width q_width, k_width;
+        HeadFormat q_width, k_width;
         if (Status s = read_width(q, "q", q_width); !s) return s;
         if (Status s = read_width(k, "k", k_width); !s) return s;
-        const auto stored = [](bool present, const Width& width) {
+        const auto stored = [](bool present, const HeadFormat& width) {
             return present ? std::optional(width.in) : std::nullopt;
         };
         const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width),

@@ -42,13 +42,13 @@ constexpr Renamed renamed[] = {
     {"rotation.rotates is false: a layer without RoPE has no kernel, its Q and K stay as they are",
      "rotation.unrotated is true: a layer without RoPE has no kernel, its Q and K stay as they "
      "are"},
-    {"rotation.product is #: must be an AngleProduct",
-     "rotation.product is #: must be a vkrope_angle_product"},
-    {"rotation.product is float32: source must be direct_texture or direct_buffer, it is #",
-     "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be "
+    {"rotation.precision is #: must be an AnglePrecision",
+     "rotation.precision is #: must be a vkrope_angle_precision"},
+    {"rotation.precision is float32: source must be direct_texture or direct_buffer, it is #",
+     "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
      "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
-    {"source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own",
-     "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin of "
+    {"source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of the caller's own",
+     "source is VKROPE_ANGLES_COS_SIN_CACHE: vkrope_plan_cos_sin_cache plans for cos and sin of "
      "the caller's own"},
     {"source is #: must be an AngleSource", "source is #: must be a vkrope_angle_source"},
     {"element is #: must be an Element", "element is #: must be a vkrope_element"},
@@ -66,11 +66,12 @@ constexpr Renamed renamed[] = {
      "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
     {"positions.int64 is given: the kernel was created for implicit positions",
      "positions.int64_ids is given: the kernel was created for implicit positions"},
-    {"device.enabled is 0x#: bits that are no Enabled",
-     "device.enabled is 0x#: bits that are no vkrope_enabled_bits"},
-    {"conversion is native: it needs Enabled::float_controls and shader_float16, and a device with "
+    {"device.enabled is 0x#: bits that are no DeviceFeature",
+     "device.enabled is 0x#: bits that are no vkrope_device_features"},
+    {"conversion is native: it needs DeviceFeature::float_controls and shader_float16, and a "
+     "device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16",
-     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_ENABLED_FLOAT_CONTROLS and "
+     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and "
      "_SHADER_FLOAT16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
     {"no memory for a Kernel", "no memory for a vkrope_kernel"},

@@ -61,16 +61,16 @@ std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
 Status check_product(const Rotation& rotation, AngleSource source) noexcept {
     const bool direct = source == AngleSource::direct_texture ||
                         source == AngleSource::direct_buffer;
-    if (rotation.product == AngleProduct::exact ||
-        (rotation.product == AngleProduct::float32 && direct))
+    if (rotation.precision == AnglePrecision::exact ||
+        (rotation.precision == AnglePrecision::float32 && direct))
         return {};
-    if (rotation.product > AngleProduct::float32) {
-        return error(Code::invalid_argument, "rotation.product is %u: must be an AngleProduct",
-                     unsigned(rotation.product));
+    if (rotation.precision > AnglePrecision::float32) {
+        return error(Code::invalid_argument, "rotation.precision is %u: must be an AnglePrecision",
+                     unsigned(rotation.precision));
     }
     return error(
         Code::invalid_argument,
-        "rotation.product is float32: source must be direct_texture or direct_buffer, it is %u",
+        "rotation.precision is float32: source must be direct_texture or direct_buffer, it is %u",
         unsigned(source));
 }
 
@@ -187,7 +187,7 @@ class RowWriter {
 
     void row(std::uint64_t position, double factor) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
-            const CosSin entry = rotation_.product == AngleProduct::exact
+            const CosSin entry = rotation_.precision == AnglePrecision::exact
                                      ? table_entry(position * fraction(j), factor)
                                      : float32_entry(position, rotation_.inv_freq[j], factor);
             *next_++ = entry.cos;
@@ -268,7 +268,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
         return {status, {}};
     }
     if (source == AngleSource::by_default) {
-        source = default_angles(rotation.product, max_position);
+        source = default_angles(rotation.precision, max_position);
     }
     const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
     if (max_position == 0 || max_position > most) {
@@ -291,9 +291,9 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
         case AngleSource::direct_buffer: status = plan_buffer(plan); break;
         case AngleSource::factored_texture: status = plan_factored(plan, max_image_side); break;
         case AngleSource::computed: plan_turns(plan); break;
-        case AngleSource::caller_buffer:
+        case AngleSource::cos_sin_cache:
             status = error(Code::invalid_argument,
-                           "source is caller_buffer: plan_caller_angles plans for cos and sin of "
+                           "source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of "
                            "the caller's own");
             break;
         default:
@@ -307,7 +307,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     return {{}, plan};
 }
 
-Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows,
+Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
                                      std::uint32_t row_stride, Element element) {
     if (pairs == 0 || pairs > max_rotary_dim / 2)
         return {error(Code::invalid_argument, "pairs is %u: must be 1 to %u", pairs,
@@ -335,7 +335,7 @@ Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows,
     }
     const std::uint64_t bytes = elements * element_bytes(element);
     AnglePlan plan;
-    plan.source = AngleSource::caller_buffer;
+    plan.source = AngleSource::cos_sin_cache;
     plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     plan.bytes = std::size_t(bytes + 3) / 4 * 4;
     plan.pairs = pairs;
@@ -355,7 +355,7 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     if (Status status = check(rotation); !status) {
         return status;
     }
-    if (plan.source == AngleSource::by_default || plan.source >= AngleSource::caller_buffer) {
+    if (plan.source == AngleSource::by_default || plan.source >= AngleSource::cos_sin_cache) {
         return error(Code::invalid_argument, "plan.source is %u: must be as plan_angles gave it",
                      unsigned(plan.source));
     }

@@ -19,14 +19,14 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                       plan.pairs, rotation.rotary_dim / 2),
                 {}};
     }
-    if (plan.source == AngleSource::by_default || plan.source > AngleSource::caller_buffer ||
+    if (plan.source == AngleSource::by_default || plan.source > AngleSource::cos_sin_cache ||
         plan.element > Element::bf16) {
         return {error(Code::invalid_argument,
                       "plan.source is %u and plan.element %u: must be as plan_angles gave them",
                       unsigned(plan.source), unsigned(plan.element)),
                 {}};
     }
-    const bool of_caller = plan.source == AngleSource::caller_buffer;
+    const bool of_caller = plan.source == AngleSource::cos_sin_cache;
     if (!of_caller && plan.sections.axes != rotation.sections.axes) {
         return {error(Code::invalid_argument,
                       "plan.sections has %u axes: must be the rotation's sections, which have %u",

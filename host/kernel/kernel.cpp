@@ -26,7 +26,8 @@ std::uint32_t angles_of(const KernelInfo& info) {
         case AngleSource::direct_texture: return shader::angles_texture;
         case AngleSource::computed: return shader::angles_computed;
         case AngleSource::direct_buffer: return shader::angles_pairs;
-        case AngleSource::caller_buffer: return shader::angles_apart + std::uint32_t(info.table);
+        case AngleSource::cos_sin_cache:
+            return shader::angles_cos_sin_cache + std::uint32_t(info.table);
         default: return shader::angles_factored;
     }
 }
@@ -37,7 +38,7 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
     const Windows windows = windows_of(info);
     const auto& of = windows.of;
     const auto& sections = info.sections;
-    static_assert(max_windows == shader::most_windows && max_axes == shader::most_axes);
+    static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
     return {.workgroup_size = geometry.workgroup_size(),
             .step_lanes = geometry.step_lanes,
             .head_lanes = geometry.head_lanes,
@@ -175,17 +176,18 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     return {};
 }
 
-bool has_f16(const Width& width) {
+bool has_f16(const HeadFormat& width) {
     return width.head_dim != 0 && (width.in == Element::f16 || width.out == Element::f16);
 }
 
 Status choose_conversion(Kernel& kernel) {
     const bool possible = kernel.float16_modes != 0;
     if (kernel.info.conversion == Conversion::native && !possible) {
-        return error(Code::not_supported,
-                     "conversion is native: it needs Enabled::float_controls and shader_float16, "
-                     "and a device with "
-                     "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
+        return error(
+            Code::not_supported,
+            "conversion is native: it needs DeviceFeature::float_controls and shader_float16, "
+            "and a device with "
+            "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
     const bool by_itself = kernel.info.conversion == Conversion::by_device && possible &&
                            !kernel.cpu_device;

@@ -15,9 +15,9 @@ namespace {
 constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
-constexpr BindingOf read_bindings[] = {&Bindings::q_in,     &Bindings::k_in,  &Bindings::v_in,
-                                       &Bindings::ids,      &Bindings::slots, &Bindings::table,
-                                       &Bindings::table_sin};
+constexpr BindingOf read_bindings[] = {
+    &Bindings::q_in,         &Bindings::k_in,  &Bindings::v_in,     &Bindings::ids,
+    &Bindings::slot_mapping, &Bindings::table, &Bindings::table_sin};
 constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out,
                                           &Bindings::status};
 
@@ -93,7 +93,8 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     bound.add(named.in, tensor.in);
     bound.add(named.out, tensor.out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
-    if (named.scattered && call.slots.buffer) bound.add("k_rows.slots", call.slots);
+    if (named.scattered && call.slot_mapping.buffer)
+        bound.add("paged_cache.slot_mapping", call.slot_mapping);
     const Counts whole = {.batch = call.batch,
                           .groups = tensor.heads / group_heads,
                           .heads = group_heads,
@@ -169,7 +170,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const bool slots_of_k = k;  // the first one that has slots counts those outside
     const auto add = [&](Job job) {
         job.counts_positions = counts && jobs.count == 0;  // a token counts once
-        job.counts_slots = counts && call.slots.buffer && (slots_of_k ? job.k : job.v);
+        job.counts_slots = counts && call.slot_mapping.buffer && (slots_of_k ? job.k : job.v);
         jobs.of[jobs.count++] = job;
     };
     const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
@@ -215,7 +216,7 @@ namespace {
 // Binds what a box touches of a tensor, whose rows are then where `side` says, from element
 // `offset` on.
 VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box,
-                             bool z_is_group, const StorageLimits& limits, shader::Side& side,
+                             bool z_is_group, const StorageLimits& limits, shader::RowLayout& side,
                              std::uint32_t& offset) noexcept {
     const std::uint64_t first = view.first_byte +
                                 offset_of(view, group_heads, box.first) * view.element_bytes;
@@ -259,7 +260,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     // What the shader sees as Q, as K, or as the V beside a K, whose sides V has.
     struct Seen {
         std::uint32_t& heads;
-        shader::Side &in, &out;
+        shader::RowLayout &in, &out;
         std::uint32_t first_offset, in_place_flag;
     };
     static_assert(shader::offset_q_out == shader::offset_q_in + 1 &&
@@ -308,19 +309,20 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) |
                  (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.k_rows.int64 ? shader::flag_slots_64 : 0) |
+                 (call.paged_cache.int64 ? shader::flag_slot_mapping_64 : 0) |
                  (call.positions.int64 ? shader::flag_ids_64 : 0);
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
                           box.first.batch * resolved.position_step;
-    shader::Side ids = {}, slots = {};
+    shader::RowLayout ids = {}, slots = {};
     if (resolved.ids.buffer) {
         bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids,
                              offsets.of[shader::offset_ids]);
     }
-    if ((job.k || job.v) && resolved.slots.buffer) {
-        bindings.slots = place(resolved.slots, 1, box, z_is_group, kernel.storage_limits, slots,
-                               offsets.of[shader::offset_slots]);
+    if ((job.k || job.v) && resolved.slot_mapping.buffer) {
+        bindings.slot_mapping = place(resolved.slot_mapping, 1, box, z_is_group,
+                                      kernel.storage_limits, slots,
+                                      offsets.of[shader::offset_slots]);
     }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
@@ -339,7 +341,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const AnglePlan& plan = *call.angles.plan;
     push.table_rows = plan.rows;
     switch (kernel.info.angles) {
-        case AngleSource::caller_buffer:
+        case AngleSource::cos_sin_cache:
             push.table_stride = plan.row_stride;
             push.table_texels = resolved.table_sin_offset;
             break;

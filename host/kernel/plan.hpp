@@ -34,7 +34,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 /// What a dispatch binds; unused members have no buffer.
 struct Bindings {
-    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slots = {}, table = {},
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
                            table_sin = {};                                   ///< read
     VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};  ///< written
 };

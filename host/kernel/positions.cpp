@@ -116,7 +116,7 @@ Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& 
             return error(Code::invalid_argument,
                          "%s and out_of_range overlap: they must be disjoint", other->name);
     }
-    const std::uint64_t most = most_in_a_row(kernel.workgroup_size, kernel.dispatch_limits);
+    const std::uint64_t most = max_in_a_row(kernel.workgroup_size, kernel.dispatch_limits);
     if (Buffers::tokens(call) <= most) return {};
     return error(Code::limit_exceeded,
                  "tokens is %u: %" PRIu64

@@ -25,7 +25,7 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
         case shader::binding_v_in: return or_else(of.v_in, in);
         case shader::binding_v_out: return or_else(of.v_out, out);
         case shader::binding_ids: return or_else(of.ids, in);
-        case shader::binding_slots: return or_else(of.slots, in);
+        case shader::binding_slot_mapping: return or_else(of.slot_mapping, in);
         case shader::binding_table:
         case shader::binding_turns: return or_else(of.table, in);
         case shader::binding_table_sin: return or_else(of.table_sin, in);

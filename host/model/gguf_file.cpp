@@ -19,18 +19,18 @@ using ull = unsigned long long;
 // What a head may ask of memory and of time. The size of the file bounds neither: a hole takes no
 // space, and its zeros are valid entries. The largest real heads have some 100 keys, 2000 tensors,
 // a million strings (tokens and merges) and 50 MB.
-constexpr std::uint64_t most_head_bytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t most_values = 16384;
-constexpr std::uint64_t most_tensors = std::uint64_t{1} << 17;
-constexpr std::uint64_t most_steps_together = std::uint64_t{1}
-                                              << 22;  // elements that are passed one by one
-constexpr std::uint64_t most_name_bytes = 65535;      // the format's own limit
-constexpr std::uint64_t most_key_bytes_together =
+constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t max_values = 16384;
+constexpr std::uint64_t max_tensors = std::uint64_t{1} << 17;
+constexpr std::uint64_t max_steps_together = std::uint64_t{1}
+                                             << 22;  // elements that are passed one by one
+constexpr std::uint64_t max_name_bytes = 65535;      // the format's own limit
+constexpr std::uint64_t max_key_bytes_together =
     1 << 20;  // they are kept, to find one that is given twice
 constexpr std::uint64_t longest_text = 256;
 constexpr std::uint64_t longest_list = 65536;  // one number a layer
-constexpr std::uint64_t most_list_numbers_together = 1 << 20;
-constexpr std::uint64_t most_dimensions = 4;
+constexpr std::uint64_t max_list_numbers_together = 1 << 20;
+constexpr std::uint64_t max_dimensions = 4;
 constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head row
 constexpr std::uint32_t deepest_list = 8;
 constexpr std::uint32_t float32_tensor = 0;
@@ -91,7 +91,7 @@ const char* name(GgufType type) noexcept {
 class GgufCursor {
    public:
     GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
-        : file_bytes_(file_bytes), end_(std::min(file_bytes, most_head_bytes)), read_(read) {}
+        : file_bytes_(file_bytes), end_(std::min(file_bytes, max_head_bytes)), read_(read) {}
 
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
@@ -187,8 +187,8 @@ namespace {
 
 /// What all lists of a file may yet ask for.
 struct Room {
-    std::uint64_t numbers = most_list_numbers_together;  // that are kept
-    std::uint64_t steps = most_steps_together;           // elements whose length is in the file
+    std::uint64_t numbers = max_list_numbers_together;  // that are kept
+    std::uint64_t steps = max_steps_together;           // elements whose length is in the file
 };
 
 /// The elements of a list, whose type and count have been read. Numbers are passed in one step.
@@ -205,7 +205,7 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
         fail(Code::invalid_data,
              "%s has %llu elements: strings and lists in lists must be at most %llu in the whole "
              "file",
-             cursor.what(), ull{count}, ull{most_steps_together});
+             cursor.what(), ull{count}, ull{max_steps_together});
     }
     room.steps -= count;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -256,9 +256,9 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 /// Of a key or a tensor.
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
-    if (bytes > most_name_bytes) {
+    if (bytes > max_name_bytes) {
         fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(),
-             ull{bytes}, ull{most_name_bytes});
+             ull{bytes}, ull{max_name_bytes});
     }
     return cursor.text(bytes);
 }
@@ -319,8 +319,8 @@ GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read)
     check_version(cursor);
     const std::uint64_t tensors = cursor.u64();
     const std::uint64_t values = cursor.u64();
-    check_count(cursor, "tensors", tensors, most_tensors, least_tensor_bytes);
-    check_count(cursor, "keys", values, most_values, least_value_bytes);
+    check_count(cursor, "tensors", tensors, max_tensors, least_tensor_bytes);
+    check_count(cursor, "keys", values, max_values, least_value_bytes);
     read_values(cursor, values);
     read_tensors(cursor, tensors);
 }
@@ -332,9 +332,9 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         cursor.inside("key " + std::to_string(i + 1));
         const std::string key = read_name(cursor);
         key_bytes += key.size();
-        if (key_bytes > most_key_bytes_together) {
+        if (key_bytes > max_key_bytes_together) {
             fail(Code::invalid_data, "the keys have more than %llu bytes together",
-                 ull{most_key_bytes_together});
+                 ull{max_key_bytes_together});
         }
         cursor.inside(shown_key(key));
         if (values_.count(key) != 0) {
@@ -359,9 +359,9 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         const std::string title = read_name(cursor);
         Tensor tensor;
         tensor.dimensions = cursor.u32();
-        if (tensor.dimensions > most_dimensions) {
+        if (tensor.dimensions > max_dimensions) {
             fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu",
-                 shown_key(title).c_str(), tensor.dimensions, ull{most_dimensions});
+                 shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
         }
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
             const std::uint64_t extent = cursor.u64();

@@ -12,7 +12,7 @@ namespace {
 
 using ull = unsigned long long;
 
-constexpr std::size_t most_warnings = 100;
+constexpr std::size_t max_warnings = 100;
 constexpr double fastest =
     0x1p11;  // radians per position, which the fraction of a turn has room for
 constexpr double slowest =
@@ -63,9 +63,9 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
 }
 
 void shorten(std::vector<std::string>& warnings) {
-    if (warnings.size() > most_warnings) {
-        const std::size_t more = warnings.size() - most_warnings;
-        warnings.resize(most_warnings);
+    if (warnings.size() > max_warnings) {
+        const std::size_t more = warnings.size() - max_warnings;
+        warnings.resize(max_warnings);
         warnings.push_back("and " + std::to_string(more) + " warnings more");
     }
 }

@@ -44,7 +44,7 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
         return place.batch * tensor.batch_stride + place.token * tensor.token_stride + head;
     }
     const Cache& cache = *tensor.cache;
-    const std::int64_t slot = cache.slots[place.batch * tensor.tokens + place.token];
+    const std::int64_t slot = cache.slot_mapping[place.batch * tensor.tokens + place.token];
     if (!has_row(cache, slot)) {
         return nowhere;
     }
@@ -150,7 +150,8 @@ class Comparison {
         const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position)
                                                     : std::uint64_t(position);
         const bool covered = distance < operation_.covered;
-        const std::int64_t slot = out_.cache ? out_.cache->slots[batch * in_.tokens + token] : 0;
+        const std::int64_t slot = out_.cache ? out_.cache->slot_mapping[batch * in_.tokens + token]
+                                             : 0;
         const bool slot_outside = out_.cache && slot != -1 && !has_row(*out_.cache, slot);
         verdict_.out_of_range += !covered || slot_outside ? 1 : 0;
         if (covered) {
@@ -347,7 +348,7 @@ void check_cache(const Tensor& out) {
     if (!out.cache) {
         return;
     }
-    std::vector<std::int64_t> slots = out.cache->slots;
+    std::vector<std::int64_t> slots = out.cache->slot_mapping;
     require(slots.size() == out.batch * out.tokens,
             "oracle: slots must have batch * tokens elements");
     slots.erase(std::remove_if(slots.begin(), slots.end(),

@@ -23,7 +23,7 @@ std::uint32_t narrow(Type type, long double value);
 struct Cache {
     /// [batch, tokens] page * page_size + row; -1, and any row that the cache does not have, is
     /// nowhere.
-    std::vector<std::int64_t> slots = {};
+    std::vector<std::int64_t> slot_mapping = {};
     std::uint64_t pages = 0, page_size = 1;
     std::uint64_t page_stride = 0, row_stride = 0;
 };

@@ -34,7 +34,7 @@ Status check(const HostShape& shape) {
     if (shape.layout > Layout::thd)
         return error(Code::invalid_argument, "layout is %u: no such layout",
                      unsigned(shape.layout));
-    if (shape.angles >= AngleSource::caller_buffer)
+    if (shape.angles >= AngleSource::cos_sin_cache)
         return error(Code::invalid_argument, "angles is %u: no such source of angles here",
                      unsigned(shape.angles));
     if (shape.layout == Layout::thd && shape.batch != 1) {
@@ -134,10 +134,10 @@ struct HostRotation::Impl {
     Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads,
                        std::uint32_t head_dim) {
         tensor.shape = strides_of(shape, heads, head_dim);
-        constexpr std::uint64_t most_rows =
+        constexpr std::uint64_t max_rows =
             std::uint64_t{1} << 44;  // of up to 2^16 channels: more than any device holds
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
-        if (shape.tokens != 0 && sequences > most_rows / shape.tokens) {
+        if (shape.tokens != 0 && sequences > max_rows / shape.tokens) {
             return error(Code::limit_exceeded,
                          "batch %u x tokens %u x heads %u: more rows than any device holds",
                          shape.batch, shape.tokens, heads);
@@ -185,10 +185,10 @@ struct HostRotation::Impl {
         if (device->ref.enabled & push_descriptor) return {};
         const Result<std::uint64_t> needed = dispatches(kernel, call(Direction::forward));
         if (!needed) return needed.status;
-        if (needed.value > most_calls) {
+        if (needed.value > max_calls) {
             return error(Code::limit_exceeded,
                          "shape: it takes %llu dispatches on this device, an arena holds %u",
-                         static_cast<unsigned long long>(needed.value), most_calls);
+                         static_cast<unsigned long long>(needed.value), max_calls);
         }
         const Result<DescriptorArena*> sets = create_arena(
             kernel, std::max(std::uint32_t(needed.value), 1u));
@@ -253,7 +253,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
                     {}};
         }
         if (shape.angles == AngleSource::by_default)
-            impl.shape.angles = default_angles(rotation.product, table_length(shape));
+            impl.shape.angles = default_angles(rotation.precision, table_length(shape));
         if (impl.shape.q_head_dim == 0)
             impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
         if (impl.shape.k_head_dim == 0)

@@ -46,11 +46,11 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
     const Owned<Kernel> kernel = make_kernel(
         device(), {.rotary_dim = R,
                    .q = {Element::f32, Element::f32, D, 2},
-                   .angles = AngleSource::caller_buffer,
+                   .angles = AngleSource::cos_sin_cache,
                    .positions = positions.empty() ? PositionSource::implicit : PositionSource::ids,
                    .mapping = mapping,
                    .table = element});
-    const AnglePlan plan = must(plan_caller_angles(pairs, rows, stride, element));
+    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
     // One word into their buffers.
     Bytes cos(4), sin(8);
     cos.insert(cos.end(), tables.cos.begin(), tables.cos.end());

@@ -174,15 +174,16 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                              .heads = k_heads,
                              .batch_stride = token};
                 call.k_out = {.where = paged.whole(), .heads = k_heads};
-                call.k_rows = {.slots = slot_buffer.whole(), .int64 = wide, .page_size = page_size};
+                call.paged_cache = {
+                    .slot_mapping = slot_buffer.whole(), .int64 = wide, .page_size = page_size};
                 if (by_head) {
                     call.k_out.head_stride = page_size * D;
-                    call.k_rows.row_stride = D;
-                    call.k_rows.page_stride = k_heads * page_size * D;
+                    call.paged_cache.row_stride = D;
+                    call.paged_cache.page_stride = k_heads * page_size * D;
                 }
                 call.positions = {.ids = ids.whole(), .batch_stride = 1};
                 call.out_of_range = counter.whole();
-                const Width width{element, element, D, 0};
+                const HeadFormat width{element, element, D, 0};
                 run(on,
                     {.rotary_dim = D,
                      .q = width,
@@ -207,7 +208,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 reference::Tensor k = q, k_out = q;
                 k.heads = k_out.heads = k_heads;
                 k_out.head_stride = by_head ? page_size * D : D;
-                k_out.cache = reference::Cache{.slots = slots,
+                k_out.cache = reference::Cache{.slot_mapping = slots,
                                                .pages = pages,
                                                .page_size = page_size,
                                                .page_stride = k_heads * page_size * D,
@@ -307,7 +308,7 @@ TEST_CASE(
         }
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
             const auto width = [&](const Side& side) {
-                return Width{of.element, of.element, side.head_dim, side.offset};
+                return HeadFormat{of.element, of.element, side.head_dim, side.offset};
             };
             const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = of.rotary_dim,
                                                                 .q = width(of.q),
@@ -359,7 +360,7 @@ TEST_CASE(
     constexpr std::uint32_t D = 64, q_heads = 128, many = 513;
     constexpr Element element = Element::f16;
     const auto kernel_for = [](Mapping mapping, std::uint32_t q, std::uint32_t k) {
-        const Width width{element, element, D, 0};
+        const HeadFormat width{element, element, D, 0};
         return make_kernel(device(), {.rotary_dim = D,
                                       .q = width,
                                       .k = width,

@@ -174,7 +174,7 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
     CHECK_FALSE(verdict.nan_mismatch);
     CHECK_FALSE(verdict.bits_changed);
     const AngleSource source = shape.angles == AngleSource::by_default
-                                   ? default_angles(rotation.product, 1)
+                                   ? default_angles(rotation.precision, 1)
                                    : shape.angles;
     CHECK(verdict.largest_error_u <= error_bound(source, rotation.attention_factor));
 }

@@ -170,7 +170,7 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     return recorded;
 }
 
-constexpr Width f16{Element::f16, Element::f16, D, 0}, f32{Element::f32, Element::f32, D, 0};
+constexpr HeadFormat f16{Element::f16, Element::f16, D, 0}, f32{Element::f32, Element::f32, D, 0};
 
 }  // namespace
 

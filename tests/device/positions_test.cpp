@@ -245,9 +245,9 @@ TEST_CASE(
     const std::vector<std::int64_t> ids = {0, 4, 1, 2, 3, 4, 4, 0, 4};  // [tokens, axes]
     KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
-    info.angles = AngleSource::caller_buffer;
+    info.angles = AngleSource::cos_sin_cache;
     info.table = Element::f16;
-    const AnglePlan plan = must(plan_caller_angles(pairs, rows, stride, Element::f16));
+    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, Element::f16));
     const Bytes numbers = random_elements(Element::f16, plan.bytes / 2, 5),
                 in = random_elements(Element::f32, tokens * heads * D, 6);
     Buffer ids_buffer = upload(device(), bytes_of(ids)), cos = upload(device(), numbers),

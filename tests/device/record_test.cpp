@@ -75,7 +75,7 @@ TEST_CASE(
             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
-                const Width width{Element::f16, Element::f16, D, 4};
+                const HeadFormat width{Element::f16, Element::f16, D, 4};
                 const Owned<Kernel> kernel = make_kernel(device(),
                                                          {.pairing = Pairing::interleaved,
                                                           .rotary_dim = 8,

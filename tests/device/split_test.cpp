@@ -193,7 +193,7 @@ std::vector<Scenario> scenarios(Device& on) {
             where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
         std::sort(where.begin(),
                   where.begin() + S);  // one sequence in order, one all over the place
-        s.call.k_rows = {.slots = s.hold(on, where), .page_size = 8};
+        s.call.paged_cache = {.slot_mapping = s.hold(on, where), .page_size = 8};
         count_outside(s);
         finish(s, 200);
     }

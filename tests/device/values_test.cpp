@@ -126,7 +126,7 @@ Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
         .rotary_dim = shape.rotary_dim,
         .q = {trial.in, trial.out, shape.head_dim, 0},
         .k = {trial.in, trial.out, shape.head_dim, 0},
-        .v = trial.with_v ? Width{trial.v_in, trial.v_out, shape.v_dim, 0} : Width{},
+        .v = trial.with_v ? HeadFormat{trial.v_in, trial.v_out, shape.v_dim, 0} : HeadFormat{},
         .mapping = trial.mapping,
         .scatter_k = trial.place == Place::paged,
         .q_heads = shape.heads_known ? shape.q_heads : 0,
@@ -202,7 +202,7 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
         v_at = buffers.size();
         v_out = cache(trial.v_out, V, H, trial.v_pages);
     }
-    std::vector<std::size_t> k_rows = packed_rows(k_out), v_rows = packed_rows(v_out);
+    std::vector<std::size_t> paged_cache = packed_rows(k_out), v_rows = packed_rows(v_out);
     Call call{.tokens = tokens,
               .q_in = q_in.tensor,
               .q_out = q_out.tensor,
@@ -223,11 +223,11 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
         for (std::uint32_t t = 0; t < tokens; ++t) {
             numbers[t] = slot_of(t);
             const auto at = std::size_t(numbers[t]);
-            k_rows[t] = at < trial.k_pages * page_size ? at * k_out.token_step : nowhere;
+            paged_cache[t] = at < trial.k_pages * page_size ? at * k_out.token_step : nowhere;
             v_rows[t] = at < trial.v_pages * page_size ? at * v_out.token_step : nowhere;
         }
         must(slots.upload(numbers.data(), tokens * 4));
-        call.k_rows = {.slots = slots.whole(), .page_size = page_size};
+        call.paged_cache = {.slot_mapping = slots.whole(), .page_size = page_size};
         call.k_out.token_stride = call.v_out.token_stride = 0;
     }
     Outcome outcome;
@@ -239,7 +239,7 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     outcome.rows.q = gathered(q_out, Q, content(q_at), packed_rows(q_out));
     outcome.k_memory = content(k_at);
     outcome.v_memory = content(v_at);
-    outcome.rows.k = gathered(k_out, K, outcome.k_memory, k_rows);
+    outcome.rows.k = gathered(k_out, K, outcome.k_memory, paged_cache);
     outcome.rows.v = gathered(v_out, H, outcome.v_memory, v_rows);
     must(counter.download(&outcome.outside, 4));
     return outcome;

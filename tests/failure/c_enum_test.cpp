@@ -86,7 +86,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         auto plan = sized<vkrope_angle_plan>();
         REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan,
                                    nullptr) == VKROPE_SUCCESS);
-        auto width = sized<vkrope_width>();
+        auto width = sized<vkrope_head_format>();
         auto info = sized<vkrope_kernel_info>();
         REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, &info,
                                                 nullptr) == VKROPE_SUCCESS);
@@ -137,7 +137,7 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         const auto source = VKROPE_ANGLES_DIRECT_BUFFER;
         REQUIRE(vkrope_plan_angles(rotation.get(), source, 64, 4096, &plan, &error) ==
                 VKROPE_SUCCESS);
-        auto k_width = sized<vkrope_width>(), v_width = sized<vkrope_width>();
+        auto k_width = sized<vkrope_head_format>(), v_width = sized<vkrope_head_format>();
         auto info = sized<vkrope_kernel_info>();
         const auto fill = vkrope_rotation_get_kernel_info;
         REQUIRE(fill(rotation.get(), &plan, nullptr, &k_width, &info, &error) == VKROPE_SUCCESS);
@@ -152,7 +152,7 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         info.v_heads = 2;
         const OwnedKernel newer = create();
         // Where the struct ends before V, whatever lies behind it is no struct of ours.
-        vkrope_width no_width = {};
+        vkrope_head_format no_width = {};
         info.v = &no_width;
         info.struct_size = offsetof(vkrope_kernel_info, v);
         const OwnedKernel older = create();

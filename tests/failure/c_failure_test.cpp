@@ -157,7 +157,7 @@ struct Prepared {
 // As kernel_info().
 Status make_kernel(const Prepared& prepared, OwnedKernel& kernel,
                    vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE) {
-    auto width = sized<vkrope_width>();
+    auto width = sized<vkrope_head_format>();
     width.in = width.out = VKROPE_ELEMENT_F16;
     width.head_dim = 128;
     auto info = sized<vkrope_kernel_info>();
@@ -539,7 +539,7 @@ TEST_CASE("C: requirements and conversion are those of C++") {
         CHECK(needs.optional_extension_count == 3);
         CHECK(needs.optional_extension_count == same->optional_extension_count);
         CHECK(needs.enabled == same->enabled);
-        CHECK((needs.enabled & VKROPE_ENABLED_FLOAT_CONTROLS) != 0);
+        CHECK((needs.enabled & VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) != 0);
         CHECK(needs.offers_shader_float16 == VkBool32(feature));
         OwnedKernel kernel;
         const Status native = make_kernel(*prepared, kernel, VKROPE_CONVERSION_NATIVE);

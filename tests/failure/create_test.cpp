@@ -316,7 +316,7 @@ TEST_CASE(
                    {AngleSource::direct_texture, 7},
                    {AngleSource::computed, 7},
                    {AngleSource::direct_buffer, 8},
-                   {AngleSource::caller_buffer, 9}};
+                   {AngleSource::cos_sin_cache, 9}};
     for (const auto& [angles, without_v] : sources) {
         for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
              ++storage_buffers) {
@@ -328,7 +328,7 @@ TEST_CASE(
             by_ids.positions = PositionSource::ids;
             alone.k = {};
             AnglePlan plan = angle_plan(angles);
-            if (angles == AngleSource::caller_buffer)
+            if (angles == AngleSource::cos_sin_cache)
                 plan = {.source = angles,
                         .bytes = 512 * 64 * 4,
                         .pairs = 64,
@@ -337,7 +337,7 @@ TEST_CASE(
             const auto call_of = [&](const KernelInfo& info) {
                 Call call = kernel_call(host, 7, angles);
                 call.angles.plan = &plan;
-                if (angles == AngleSource::caller_buffer)
+                if (angles == AngleSource::cos_sin_cache)
                     call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
                 if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
                 if (info.k.head_dim == 0) call.k_in = call.k_out = {};

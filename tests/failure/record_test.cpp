@@ -36,7 +36,7 @@ struct Recorder {
     Owned<DescriptorArena> arena;
 };
 
-void check_side(const shader::Side& side, std::uint32_t z, std::uint32_t token,
+void check_side(const shader::RowLayout& side, std::uint32_t z, std::uint32_t token,
                 std::uint32_t head) {
     CHECK(side.z == z);
     CHECK(side.token == token);
@@ -234,7 +234,7 @@ TEST_CASE(
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
         call.angles.buffer.offset += offset;
-        if (angles == AngleSource::caller_buffer) call.angles.sin = call.angles.buffer;
+        if (angles == AngleSource::cos_sin_cache) call.angles.sin = call.angles.buffer;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
@@ -261,7 +261,8 @@ TEST_CASE(
     CHECK(recorder(call));
     const Command dispatch = dispatches(host).at(0);
     const VkDeviceSize bytes = 7 * 8 * 256;
-    for (const auto read : {shader::binding_q_in, shader::binding_k_in, shader::binding_slots})
+    for (const auto read :
+         {shader::binding_q_in, shader::binding_k_in, shader::binding_slot_mapping})
         check_bound(dispatch, read, host.q, 0, bytes);
     for (const auto written :
          {shader::binding_q_out, shader::binding_k_out, shader::binding_status})

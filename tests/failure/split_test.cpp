@@ -28,9 +28,9 @@ using Byte = std::pair<VkBuffer, VkDeviceSize>;
 // A call, and what the buffers that it reads hold.
 struct Scenario {
     Call call;
-    std::vector<std::int64_t> slots = {};  ///< [batch, tokens]
-    std::vector<bool> outside_table = {};  ///< [batch, tokens]: the position is
-    std::uint32_t pages = 0;               ///< of the cache
+    std::vector<std::int64_t> slot_mapping = {};  ///< [batch, tokens]
+    std::vector<bool> outside_table = {};         ///< [batch, tokens]: the position is
+    std::uint32_t pages = 0;                      ///< of the cache
     std::size_t at(const Row& row) const {
         return std::size_t{row.batch} * call.tokens + row.token;
     }
@@ -60,7 +60,7 @@ Byte place(const Tensor& tensor, std::uint32_t tokens, const Row& row) {
 }
 
 Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std::uint32_t head) {
-    const Rows& rows = call.k_rows;
+    const PagedCache& rows = call.paged_cache;
     const std::uint64_t line = or_packed(rows.row_stride, std::uint64_t{out.heads} * D);
     const std::uint64_t page = or_packed(rows.page_stride, rows.page_size * line);
     const std::uint64_t index = std::uint64_t(slot);
@@ -89,10 +89,10 @@ std::map<Byte, Row> destinations(const Scenario& scenario) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
                 for (row.head = 0; row.head < out.heads; ++row.head) {
                     Byte at = place(out, call.tokens, row);
-                    if (which != Which::q && !scenario.slots.empty()) {
-                        const std::int64_t slot = scenario.slots[scenario.at(row)];
+                    if (which != Which::q && !scenario.slot_mapping.empty()) {
+                        const std::int64_t slot = scenario.slot_mapping[scenario.at(row)];
                         if (slot < 0 ||
-                            slot >= std::int64_t{scenario.pages} * call.k_rows.page_size)
+                            slot >= std::int64_t{scenario.pages} * call.paged_cache.page_size)
                             continue;
                         at = place_in_cache(call, out, slot, row.head);
                     }
@@ -122,10 +122,10 @@ class Model {
                 Row token;
                 bool known = false, slot_outside = false, stored = true;
                 std::uint32_t slot = 0;
-                if (!scenario_.slots.empty() && k_heads != 0) {
+                if (!scenario_.slot_mapping.empty() && k_heads != 0) {
                     token = token_of_slot(z, index);
                     known = true;
-                    const std::int64_t value = scenario_.slots[scenario_.at(token)];
+                    const std::int64_t value = scenario_.slot_mapping[scenario_.at(token)];
                     stored = value >= push_.slot_first &&
                              value < std::int64_t{push_.slot_first} + push_.slot_rows;
                     slot_outside = value != -1 &&
@@ -145,7 +145,7 @@ class Model {
                     const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
                                                   head);
                     const std::uint32_t start = offset(shader::offset_k_out);
-                    const std::uint32_t to = scenario_.slots.empty()
+                    const std::uint32_t to = scenario_.slot_mapping.empty()
                                                  ? at(start, push_.k_out, z, index, head)
                                                  : at(start, push_.k_out, slot / push_.page_size,
                                                       slot % push_.page_size, head);
@@ -169,10 +169,11 @@ class Model {
         for (std::uint32_t i = 0; i < counts_.size(); ++i) {
             const std::uint32_t b = i / scenario_.call.tokens, t = i % scenario_.call.tokens;
             bool outside = scenario_.outside_table[i];
-            if (!scenario_.slots.empty()) {
-                const std::int64_t slot = scenario_.slots[i];
+            if (!scenario_.slot_mapping.empty()) {
+                const std::int64_t slot = scenario_.slot_mapping[i];
                 outside = outside || slot < -1 ||
-                          slot >= std::int64_t{scenario_.pages} * scenario_.call.k_rows.page_size;
+                          slot >=
+                              std::int64_t{scenario_.pages} * scenario_.call.paged_cache.page_size;
             }
             CAPTURE(b);
             CAPTURE(t);
@@ -183,7 +184,7 @@ class Model {
    private:
     std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
 
-    static std::uint32_t at(std::uint32_t start, const shader::Side& side, std::uint32_t z,
+    static std::uint32_t at(std::uint32_t start, const shader::RowLayout& side, std::uint32_t z,
                             std::uint32_t token, std::uint32_t head) {
         return start + z * side.z + token * side.token +
                head * side.head;  // in 32 bits, as the shader
@@ -215,13 +216,13 @@ class Model {
     }
 
     Row token_of_slot(std::uint32_t z, std::uint32_t index) const {
-        const Rows& rows = scenario_.call.k_rows;
+        const PagedCache& rows = scenario_.call.paged_cache;
         const std::uint32_t words = rows.int64 ? 2 : 1;
         const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z +
                                    index * words;
-        const Byte at = byte(shader::binding_slots, word * 4, words * 4);
-        REQUIRE(at.first == rows.slots.buffer);
-        const std::uint64_t number = (at.second - rows.slots.offset) / (4 * words);
+        const Byte at = byte(shader::binding_slot_mapping, word * 4, words * 4);
+        REQUIRE(at.first == rows.slot_mapping.buffer);
+        const std::uint64_t number = (at.second - rows.slot_mapping.offset) / (4 * words);
         const std::uint64_t step = or_packed(rows.batch_stride, scenario_.call.tokens);
         return {.batch = std::uint32_t(number / step), .token = std::uint32_t(number % step)};
     }
@@ -466,10 +467,10 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
         case Layout::paged_by_head:
         case Layout::paged_groups: {
             const std::uint32_t heads = layout == Layout::paged_groups ? 4 : 2;
-            c.k_rows = {.slots = {host.words, 68, 0},
-                        .int64 = random() % 2 != 0,
-                        .page_size = 1 + std::uint32_t(random() % 8)};
-            const std::uint32_t page_bytes = c.k_rows.page_size * heads * row_bytes;
+            c.paged_cache = {.slot_mapping = {host.words, 68, 0},
+                             .int64 = random() % 2 != 0,
+                             .page_size = 1 + std::uint32_t(random() % 8)};
+            const std::uint32_t page_bytes = c.paged_cache.page_size * heads * row_bytes;
             s.pages = std::uint32_t(KernelHost::buffer_bytes / page_bytes);
             c.k_out = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
             if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache that has
@@ -481,20 +482,21 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
                 c.k_out.group_stride = D;
             }
             if (layout == Layout::paged_by_head) {
-                c.k_out.head_stride = c.k_rows.page_size * D;
-                c.k_rows.row_stride = D;
-                c.k_rows.page_stride = 2 * c.k_rows.page_size * D;
+                c.k_out.head_stride = c.paged_cache.page_size * D;
+                c.paged_cache.row_stride = D;
+                c.paged_cache.page_stride = 2 * c.paged_cache.page_size * D;
             }
-            c.k_rows.slots.range = std::uint64_t{batch} * tokens * (c.k_rows.int64 ? 8 : 4);
-            std::vector<std::int64_t> free(std::size_t{s.pages} * c.k_rows.page_size);
+            c.paged_cache.slot_mapping.range = std::uint64_t{batch} * tokens *
+                                               (c.paged_cache.int64 ? 8 : 4);
+            std::vector<std::int64_t> free(std::size_t{s.pages} * c.paged_cache.page_size);
             for (std::size_t i = 0; i < free.size(); ++i) free[i] = std::int64_t(i);
             std::shuffle(free.begin(), free.end(), random);
             for (std::uint32_t i = 0; i < batch * tokens; ++i) {
                 const std::uint32_t kind = random() % 8;
-                s.slots.push_back(kind == 0   ? -1
-                                  : kind == 1 ? std::int64_t(free.size() + random() % 9)
-                                  : kind == 2 ? -5
-                                              : free.at(i));
+                s.slot_mapping.push_back(kind == 0   ? -1
+                                         : kind == 1 ? std::int64_t(free.size() + random() % 9)
+                                         : kind == 2 ? -5
+                                                     : free.at(i));
             }
             break;
         }
@@ -516,7 +518,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
                 break;
             }
             c.v_in = strided(host.v, 1, S * D, D, D);
-            c.v_out = c.k_rows.slots.buffer
+            c.v_out = c.paged_cache.slot_mapping.buffer
                           ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
                           : strided(host.v_out, 1, S * D, D, D);
             break;

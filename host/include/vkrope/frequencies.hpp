@@ -25,8 +25,8 @@ struct Rotation {
     Sections sections = {};  ///< which axis turns which pair; no axes: one position a token
     double attention_factor =
         1.0;  ///< multiplies cos and sin, once, in the angle table; 2^-64 to 2^64
-    AngleProduct product =
-        AngleProduct::exact;  ///< what the angle of a pair is; float32 is for direct tables
+    AnglePrecision precision =
+        AnglePrecision::exact;  ///< what the angle of a pair is; float32 is for direct tables
     double softmax_scale =
         1.0;  ///< what the scaling asks of the caller's softmax; never applied here
     std::uint64_t max_position = 0;  ///< positions that the model was made for; 0 is unknown
@@ -242,8 +242,9 @@ inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 inline constexpr std::uint64_t max_factored_positions = std::uint64_t{1} << 22;
 
 /// What AngleSource::by_default is, on every device: direct_texture for a float32 product.
-constexpr AngleSource default_angles(AngleProduct product, std::uint64_t max_position) noexcept {
-    if (product == AngleProduct::float32) return AngleSource::direct_texture;
+constexpr AngleSource default_angles(AnglePrecision precision,
+                                     std::uint64_t max_position) noexcept {
+    if (precision == AnglePrecision::float32) return AngleSource::direct_texture;
     return max_position > max_factored_positions ? AngleSource::computed
                                                  : AngleSource::factored_texture;
 }
@@ -252,7 +253,7 @@ constexpr AngleSource default_angles(AngleProduct product, std::uint64_t max_pos
 ///
 /// source            one that is made of a Rotation, not by_default
 /// attention_factor  that the rotation has
-/// With AngleProduct::float32 the exact value is that of the float32 angle; a factor other than 1
+/// With AnglePrecision::float32 the exact value is that of the float32 angle; a factor other than 1
 /// then costs 1.5 more. A gain other than apply adds 2 where the factor is not 1.
 constexpr double error_bound(AngleSource source, double attention_factor) noexcept {
     return source == AngleSource::factored_texture ? 6
@@ -283,7 +284,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
 /// rows        1 to 2^31
 /// row_stride  elements; at least `pairs`; 16-bit rows may begin in the middle of a word
 /// The result's `bytes` is what cos and sin need each, in whole words.
-Result<AnglePlan> plan_caller_angles(std::uint32_t pairs, std::uint32_t rows,
+Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
                                      std::uint32_t row_stride, Element element);
 
 /// Channels of a query or key row: head_dim; of latent attention, whose window lies beyond
@@ -301,7 +302,7 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 /// ids in a buffer; with sections positions stay axis_ids, and text has an axis_stride of 0.
 ///
 /// rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they are
-/// plan      made from this rotation, or plan_caller_angles'
+/// plan      made from this rotation, or plan_cos_sin_cache'
 /// q, k      how the tensors are stored, in and out; nullopt for a tensor that the kernel never
 /// sees The result has PositionSource::axis_ids where the rotation has sections, else implicit
 /// positions.

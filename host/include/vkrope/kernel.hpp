@@ -15,7 +15,7 @@ namespace vkrope {
 
 /// Device functionality that the application enabled at vkCreateDevice: nothing is inferred from
 /// mere support.
-enum Enabled : std::uint32_t {
+enum DeviceFeature : std::uint32_t {
     push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
     debug_utils = 2,  ///< VK_EXT_debug_utils of the instance: objects get names, each call a label
     /// VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error
@@ -34,7 +34,7 @@ struct Requirements {
     std::uint32_t optional_extension_count = 0;
     std::uint32_t enabled = 0;  ///< DeviceRef::enabled, once all optional extensions are enabled
     /// The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be
-    /// enabled: then DeviceRef::enabled may have Enabled::shader_float16 too.
+    /// enabled: then DeviceRef::enabled may have DeviceFeature::shader_float16 too.
     bool offers_shader_float16 = false;
     /// What DeviceRef::enabled may have without any of these extensions where
     /// VkApplicationInfo::apiVersion is at least 1.2: float controls are part of a device of
@@ -53,7 +53,7 @@ struct DeviceRef {
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     VkDevice device = VK_NULL_HANDLE;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-    std::uint32_t enabled = 0;                        ///< bits of Enabled
+    std::uint32_t enabled = 0;                        ///< bits of DeviceFeature
     VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  ///< optional; used during create() only
     const VkAllocationCallbacks* allocator =
         nullptr;  ///< optional; must outlive what is made with it
@@ -91,7 +91,7 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 void destroy(Kernel* kernel) noexcept;
 
 /// The most calls that one arena serves.
-inline constexpr std::uint32_t most_calls = 65536;
+inline constexpr std::uint32_t max_calls = 65536;
 
 /// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per
 /// thread and frame. A call of several dispatches counts as so many, see dispatches(). It serves
@@ -100,7 +100,7 @@ inline constexpr std::uint32_t most_calls = 65536;
 /// KernelInfo: it may serve others, and record() refuses those that it does not. Thread-safe.
 ///
 /// kernel  says which device; need not outlive the arena
-/// calls   1 to most_calls
+/// calls   1 to max_calls
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
 /// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted
@@ -141,11 +141,11 @@ struct Tensor {
 ///
 /// Rows that no token names keep their bits. Where two tokens name one row, its content is
 /// undefined.
-struct Rows {
+struct PagedCache {
     /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value
     /// outside the cache does too, and counts in Call::out_of_range. Offset and range are multiples
     /// of 4.
-    VkDescriptorBufferInfo slots = {};
+    VkDescriptorBufferInfo slot_mapping = {};
     bool int64 = false;  ///< slots of 64 bits
     /// Rows of a page; 1 to 2^31. With 1, another page_stride than the packed one is an error, for
     /// page_size may have been forgotten; single rows that lie apart have a row_stride and a
@@ -178,10 +178,10 @@ struct Angles {
                                         ///< it is the caller's own
     VkImageView view = VK_NULL_HANDLE;  ///< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
                                         ///< when the commands execute
-    /// direct_buffer: (cos, sin) pairs; caller_buffer: cos. Offset is a multiple of 4. computed: a
+    /// direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset is a multiple of 4. computed: a
     /// uniform buffer, whose offset is a multiple of minUniformBufferOffsetAlignment.
     VkDescriptorBufferInfo buffer = {};
-    VkDescriptorBufferInfo sin = {};  ///< caller_buffer
+    VkDescriptorBufferInfo sin = {};  ///< cos_sin_cache
 };
 
 /// One rotation of Q, K or both, which may take V along. Input and output of a tensor are the same
@@ -197,7 +197,7 @@ struct Call {
     Angles angles = {};
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
-    Rows k_rows = {};
+    PagedCache paged_cache = {};
     /// Optional uint32: plus one for each token whose position the table does not cover, which
     /// leaves its rows unrotated, or whose slot the cache does not have, which leaves its K and its
     /// V nowhere. Never cleared here.
@@ -279,7 +279,7 @@ struct AngleUpload {
 /// VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL then. On error nothing has been recorded.
 ///
 /// commands  recording, outside a render pass, on a compute queue family; externally synchronised
-/// plan      not of a caller_buffer, whose content the caller has
+/// plan      not of a cos_sin_cache, whose content the caller has
 Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
                            const AngleUpload& upload) noexcept;
 

@@ -79,12 +79,12 @@ enum class AngleSource : std::uint32_t {
                          ///< (cos, sin) pairs a texel
     direct_buffer =
         4,  ///< the same B: one row a position in a storage buffer of float (cos, sin) pairs
-    caller_buffer = 5,  ///< cos and sin from two storage buffers of the caller, of any values
-                        ///< (ONNX): see plan_caller_angles
+    cos_sin_cache = 5,  ///< cos and sin from two storage buffers of the caller, of any values
+                        ///< (ONNX): see plan_cos_sin_cache
 };
 
 /// What the angle of a pair is.
-enum class AngleProduct : std::uint32_t {
+enum class AnglePrecision : std::uint32_t {
     exact = 0,  ///< position times the double inv_freq, in real arithmetic
     /// float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and
     /// those times float(attention_factor) rounded to float: what Hugging Face transformers makes
@@ -165,9 +165,9 @@ struct AnglePlan {
     std::uint32_t row_texels = 0;  ///< textures: texels of one row, two pairs each
     double attention_factor = 1;   ///< that the table contains; finite and above 0
     /// The sections of the rotation: record() refuses a kernel that was created for other ones. A
-    /// caller_buffer has none.
+    /// cos_sin_cache has none.
     Sections sections = {};
-    // caller_buffer
+    // cos_sin_cache
     Element element = Element::f32;  ///< of cos and sin
     std::uint32_t row_stride =
         0;  ///< elements from one row to the next, of which the first `pairs` count
@@ -187,20 +187,20 @@ inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
 }
 
 /// How Q, K or V is stored. A head_dim of 0 means that the kernel never sees this tensor.
-struct Width {
+struct HeadFormat {
     Element in = Element::f32, out = Element::f32;
     std::uint32_t head_dim = 0;  ///< channels: 2 to 65534
     std::uint32_t rotary_offset =
         0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
 };
-constexpr bool operator==(const Width& a, const Width& b) noexcept {
+constexpr bool operator==(const HeadFormat& a, const HeadFormat& b) noexcept {
     return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
            a.rotary_offset == b.rotary_offset;
 }
 
 /// Channels of a head row that are rotated among themselves.
 struct Window {
-    std::uint32_t offset = 0;      ///< first channel, counted from Width::rotary_offset
+    std::uint32_t offset = 0;      ///< first channel, counted from HeadFormat::rotary_offset
     std::uint32_t rotary_dim = 0;  ///< channels: even
 };
 inline constexpr std::uint32_t max_windows = 4;
@@ -216,10 +216,10 @@ enum class Mapping : std::uint32_t {
 /// payload of a NaN.
 enum class Conversion : std::uint32_t {
     by_device = 0,  ///< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had
-    /// by the device, as SPIR-V defines it under RoundingModeRTE 16; needs Enabled::float_controls
-    /// and shader_float16, and a device that reports shaderRoundingModeRTEFloat16 and
-    /// shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are left to integers where it does
-    /// not report shaderDenormPreserveFloat16.
+    /// by the device, as SPIR-V defines it under RoundingModeRTE 16; needs
+    /// DeviceFeature::float_controls and shader_float16, and a device that reports
+    /// shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are
+    /// left to integers where it does not report shaderDenormPreserveFloat16.
     native,
     integer,  ///< by integer operations
 };
@@ -229,23 +229,23 @@ enum class Conversion : std::uint32_t {
 struct KernelInfo {
     Pairing pairing = Pairing::half_split;
     std::uint32_t rotary_dim = 0;  ///< channels: even, 2 to head_dim; of all windows together
-    Width q = {}, k = {};
+    HeadFormat q = {}, k = {};
     /// V, whose rows are moved with K's, and stored as `out`: never rotated. Its rotary_offset is
     /// 0.
-    Width v = {};
+    HeadFormat v = {};
     AngleSource angles =
         AngleSource::factored_texture;  ///< AnglePlan::source; by_default is factored_texture
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
     /// How rotated pairs are written; another than `pairing` is for calls out of place.
     std::optional<Pairing> pairing_out = {};
-    bool scatter_k = false;  ///< k_out's rows, and v_out's, go where Call::k_rows says
+    bool scatter_k = false;  ///< k_out's rows, and v_out's, go where Call::paged_cache says
     /// Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D
     /// vision RoPE. The pairs of the angle table are numbered window after window. All zero: one
     /// window.
     Window windows[max_windows] = {};
     Sections sections = {};        ///< with PositionSource::axis_ids
-    Element table = Element::f32;  ///< caller_buffer: what cos and sin are stored as
+    Element table = Element::f32;  ///< cos_sin_cache: what cos and sin are stored as
     Conversion conversion = Conversion::by_device;
     /// Heads of Q, of K and of V in every call that has them; 0: any number. On a GPU, lanes are
     /// shared out by them.

@@ -152,22 +152,22 @@ typedef enum vkrope_angle_source {
                                          texture, two (cos, sin) pairs a texel */
     VKROPE_ANGLES_DIRECT_BUFFER =
         4, /**< the same B: one row a position in a storage buffer of float (cos, sin) pairs */
-    VKROPE_ANGLES_CALLER_BUFFER =
+    VKROPE_ANGLES_COS_SIN_CACHE =
         5, /**< cos and sin from two storage buffers of the caller, of any values (ONNX) */
     VKROPE_ANGLES_MAX_ENUM = 0x7fffffff
 } vkrope_angle_source;
 
 /** What the angle of a pair is. */
-typedef enum vkrope_angle_product {
-    VKROPE_ANGLE_PRODUCT_EXACT = 0, /**< position times the double inv_freq, in real arithmetic */
+typedef enum vkrope_angle_precision {
+    VKROPE_ANGLE_PRECISION_EXACT = 0, /**< position times the double inv_freq, in real arithmetic */
     /** float(position) * float(inv_freq) rounded to float, its cos and sin rounded to float, and
      * those times float(attention_factor) rounded to float: what Hugging Face transformers makes of
      * its float32 inv_freq. The angle is off by up to 2^-23 of itself (2^-24 where inv_freq are
      *  floats, and 2^-24 more from position 2^24 on), which is 7.8e-3 rad for the fastest pair at
      * position 131071. */
-    VKROPE_ANGLE_PRODUCT_FLOAT32 = 1,
-    VKROPE_ANGLE_PRODUCT_MAX_ENUM = 0x7fffffff
-} vkrope_angle_product;
+    VKROPE_ANGLE_PRECISION_FLOAT32 = 1,
+    VKROPE_ANGLE_PRECISION_MAX_ENUM = 0x7fffffff
+} vkrope_angle_precision;
 
 /** Where the position of a token comes from. */
 typedef enum vkrope_position_source {
@@ -315,8 +315,9 @@ typedef struct vkrope_rotation_info {
      * longer one is due frequencies and a table of its own; what was made before stays valid. 0:
      * they serve any length, from the one that they were made for. */
     uint64_t longest_seq_len;
-    vkrope_angle_product product; /**< what the angle of a pair is; float32 is for direct tables */
-    uint32_t reserved;            /**< 0 */
+    vkrope_angle_precision
+        precision;     /**< what the angle of a pair is; float32 is for direct tables */
+    uint32_t reserved; /**< 0 */
 } vkrope_rotation_info;
 
 /**
@@ -407,7 +408,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
  * VKROPE_ERROR_LIMIT_EXCEEDED for a table that no storage buffer holds
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_caller_angles(uint32_t pairs, uint32_t rows,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows,
                                                                     uint32_t row_stride,
                                                                     vkrope_element element,
                                                                     vkrope_angle_plan* plan,
@@ -549,19 +550,19 @@ vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query
 
 /** Device functionality that the application enabled at vkCreateDevice: nothing is inferred from
  * mere support. */
-typedef enum vkrope_enabled_bits {
-    VKROPE_ENABLED_PUSH_DESCRIPTOR =
+typedef enum vkrope_device_features {
+    VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR =
         1, /**< VK_KHR_push_descriptor: vkrope_record then needs no arena */
-    VKROPE_ENABLED_DEBUG_UTILS =
+    VKROPE_DEVICE_FEATURE_DEBUG_UTILS =
         2, /**< VK_EXT_debug_utils of the instance: objects get names, each call a label */
     /** VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error
        bounds assume. */
-    VKROPE_ENABLED_FLOAT_CONTROLS = 4,
+    VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS = 4,
     /** The feature shaderFloat16, of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float controls,
        the device itself converts f16. */
-    VKROPE_ENABLED_SHADER_FLOAT16 = 8,
-    VKROPE_ENABLED_MAX_ENUM = 0x7fffffff
-} vkrope_enabled_bits;
+    VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 = 8,
+    VKROPE_DEVICE_FEATURE_MAX_ENUM = 0x7fffffff
+} vkrope_device_features;
 
 /** What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo. */
 typedef struct vkrope_requirements {
@@ -573,7 +574,8 @@ typedef struct vkrope_requirements {
      */
     const char* optional_extensions[4];
     /** The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be
-     * enabled: then vkrope_device_ref::enabled may have VKROPE_ENABLED_SHADER_FLOAT16 too. */
+     * enabled: then vkrope_device_ref::enabled may have VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 too.
+     */
     VkBool32 offers_shader_float16;
     /** What vkrope_device_ref::enabled may have without any of these extensions where
      * VkApplicationInfo::apiVersion is at least 1.2: float controls are part of a device of
@@ -604,26 +606,26 @@ typedef struct vkrope_device_ref {
     VkPhysicalDevice physical; /**< a device of the instance */
     VkDevice device;           /**< made of it */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr; /**< through which all of Vulkan is found */
-    uint32_t enabled;                                 /**< bits of vkrope_enabled_bits */
+    uint32_t enabled;                                 /**< bits of vkrope_device_features */
     VkPipelineCache pipeline_cache;         /**< optional; used while a kernel is created only */
     const VkAllocationCallbacks* allocator; /**< optional; must outlive what is made with it */
 } vkrope_device_ref;
 
 /** How Q, K or V is stored. */
-typedef struct vkrope_width {
+typedef struct vkrope_head_format {
     size_t struct_size;     /**< sizeof this struct */
     vkrope_element in;      /**< of the input */
     vkrope_element out;     /**< of the output */
     uint32_t head_dim;      /**< channels: 2 to 65534 */
     uint32_t rotary_offset; /**< first rotated channel; rotary_offset + rotary_dim <= head_dim */
-} vkrope_width;
+} vkrope_head_format;
 
 /** Windows that a kernel can have. */
 #define VKROPE_MAX_WINDOWS 4
 
 /** Channels of a head row that are rotated among themselves. Has no size: it never changes. */
 typedef struct vkrope_window {
-    uint32_t offset;     /**< first channel, counted from vkrope_width::rotary_offset */
+    uint32_t offset;     /**< first channel, counted from vkrope_head_format::rotary_offset */
     uint32_t rotary_dim; /**< channels: even */
 } vkrope_window;
 
@@ -633,9 +635,10 @@ typedef enum vkrope_conversion {
     VKROPE_CONVERSION_BY_DEVICE =
         0, /**< integer on VK_PHYSICAL_DEVICE_TYPE_CPU and where native is not to be had */
     /** by the device, as SPIR-V defines it under RoundingModeRTE 16; needs
-     * VKROPE_ENABLED_FLOAT_CONTROLS and VKROPE_ENABLED_SHADER_FLOAT16, and a device that reports
-     * shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16. Subnormal halves are
-     * left to integers where it does not report shaderDenormPreserveFloat16. */
+     * VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, and a device
+     * that reports shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16.
+     * Subnormal halves are left to integers where it does not report shaderDenormPreserveFloat16.
+     */
     VKROPE_CONVERSION_NATIVE = 1,
     VKROPE_CONVERSION_INTEGER = 2, /**< by integer operations */
     VKROPE_CONVERSION_MAX_ENUM = 0x7fffffff
@@ -650,23 +653,23 @@ typedef struct vkrope_kernel_info {
     vkrope_position_source positions; /**< where positions come from */
     vkrope_mapping mapping;           /**< how the work is laid out */
     vkrope_pairing_out
-        pairing_out;       /**< of the output; another than `pairing` is for calls out of place */
-    VkBool32 scatter_k;    /**< k_out's rows, and v_out's, go where vkrope_call::k_rows says */
-    const vkrope_width* q; /**< null: the kernel never sees a Q */
-    const vkrope_width* k; /**< null: the kernel never sees a K */
+        pairing_out;    /**< of the output; another than `pairing` is for calls out of place */
+    VkBool32 scatter_k; /**< k_out's rows, and v_out's, go where vkrope_call::paged_cache says */
+    const vkrope_head_format* q; /**< null: the kernel never sees a Q */
+    const vkrope_head_format* k; /**< null: the kernel never sees a K */
     /** Several windows in a row, ascending and apart, whose rotary_dims add up to rotary_dim: 2-D
      * vision RoPE. The pairs of the angle table are numbered window after window. All zero: one
      * window. */
     vkrope_window windows[VKROPE_MAX_WINDOWS];
     const vkrope_sections* sections; /**< with VKROPE_POSITIONS_AXIS_IDS; else null */
-    vkrope_element table; /**< VKROPE_ANGLES_CALLER_BUFFER: what cos and sin are stored as */
+    vkrope_element table; /**< VKROPE_ANGLES_COS_SIN_CACHE: what cos and sin are stored as */
     vkrope_conversion conversion; /**< how f16 is converted */
     /** Heads of Q and of K, and below of V, in every call that has them; 0: any number. On a GPU,
      * lanes are shared out by them. */
     uint32_t q_heads, k_heads;
     /** V, whose rows are moved with K's, and stored as `out`: never rotated, rotary_offset is 0.
      * Null: the kernel never sees a V. */
-    const vkrope_width* v;
+    const vkrope_head_format* v;
     uint32_t v_heads;
     uint32_t reserved; /**< 0 */
 } vkrope_kernel_info;
@@ -679,7 +682,7 @@ typedef struct vkrope_kernel_info {
  *
  * @param rotation  of a layer that rotates: otherwise there is no kernel, and Q and K stay as they
  * are
- * @param plan      made from this rotation, or by vkrope_plan_caller_angles
+ * @param plan      made from this rotation, or by vkrope_plan_cos_sin_cache
  * @param q         struct_size, `in` and `out` set; receives the rest. Null: the kernel never sees
  * a Q
  * @param k         likewise
@@ -689,8 +692,8 @@ typedef struct vkrope_kernel_info {
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
-    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_width* q,
-    vkrope_width* k, vkrope_kernel_info* info, vkrope_error* error);
+    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_head_format* q,
+    vkrope_head_format* k, vkrope_kernel_info* info, vkrope_error* error);
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record it, each into
  * its own command buffer. */
@@ -775,11 +778,11 @@ typedef struct vkrope_tensor {
  * Rows that no token names keep their bits. Where two tokens name one row, its content is
  * undefined. token_stride and batch_stride of k_out and v_out are 0.
  */
-typedef struct vkrope_rows {
-    size_t struct_size; /**< sizeof this struct */
-    VkDescriptorBufferInfo
-        slots; /**< int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any
-                  other value outside the cache does too, and counts in vkrope_call::out_of_range */
+typedef struct vkrope_paged_cache {
+    size_t struct_size;                  /**< sizeof this struct */
+    VkDescriptorBufferInfo slot_mapping; /**< int32 or int64 [batch, tokens]: page * page_size +
+                                     row; -1 skips the token, any other value outside the cache does
+                                     too, and counts in vkrope_call::out_of_range */
     /** Rows of a page, to 2^31; 0: 1. With 1, another page_stride than the packed one is an error,
      * for page_size may have been forgotten; single rows that lie apart have a row_stride and a
      * page_stride of one length. */
@@ -789,7 +792,7 @@ typedef struct vkrope_rows {
                              neither is packed,  V takes a call of its own); 0: packed */
     int64_t row_stride;   /**< likewise */
     int64_t batch_stride; /**< slots from one sequence's to the next's; 0: packed */
-} vkrope_rows;
+} vkrope_paged_cache;
 
 /** Positions of the tokens, by the kernel's vkrope_position_source. */
 typedef struct vkrope_positions {
@@ -818,18 +821,18 @@ typedef struct vkrope_angles {
 /** One rotation of Q, K or both, which may take V along. Input and output of a tensor are the same
  * bytes (in place) or disjoint. */
 typedef struct vkrope_call {
-    size_t struct_size;                /**< sizeof this struct */
-    uint32_t batch;                    /**< sequences; 0: 1 */
-    uint32_t tokens;                   /**< tokens of each; 0 is legal and records nothing */
-    const vkrope_tensor* q_in;         /**< null: absent */
-    const vkrope_tensor* q_out;        /**< may be the pointer that q_in is */
-    const vkrope_tensor* k_in;         /**< null: absent */
-    const vkrope_tensor* k_out;        /**< may be the pointer that k_in is */
-    const vkrope_positions* positions; /**< null: implicit, from position 0 */
-    const vkrope_angles* angles;       /**< cos and sin */
-    vkrope_direction direction;        /**< forward or inverse */
-    vkrope_gain gain;                  /**< what happens to the attention factor */
-    const vkrope_rows* k_rows;         /**< with scatter_k: destination rows; else null */
+    size_t struct_size;                    /**< sizeof this struct */
+    uint32_t batch;                        /**< sequences; 0: 1 */
+    uint32_t tokens;                       /**< tokens of each; 0 is legal and records nothing */
+    const vkrope_tensor* q_in;             /**< null: absent */
+    const vkrope_tensor* q_out;            /**< may be the pointer that q_in is */
+    const vkrope_tensor* k_in;             /**< null: absent */
+    const vkrope_tensor* k_out;            /**< may be the pointer that k_in is */
+    const vkrope_positions* positions;     /**< null: implicit, from position 0 */
+    const vkrope_angles* angles;           /**< cos and sin */
+    vkrope_direction direction;            /**< forward or inverse */
+    vkrope_gain gain;                      /**< what happens to the attention factor */
+    const vkrope_paged_cache* paged_cache; /**< with scatter_k: destination rows; else null */
     /** Optional uint32: plus one for each token whose position the table does not cover, which
      * leaves its rows unrotated, or whose slot the cache does not have, which leaves its K and its
      * V nowhere. Never cleared here. */

@@ -7,7 +7,7 @@ namespace vkrope {
 
 namespace {
 
-bool all_f32(const Width& width) {
+bool all_f32(const HeadFormat& width) {
     return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
 }
 
@@ -16,7 +16,7 @@ bool all_f32(const KernelInfo& info) {
 }
 
 // A unit must not straddle a window's borders, nor the middle of its pairs.
-bool width_allows(const Windows& windows, const Width& width, std::uint32_t unit) {
+bool width_allows(const Windows& windows, const HeadFormat& width, std::uint32_t unit) {
     if (width.head_dim == 0) return true;
     std::uint32_t misfit = width.head_dim % unit;
     for (const Window& window : windows.of) {
@@ -72,7 +72,7 @@ std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
 // Of the longest row that changes places.
 std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.v.head_dim;
-    for (const Width& width : {info.q, info.k}) {
+    for (const HeadFormat& width : {info.q, info.k}) {
         if (width.head_dim != 0) channels = std::max(channels, width.head_dim - info.rotary_dim);
     }
     return divide_up(channels, 2 * std::uint64_t{unit});
@@ -81,10 +81,10 @@ std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
 // Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which
 // llvmpipe counts the iterations. Where nothing turns, copies are shared out instead.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
-    constexpr std::uint32_t most_copies = 64;
+    constexpr std::uint32_t max_copies = 64;
     const std::uint64_t rotating = rotating_steps(info, unit);
     return std::max(divide_up(rotating, together),
-                    divide_up(copying_steps(info, unit), rotating == 0 ? together : most_copies));
+                    divide_up(copying_steps(info, unit), rotating == 0 ? together : max_copies));
 }
 
 std::uint32_t power_of_two_up_to(std::uint32_t value) {
@@ -145,7 +145,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     if (info.k.head_dim == 0) geometry.k_batch = 1;
     geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 &&
                          (geometry.q_batch > 1 || limits.batch == 1);
-    const auto whole = [&](const Width& width, std::uint32_t of, std::uint32_t batch) {
+    const auto whole = [&](const HeadFormat& width, std::uint32_t of, std::uint32_t batch) {
         return width.head_dim == 0 || batch == 1 ||
                (of != 0 && of % (geometry.head_lanes * batch) == 0);
     };
@@ -163,8 +163,8 @@ Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                                    : on_gpu(info, geometry, load == Load::many_tokens, limits);
 }
 
-std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry,
-                         const DispatchLimits& limits) noexcept {
+std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
+                        const DispatchLimits& limits) noexcept {
     if (geometry.q_batch != 0) {
         const std::uint64_t group = std::uint64_t{geometry.head_lanes} *
                                     std::min(geometry.q_batch, geometry.k_batch);
@@ -179,7 +179,7 @@ std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry,
         std::max<std::uint64_t>(1, iterations / (steps * geometry.steps_together + copies)));
 }
 
-std::uint64_t most_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {
+std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {
     return std::uint64_t{geometry.group_tokens} * limits.workgroup_count[0];
 }
 
@@ -195,7 +195,7 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
     return shape;
 }
 
-std::uint64_t most_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
+std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
     // The idle invocations of the last row of workgroups are counted, too.
     constexpr std::uint64_t counted = std::uint64_t{1} << 32;
     const std::uint64_t groups = counted / workgroup_size, columns = limits.workgroup_count[0];

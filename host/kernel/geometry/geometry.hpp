@@ -17,7 +17,7 @@ struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     std::uint32_t workgroup_invocations = 128;  ///< the most in one workgroup, along x
     std::uint32_t batch =
-        shader::most_batch;  ///< heads whose words the registers of a lane hold; 1: they are few
+        shader::max_batch;  ///< heads whose words the registers of a lane hold; 1: they are few
 };
 
 /// Which row of the table a pipeline is from. It never changes a bit of the result.
@@ -84,20 +84,20 @@ Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
 
 /// Heads of a tensor that one dispatch serves. A lane that has them all loops over them, and
 /// llvmpipe ends a shader after 65 535 iterations of all its loops together, without a word.
-std::uint32_t most_heads(const KernelInfo& info, const Geometry& geometry,
-                         const DispatchLimits& limits) noexcept;
+std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
+                        const DispatchLimits& limits) noexcept;
 
 /// Tokens that one dispatch serves.
-std::uint64_t most_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
+std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
 
 /// Workgroups along x, y and z: blocks of tokens, groups of heads, and z.
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept;
 
 /// Invocations that the device dispatches along x and then y, and that a shader counts in 32 bits:
 /// those of positions.comp.
-std::uint64_t most_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
+std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
 
-/// Workgroups for 1 to most_in_a_row() of them.
+/// Workgroups for 1 to max_in_a_row() of them.
 DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size,
                              const DispatchLimits& limits) noexcept;
 

@@ -25,9 +25,9 @@ struct TensorRows {
     const Tensor& tensor;
     std::uint32_t batch, tokens;
     View& view;
-    const char* cache_name = "k_rows";  ///< what errors call the strides of its pages
-    std::uint32_t pages = 1;            ///< where rows are scattered
-    std::uint64_t span = 0;             ///< elements from the first one to behind the last one
+    const char* cache_name = "paged_cache";  ///< what errors call the strides of its pages
+    std::uint32_t pages = 1;                 ///< where rows are scattered
+    std::uint64_t span = 0;                  ///< elements from the first one to behind the last one
     /// Strides that the caller left at 0, so that errors name them and not those that were given.
     bool packed_head = false, packed_group = false, packed_token = false, packed_batch = false;
 

@@ -31,7 +31,7 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
 
 // A box in the middle may start anywhere between two offsets that the device can bind, and end
 // anywhere in a word.
-std::uint64_t most_lost(const StorageLimits& limits) {
+std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
@@ -45,14 +45,14 @@ bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits
                               step_of(view, group_heads, direction) != 0);
     if (!divided)
         return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
-    return bytes + most_lost(limits) <= limits.range;
+    return bytes + max_lost(limits) <= limits.range;
 }
 
 // Makes the box smaller, along the direction of the largest step first, until a binding holds what
 // it spans of `view`.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                      Counts& box) {
-    const std::uint64_t lost = most_lost(limits);
+    const std::uint64_t lost = max_lost(limits);
     const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
     while (span_of(view, group_heads, box) > room) {
         Along widest = nullptr;
@@ -112,9 +112,8 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     }
     box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
     box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
-    box.heads = std::min(box.heads, most_heads(info, geometry, dispatch));
-    box.tokens = std::uint32_t(
-        std::min<std::uint64_t>(box.tokens, most_tokens(geometry, dispatch)));
+    box.heads = std::min(box.heads, max_heads(info, geometry, dispatch));
+    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, max_tokens(geometry, dispatch)));
 
     // A view that fits as long as it is whole may not once another one has been cut.
     const auto misfit = [&]() -> std::uint32_t {

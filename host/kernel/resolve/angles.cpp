@@ -18,7 +18,7 @@ bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::computed) {
         return shader::turn_bytes(plan.pairs) <= plan.bytes;
     }
-    if (plan.source == AngleSource::caller_buffer) {
+    if (plan.source == AngleSource::cos_sin_cache) {
         return plan.row_stride >= plan.pairs &&
                (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <=
                    plan.bytes / element_bytes(plan.element);
@@ -46,7 +46,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
         return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u",
                      angles.plan->pairs, info.rotary_dim, info.rotary_dim / 2);
     }
-    if (info.angles != AngleSource::caller_buffer && angles.plan->sections != info.sections) {
+    if (info.angles != AngleSource::cos_sin_cache && angles.plan->sections != info.sections) {
         if (angles.plan->sections.axes != info.sections.axes) {
             return error(Code::invalid_argument,
                          "angles.plan->sections.axes is %u: the kernel was created for sections of "
@@ -69,7 +69,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
         return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits,
                           resolved.table, resolved.table_offset);
     }
-    if (info.angles == AngleSource::caller_buffer) {
+    if (info.angles == AngleSource::cos_sin_cache) {
         if (angles.plan->element != info.table) {
             return error(Code::invalid_argument,
                          "angles.plan->element is %u: the kernel was created for a table of %u",

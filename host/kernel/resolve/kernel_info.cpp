@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-Status check_width(const char* name, const Width& width, const KernelInfo& info,
+Status check_width(const char* name, const HeadFormat& width, const KernelInfo& info,
                    bool rotates) noexcept {
     if (width.head_dim == 0) return {};
     if (!rotates && width.rotary_offset != 0) {
@@ -124,7 +124,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.pairing > Pairing::interleaved)
         return error(Code::invalid_argument, "pairing is %u: no such pairing",
                      unsigned(info.pairing));
-    if (info.angles > AngleSource::caller_buffer)
+    if (info.angles > AngleSource::cos_sin_cache)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
     if (info.positions > PositionSource::axis_ids)
         return error(Code::invalid_argument, "positions is %u: no such source",

@@ -10,10 +10,10 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::int64_t most_positions = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_positions = std::numeric_limits<std::int32_t>::max();
 
 Status check_stride(const char* field, std::int64_t stride, std::int64_t least) noexcept {
-    if (stride >= least && stride <= most_positions) return {};
+    if (stride >= least && stride <= max_positions) return {};
     return error(Code::invalid_argument, "%s is %" PRId64 ": it must be %d to 2^31 - 1", field,
                  stride, int(least));
 }
@@ -32,8 +32,8 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
     resolved.position_step = std::uint32_t(positions.batch_stride);
     const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
     const std::int64_t steps = std::int64_t{call.batch} - 1;
-    if (last <= most_positions &&
-        (steps == 0 || positions.batch_stride <= (most_positions - last) / steps))
+    if (last <= max_positions &&
+        (steps == 0 || positions.batch_stride <= (max_positions - last) / steps))
         return {};
     return error(Code::invalid_argument,
                  "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRId64
@@ -75,27 +75,28 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
 }
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
-    const Rows& rows = call.k_rows;
-    const bool given = rows.slots.buffer || rows.slots.offset || rows.slots.range || rows.int64 ||
-                       rows.page_size != 1 || rows.page_stride || rows.row_stride ||
-                       rows.batch_stride;
+    const PagedCache& rows = call.paged_cache;
+    const bool given = rows.slot_mapping.buffer || rows.slot_mapping.offset ||
+                       rows.slot_mapping.range || rows.int64 || rows.page_size != 1 ||
+                       rows.page_stride || rows.row_stride || rows.batch_stride;
     if (!info.scatter_k) {
         if (given)
             return error(Code::invalid_argument,
-                         "k_rows: the kernel was created without scatter_k");
+                         "paged_cache: the kernel was created without scatter_k");
         return {};
     }
     if (call.k_in.heads == 0 && call.v_in.heads == 0) return {};
-    if (Status checked = check_stride("k_rows.batch_stride", rows.batch_stride, 0); !checked)
+    if (Status checked = check_stride("paged_cache.batch_stride", rows.batch_stride, 0); !checked)
         return checked;
     resolved.page_size = rows.page_size;
     const std::uint32_t words = rows.int64 ? 2 : 1;
-    View& view = resolved.slots;
-    view = {.buffer = rows.slots.buffer, .first_byte = rows.slots.offset};
+    View& view = resolved.slot_mapping;
+    view = {.buffer = rows.slot_mapping.buffer, .first_byte = rows.slot_mapping.offset};
     view.head_dim = words;
     view.token = words;
     view.batch = (rows.batch_stride == 0 ? call.tokens : std::uint64_t(rows.batch_stride)) * words;
-    return check_words("k_rows.slots", rows.slots, multiply_add(words_of(view, call), 4, 0));
+    return check_words("paged_cache.slot_mapping", rows.slot_mapping,
+                       multiply_add(words_of(view, call), 4, 0));
 }
 
 }  // namespace vkrope

@@ -15,8 +15,8 @@ namespace vkrope {
 namespace {
 
 // A tensor has both of its sides, or neither.
-Status check_present(const char* name, const Width& width, std::uint32_t heads, const Tensor& in,
-                     const Tensor& out) noexcept {
+Status check_present(const char* name, const HeadFormat& width, std::uint32_t heads,
+                     const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name,
                      out.heads, name, in.heads);
@@ -77,7 +77,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     resolved.tokens = call.tokens;
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
-                             const Width& width, View& view) {
+                             const HeadFormat& width, View& view) {
         view.element_bytes = element_bytes(element);
         view.head_dim = width.head_dim;
         return TensorRows{name, tensor, call.batch, call.tokens, view};
@@ -88,9 +88,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
     TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
     TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
-    v_out.cache_name = "v_out: k_rows";  // K's strides, which may be too short for V alone
+    v_out.cache_name = "v_out: paged_cache";  // K's strides, which may be too short for V alone
     if (status = resolve_slots(info, call, resolved); !status) return result;
-    const Rows* cache = resolved.slots.buffer ? &call.k_rows : nullptr;
+    const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     if (call.q_in.heads != 0) {
         if (status = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !status)
             return result;

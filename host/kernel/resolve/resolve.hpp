@@ -22,7 +22,7 @@ struct ResolvedTensor {
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
     ResolvedTensor q, k, v;
-    View ids, slots;  ///< unused ones have no buffer
+    View ids, slot_mapping;  ///< unused ones have no buffer
     VkDescriptorBufferInfo table = {}, table_sin = {},
                            status = {};  ///< as bound; unused ones are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,

@@ -14,8 +14,9 @@ namespace vkrope {
 ///
 /// cache    whose rows the output has; null: it has the tokens'
 /// rotates  not V
-Status resolve_tensor(const KernelInfo& info, const Width& width, const Rows* cache, bool rotates,
-                      TensorRows& in, TensorRows& out, ResolvedTensor& resolved) noexcept;
+Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const PagedCache* cache,
+                      bool rotates, TensorRows& in, TensorRows& out,
+                      ResolvedTensor& resolved) noexcept;
 
 Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;

@@ -105,7 +105,8 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
 
 // A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not
 // that of single rows shows it.
-Status check_single_rows(const char* name, const Rows& cache, std::uint64_t packed_row) noexcept {
+Status check_single_rows(const char* name, const PagedCache& cache,
+                         std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
     const bool said_twice = cache.page_stride ==
                             cache.row_stride;  // pages are rows, whatever lies between them
@@ -113,36 +114,37 @@ Status check_single_rows(const char* name, const Rows& cache, std::uint64_t pack
         said_twice)
         return {};
     return error(Code::invalid_argument,
-                 "k_rows.page_size is 1, its default: with %s %" PRId64
+                 "paged_cache.page_size is 1, its default: with %s %" PRId64
                  " it must say how many rows a page of %s has; single rows that lie apart have a "
                  "row_stride and a page_stride of one length",
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
 // An output as a cache: as many pages as its range holds.
-Status resolve_cache(const Rows& cache, TensorRows& rows) noexcept {
+Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
     if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
-        return error(Code::invalid_argument,
-                     "%s.%s is %" PRId64
-                     ": with k_rows it must be 0; k_rows.row_stride and page_stride count",
-                     rows.name, tensor.token_stride != 0 ? "token_stride" : "batch_stride",
-                     tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
+        return error(
+            Code::invalid_argument,
+            "%s.%s is %" PRId64
+            ": with paged_cache it must be 0; paged_cache.row_stride and page_stride count",
+            rows.name, tensor.token_stride != 0 ? "token_stride" : "batch_stride",
+            tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
     if (cache.page_size == 0 || cache.page_size > 1u << 31)
-        return error(Code::invalid_argument, "k_rows.page_size is %u: it must be 1 to 2^31",
+        return error(Code::invalid_argument, "paged_cache.page_size is %u: it must be 1 to 2^31",
                      cache.page_size);
     if (Status s = resolve_heads(rows, false); !s) return s;
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
     if (Status s = check_single_rows(rows.name, cache, packed_row); !s) return s;
-    if (Status s = resolve_stride("k_rows", "row_stride", cache.row_stride, packed_row, view.token,
-                                  rows.packed_token);
+    if (Status s = resolve_stride("paged_cache", "row_stride", cache.row_stride, packed_row,
+                                  view.token, rows.packed_token);
         !s)
         return s;
     const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
-    if (Status s = resolve_stride("k_rows", "page_stride", cache.page_stride, packed_page,
+    if (Status s = resolve_stride("paged_cache", "page_stride", cache.page_stride, packed_page,
                                   view.batch, rows.packed_batch);
         !s)
         return s;
@@ -241,7 +243,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                  in.name, out.name);
 }
 
-Result<bool> check_in_place(const KernelInfo& info, const Width& width, const TensorRows& in,
+Result<bool> check_in_place(const KernelInfo& info, const HeadFormat& width, const TensorRows& in,
                             const TensorRows& out, bool rotates) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
@@ -267,8 +269,9 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, const Width& width, const Rows* cache, bool rotates,
-                      TensorRows& in, TensorRows& out, ResolvedTensor& resolved) noexcept {
+Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const PagedCache* cache,
+                      bool rotates, TensorRows& in, TensorRows& out,
+                      ResolvedTensor& resolved) noexcept {
     if (Status s = resolve_strides(in, true); !s) return s;
     if (Status s = place(in); !s) return s;
     if (Status s = cache ? resolve_cache(*cache, out) : resolve_strides(out, false); !s) return s;

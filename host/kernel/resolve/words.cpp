@@ -83,7 +83,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
     const Words read[] = {words_of("positions.ids", resolved.ids, call),
-                          words_of("k_rows.slots", resolved.slots, call),
+                          words_of("paged_cache.slot_mapping", resolved.slot_mapping, call),
                           words_of("angles.buffer", call.angles.buffer, resolved.table),
                           words_of("angles.sin", call.angles.sin, resolved.table_sin)};
     const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);

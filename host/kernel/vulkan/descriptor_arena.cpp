@@ -55,8 +55,8 @@ Status allocate_sets(DescriptorArena& arena,
 
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls) {
     if (!program) return {error(Code::invalid_argument, "kernel is null"), nullptr};
-    if (calls == 0 || calls > most_calls)
-        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, most_calls),
+    if (calls == 0 || calls > max_calls)
+        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, max_calls),
                 nullptr};
     if (program->device.enabled & push_descriptor) {
         return {error(Code::invalid_argument,

@@ -75,7 +75,7 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
     if (vendor == intel) return 2;
-    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : shader::most_batch;
+    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : shader::max_batch;
 }
 
 }  // namespace
@@ -88,8 +88,8 @@ Status check(const DeviceRef& device) noexcept {
         return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
     if (device.enabled &
         ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
-        return error(Code::invalid_argument, "device.enabled is 0x%x: bits that are no Enabled",
-                     device.enabled);
+        return error(Code::invalid_argument,
+                     "device.enabled is 0x%x: bits that are no DeviceFeature", device.enabled);
     }
     return {};
 }
@@ -131,11 +131,12 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
 BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
-                         shader::binding_ids, shader::binding_slots, shader::binding_status});
+                         shader::binding_ids, shader::binding_slot_mapping,
+                         shader::binding_status});
 }
 BindingList bindings_of_two() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
-                         shader::binding_k_out, shader::binding_ids, shader::binding_slots,
+                         shader::binding_k_out, shader::binding_ids, shader::binding_slot_mapping,
                          shader::binding_status});
 }
 BindingList bindings_of_one() noexcept {

@@ -44,8 +44,8 @@ Trial sampled(Trial trial, std::uint64_t elements) {
     if (in.batch * in.tokens * in.heads <= rows) {
         return trial;
     }
-    constexpr std::uint64_t most_heads = 16;  // positions show more than heads do
-    const Every heads = at_most(std::min(rows, most_heads), in.heads);
+    constexpr std::uint64_t max_heads = 16;  // positions show more than heads do
+    const Every heads = at_most(std::min(rows, max_heads), in.heads);
     const Every tokens = at_most(std::max<std::uint64_t>(1, rows / heads.count), in.tokens);
     const Every batch = at_most(std::max<std::uint64_t>(1, rows / heads.count / tokens.count),
                                 in.batch);
@@ -232,7 +232,7 @@ std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Ve
 
 /// "token 3", "heads 1, 4-7"; nothing where all are of them.
 std::string ranges_text(const char* one, const std::vector<bool>& those) {
-    constexpr int most_ranges = 8;
+    constexpr int max_ranges = 8;
     std::string text;
     int ranges = 0;
     std::size_t number = 0;
@@ -245,12 +245,12 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
             ++i;
         }
         number += i - first + 1;
-        if (++ranges <= most_ranges) {
+        if (++ranges <= max_ranges) {
             text += (ranges > 1 ? ", " : "") +
                     (first == i ? fmt::format("{}", i) : fmt::format("{}-{}", first, i));
         }
     }
-    text += ranges > most_ranges ? ", ..." : "";
+    text += ranges > max_ranges ? ", ..." : "";
     return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
 }
 

@@ -453,10 +453,10 @@ std::vector<Turn> float32_products(const Evidence& evidence) {
 }
 
 Attempt float32_angles_by_running_product(const Evidence& evidence) {
-    constexpr std::size_t most_pairs = 512;  // each pair of each token repeats the product up to it
+    constexpr std::size_t max_pairs = 512;  // each pair of each token repeats the product up to it
     const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
     const std::vector<double>& inv_freq = evidence.operation.inv_freq;
-    if (unscaled.empty() || unscaled.size() > most_pairs) {
+    if (unscaled.empty() || unscaled.size() > max_pairs) {
         return std::nullopt;
     }
     std::vector<float> scaling;

@@ -11,9 +11,9 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::size_t most_kernels = 64;
+constexpr std::size_t max_kernels = 64;
 
-auto fields(const Width& width) {
+auto fields(const HeadFormat& width) {
     const auto& [in, out, head_dim, rotary_offset] = width;
     return std::tuple(in, out, head_dim, rotary_offset);
 }
@@ -88,7 +88,7 @@ const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const Reported
         }
     }
     Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
-    if (kernels_.size() == most_kernels) {
+    if (kernels_.size() == max_kernels) {
         kernels_.erase(kernels_.begin());
     }
     kernels_.push_back({info, limits, std::move(kernel)});
@@ -101,8 +101,8 @@ Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
     if (device_.ref().enabled & push_descriptor) {
         return nullptr;
     }
-    if (dispatches > most_calls) {
-        unsupported("{} dispatches are more than the {} of an arena", dispatches, most_calls);
+    if (dispatches > max_calls) {
+        unsupported("{} dispatches are more than the {} of an arena", dispatches, max_calls);
     }
     return Owned<DescriptorArena>(value_of(
         create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));

@@ -168,7 +168,7 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
 namespace {
 
 /// What the parser takes. A report has some hundred bytes for each check on each device.
-constexpr std::size_t most_report_bytes = max_json_bytes;
+constexpr std::size_t max_report_bytes = max_json_bytes;
 
 std::string content_of(const std::string& file) {
     struct stat about = {};
@@ -188,10 +188,10 @@ std::string content_of(const std::string& file) {
     std::string content;
     for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
-        if (content.size() > most_report_bytes) {
+        if (content.size() > max_report_bytes) {
             tools::fail(tools::ExitCode::bad_file,
                         "--table: '{}' has more than {} bytes, which no report has", file,
-                        most_report_bytes);
+                        max_report_bytes);
         }
     }
     return content;

@@ -32,11 +32,11 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
     Buffer rows = device.upload(x.data(), x.size() * sizeof(float)),
            cos = device.upload(c.data(), c.size() * sizeof(float)),
            sin = device.upload(s.data(), s.size() * sizeof(float));
-    const AnglePlan plan = value_of(plan_caller_angles(1, count, 1, Element::f32));
+    const AnglePlan plan = value_of(plan_cos_sin_cache(1, count, 1, Element::f32));
     DeviceUnderTest::KernelCall call;
     call.info.rotary_dim = 2;
     call.info.q = {.head_dim = 2};
-    call.info.angles = AngleSource::caller_buffer;
+    call.info.angles = AngleSource::cos_sin_cache;
     call.call.tokens = count;
     call.call.q_in = call.call.q_out = {.where = rows.whole(), .heads = 1};
     call.call.angles = {.plan = &plan, .buffer = cos.whole(), .sin = sin.whole()};

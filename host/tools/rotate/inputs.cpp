@@ -18,7 +18,7 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
                  "--float32-angles: --angles is {}; it must be direct_texture or direct_buffer",
                  word_for(angle_sources, options.angles));
         }
-        rotation.product = AngleProduct::float32;
+        rotation.precision = AnglePrecision::float32;
     }
     if (!rotation.rotates) {
         fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding",

@@ -210,7 +210,7 @@ struct Case {
 std::vector<Case> cases() {
     std::vector<Case> all;
     const auto plain = [](Element element, AngleSource angles) {
-        const Width width{element, element, 128, 0};
+        const HeadFormat width{element, element, 128, 0};
         return KernelInfo{.rotary_dim = 128, .q = width, .k = width, .angles = angles};
     };
     constexpr AngleSource factored = AngleSource::factored_texture;

@@ -162,7 +162,7 @@ void Shard::put(const Tensors& part, Tensors& whole) const {
 }
 
 Tensors Shard::rotate(Device& device, const Tensors& part) const {
-    const Width width{local_.element, local_.element, local_.head_dim, 0};
+    const HeadFormat width{local_.element, local_.element, local_.head_dim, 0};
     KernelInfo info{.rotary_dim = local_.head_dim, .q = width, .k = width};
     info.positions = split_ == Split::heads ? PositionSource::implicit : PositionSource::ids;
     const Owned<Kernel> kernel(value_of(create(device.ref(), info)));

@@ -161,14 +161,15 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
                                        tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
-        rows.cache->slots = random_slots(*rows.cache, shape.rows(), tuple.wide_slots, random);
+        rows.cache->slot_mapping = random_slots(*rows.cache, shape.rows(), tuple.wide_slots,
+                                                random);
         prepared.k.out_byte = memory.take((prepared.k.out.first + span_of(rows)) * size_of(rows));
         prepared.slots_stride = shape.tokens + (below(random, 2) == 1 ? 2 : 0);
         prepared.slots_byte = tuple.wide_slots
-                                  ? write_rows<std::int64_t>(rows.cache->slots, shape.batch,
+                                  ? write_rows<std::int64_t>(rows.cache->slot_mapping, shape.batch,
                                                              shape.tokens, prepared.slots_stride,
                                                              memory)
-                                  : write_rows<std::int32_t>(rows.cache->slots, shape.batch,
+                                  : write_rows<std::int32_t>(rows.cache->slot_mapping, shape.batch,
                                                              shape.tokens, prepared.slots_stride,
                                                              memory);
     }
@@ -234,14 +235,14 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         const reference::Cache& cache = *prepared.k.out.rows.cache;
         const std::uint64_t count = std::uint64_t{shape.batch - 1} * prepared.slots_stride +
                                     shape.tokens;
-        call.k_rows = {
-            .slots = part(prepared.slots_byte, count * (tuple.wide_slots ? 8 : 4)),
+        call.paged_cache = {
+            .slot_mapping = part(prepared.slots_byte, count * (tuple.wide_slots ? 8 : 4)),
             .int64 = tuple.wide_slots,
             .page_size = tuple.page_size,
             .batch_stride = prepared.slots_stride == shape.tokens ? 0 : prepared.slots_stride};
         if (!prepared.k.out.strides_by_rule) {
-            call.k_rows.page_stride = std::int64_t(cache.page_stride);
-            call.k_rows.row_stride = std::int64_t(cache.row_stride);
+            call.paged_cache.page_stride = std::int64_t(cache.page_stride);
+            call.paged_cache.row_stride = std::int64_t(cache.row_stride);
         }
     }
     if (tuple.counts) call.out_of_range = part(prepared.counter_byte, 4);

@@ -39,16 +39,17 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
 
 KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
     const Widths& w = numbers.widths;
-    KernelInfo info{.pairing = numbers.pairing,
-                    .rotary_dim = w.rotary_dim,
-                    .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
-                    .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
-                    .v = numbers.v ? Width{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : Width{},
-                    .angles = choice.source,
-                    .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
-                    .mapping = choice.mapping,
-                    .scatter_k = numbers.scatter,
-                    .conversion = choice.conversion};
+    KernelInfo info{
+        .pairing = numbers.pairing,
+        .rotary_dim = w.rotary_dim,
+        .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
+        .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
+        .v = numbers.v ? HeadFormat{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : HeadFormat{},
+        .angles = choice.source,
+        .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
+        .mapping = choice.mapping,
+        .scatter_k = numbers.scatter,
+        .conversion = choice.conversion};
     if (numbers.pairing_out != numbers.pairing || numbers.ids)
         info.pairing_out = numbers.pairing_out;  // else left out
     std::copy(w.windows.begin(), w.windows.end(), info.windows);

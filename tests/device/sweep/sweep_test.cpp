@@ -107,8 +107,8 @@ TEST_CASE("sweep: larger calls of random shapes") {
         Shape shape{.batch = 1 + below(random, 4),
                     .groups = 1 + below(random, 6),
                     .q_per_group = 1 + below(random, 5)};
-        const std::uint32_t most_elements = 100000 + below(random, 300000);  // of Q
-        shape.tokens = 1 + most_elements / (shape.batch * shape.q_heads() * widths.q_head_dim);
+        const std::uint32_t max_elements = 100000 + below(random, 300000);  // of Q
+        shape.tokens = 1 + max_elements / (shape.batch * shape.q_heads() * widths.q_head_dim);
         const Numbers numbers = numbers_of(index, widths, shape, 3000, random);
         std::printf("sweep: batch %u, %u tokens, %u groups of %u + 1 heads, %s\n", shape.batch,
                     shape.tokens, shape.groups, shape.q_per_group, numbers.widths.text().c_str());

@@ -119,7 +119,7 @@ VkPhysicalDeviceFloatControlsProperties all_float_controls() {
 }
 
 KernelInfo kernel_info(AngleSource angles) {
-    const Width width{Element::f16, Element::f16, 128, 0};
+    const HeadFormat width{Element::f16, Element::f16, 128, 0};
     return {.rotary_dim = 128, .q = width, .k = width, .angles = angles};
 }
 

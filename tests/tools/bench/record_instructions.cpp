@@ -120,7 +120,7 @@ struct Case {
         Call call = kernel_call(host, 7, AngleSource::factored_texture);
         if (tensors == Tensors::q) call.k_in = call.k_out = {};
         if (tensors == Tensors::scatter)
-            call.k_rows.slots = {host.words, 256, 7 * sizeof(std::int32_t)};
+            call.paged_cache.slot_mapping = {host.words, 256, 7 * sizeof(std::int32_t)};
         return call;
     }
 

@@ -41,7 +41,7 @@ refuse 2 '--layout' with --layout hdsb
 refuse 2 '--dtype' with --dtype f64
 refuse 2 '--gain' with --gain double
 refuse 2 "--angles: 'table' must be one of factored_texture|computed|direct_texture|direct_buffer" with --angles table
-refuse 2 "--angles: 'caller_buffer' must be one of" with --angles caller_buffer
+refuse 2 "--angles: 'cos_sin_cache' must be one of" with --angles cos_sin_cache
 for angles in factored_texture computed; do
     refuse 2 "--float32-angles: --angles is $angles; it must be direct_texture or direct_buffer" with --float32-angles --angles $angles
 done

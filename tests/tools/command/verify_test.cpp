@@ -136,7 +136,7 @@ TEST_CASE("float32 angles are verified as what they are, and not as the exact on
     // 131071 and a frequency whose product is no float: the angle is off by more than any bound.
     Case rotated;
     rotated.options.float32_angles = true;
-    rotated.inputs.rotation.product = AngleProduct::float32;
+    rotated.inputs.rotation.precision = AnglePrecision::float32;
     rotated.inputs.rotation.inv_freq = {0.7, 0.5};
     rotated.inputs.positions.ids.assign(tokens, 131071);
     rotated.inputs.positions.lowest = rotated.inputs.positions.highest = 131071;

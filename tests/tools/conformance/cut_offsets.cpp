@@ -50,9 +50,9 @@ struct Cut {
             buffer.offset = low(buffer.offset);
         }
     }
-    void operator()(shader::Side& side) const {
-        for (std::uint32_t shader::Side::*member :
-             {&shader::Side::z, &shader::Side::token, &shader::Side::head}) {
+    void operator()(shader::RowLayout& side) const {
+        for (std::uint32_t shader::RowLayout::*member :
+             {&shader::RowLayout::z, &shader::RowLayout::token, &shader::RowLayout::head}) {
             if (where == Where::push_constants || where == Where::both) {
                 side.*member = std::uint32_t(low(std::uint64_t{side.*member} * element_bytes) /
                                              element_bytes);
@@ -95,7 +95,7 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
     shader::Push push;
     if (size == sizeof push) {
         std::memcpy(&push, values, sizeof push);
-        for (shader::Side* side : {&push.q_in, &push.q_out, &push.k_in, &push.k_out}) {
+        for (shader::RowLayout* side : {&push.q_in, &push.q_out, &push.k_in, &push.k_out}) {
             cut(*side);
         }
         values = &push;

@@ -80,7 +80,7 @@ void add_steps(const Use& use, Aspects& aspects) {
         aspects.insert(fmt::format("steps  several heads of a lane: {}",
                                    geometry.whole_batches ? "whole batches" : "or fewer"));
     }
-    const auto copies = [&use](const Width& width, bool used, bool in_place) {
+    const auto copies = [&use](const HeadFormat& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
     };
     if (copies(use.info.q, use.q, use.q_in_place) || copies(use.info.k, use.k, use.k_in_place)) {
@@ -104,7 +104,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
                        : geometry.k_batch == 1 ? "one head"
                                                : "several heads";
     const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
-    const auto elements_as = [&](const char* where, const Width& width) {
+    const auto elements_as = [&](const char* where, const HeadFormat& width) {
         aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in),
                                    name_of(width.out), use.conversion));
     };
@@ -135,7 +135,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
 }
 
 void add_accesses(const Use& use, Aspects& aspects) {
-    const auto add = [&](const Width& width, const char* tensor, bool used, bool in_place) {
+    const auto add = [&](const HeadFormat& width, const char* tensor, bool used, bool in_place) {
         if (!used) {
             return;
         }
@@ -167,7 +167,7 @@ void add_angles(const Use& use, Aspects& aspects) {
         bits |= pairs;
     }
     const bool sequential = sections.order == SectionOrder::sequential;
-    const bool callers = info.angles == AngleSource::caller_buffer;
+    const bool callers = info.angles == AngleSource::cos_sin_cache;
     const bool interleaved = info.pairing == Pairing::interleaved &&
                              info.pairing_out.value_or(info.pairing) == info.pairing;
     const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
@@ -287,7 +287,7 @@ void add_element_infos(std::vector<Asked>& all) {
 void add_angle_infos(std::vector<Asked>& all) {
     constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
                                        AngleSource::direct_texture, AngleSource::direct_buffer,
-                                       AngleSource::caller_buffer};
+                                       AngleSource::cos_sin_cache};
     std::vector<Sections> turns = {{}, {.axes = 2, .pairs = {8, 8}}, {.axes = 2, .pairs = {1, 2}}};
     for (std::uint32_t axes = 3; axes <= max_axes; ++axes) {
         turns.push_back({.axes = axes, .pairs = {1}});
@@ -414,7 +414,7 @@ void add_value_infos(std::vector<Asked>& all) {
                     info.mapping = mapping;
                     info.k_heads = info.v_heads = heads;
                     info.q_heads = has_q ? heads : 0;
-                    info.q = has_q ? info.q : Width{};
+                    info.q = has_q ? info.q : HeadFormat{};
                     all.push_back({.info = info});
                 }
             }

@@ -79,11 +79,11 @@ Errors component_errors(Interval angle, Interval factor) {
                                  rounding(q * z * z);
 
     Errors errors;
-    errors.sin = ax_error + cubic_error + polynomials.sin + rounding(most_sin(angle));
+    errors.sin = ax_error + cubic_error + polynomials.sin + rounding(max_sin(angle));
     // `rough` and what it lost are a - az / 2 together, but for u^2: half_az and both differences
     // are exact.
     errors.cos = az_error / 2 + quartic_error + rounding(q * z * z + 2 * double(u)) +
-                 polynomials.cos + rounding(most_cos(angle));
+                 polynomials.cos + rounding(max_cos(angle));
     // Products of errors.
     errors.sin += 1e-4;
     errors.cos += 1e-4;
@@ -175,8 +175,8 @@ Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, 
 TEST_CASE("computed angles: the bound is proved") {
     const auto proved = [](Interval factor) {
         return supremum<2>({Interval{0, 0x1.921fb54442d19p-1}, factor}, 0.005, [](const auto& box) {
-            return rotation_bound(component_errors(box[0], box[1]), most_cos(box[0]),
-                                  most_sin(box[0]));
+            return rotation_bound(component_errors(box[0], box[1]), max_cos(box[0]),
+                                  max_sin(box[0]));
         });
     };
     const double plain = proved({1, 1}), factor = proved({1, 2});

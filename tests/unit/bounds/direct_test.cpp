@@ -23,10 +23,10 @@ namespace {
 /// was cut off at 2^-64 turn a position; double's own errors in the entry are below 2^-28 u.
 double estimate(Interval angle, Interval factor, double positions) {
     const double unit = double(u);
-    const double cosine = most_cos(angle), entry = factor.high * cosine;
+    const double cosine = max_cos(angle), entry = factor.high * cosine;
     const double rounding = half_ulp(entry);
     const double most = factor.high == 1 ? 1.0 : entry + unit * rounding;
-    const double phase = positions * 0x1p-64 * double(two_pi) / unit * most_sin(angle);
+    const double phase = positions * 0x1p-64 * double(two_pi) / unit * max_sin(angle);
     return (rounding + 0x1p-28 +
             (2 - unit + unit * unit) * std::fmin(entry + unit * rounding, most)) /
                factor.low +

@@ -26,10 +26,10 @@ namespace {
 /// double's own, and the phases, cut off at 2^-42 turn. Where the sum should be a power of two, the
 /// errors before it may lift it above, where half an ulp is twice as large.
 double estimate(Interval coarse, Interval fine, Interval factor) {
-    const double cos0 = most_cos(coarse), sin0 = most_sin(coarse), cos1 = most_cos(fine),
-                 sin1 = most_sin(fine);
+    const double cos0 = max_cos(coarse), sin0 = max_sin(coarse), cos1 = max_cos(fine),
+                 sin1 = max_sin(fine);
     const double apart = std::fmax(0, std::fmax(coarse.low - fine.high, fine.low - coarse.high));
-    const double sum = most_cos({apart, apart}), a = factor.high;
+    const double sum = max_cos({apart, apart}), a = factor.high;
     const double coarse_rows = half_ulp(cos0) * cos1 + half_ulp(sin0) * sin1;
     const double fine_rows = cos0 * half_ulp(a * cos1) + sin0 * half_ulp(a * sin1);
     const double products = half_ulp_near(a * cos0 * cos1) + half_ulp_near(a * sin0 * sin1);

@@ -70,10 +70,10 @@ double supremum(const std::array<Interval, N>& whole, double gap, Estimate estim
 }
 
 // |cos| and |sin| from above, for angles in [0, pi / 2]; what double loses is added.
-inline double most_cos(Interval angle) {
+inline double max_cos(Interval angle) {
     return std::fmin(1.0, std::cos(angle.low) + 1e-15);
 }
-inline double most_sin(Interval angle) {
+inline double max_sin(Interval angle) {
     return std::fmin(1.0, std::sin(angle.high) + 1e-15);
 }
 

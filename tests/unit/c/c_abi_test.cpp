@@ -307,7 +307,7 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "source is 99"));
     // What a zeroed argument means.
-    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRODUCT_EXACT == 0 &&
+    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRECISION_EXACT == 0 &&
                   VKROPE_CONVERSION_BY_DEVICE == 0);
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan,
                                nullptr) == VKROPE_SUCCESS);
@@ -326,10 +326,10 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
 TEST_CASE("C: the product of an angle is the rotation's, and its table that of the C++ tier") {
     auto info = four_channels();
     info.attention_factor = 1.25;
-    CHECK(info_of(rotation_of(info)).product == VKROPE_ANGLE_PRODUCT_EXACT);
-    info.product = VKROPE_ANGLE_PRODUCT_FLOAT32;
+    CHECK(info_of(rotation_of(info)).precision == VKROPE_ANGLE_PRECISION_EXACT);
+    info.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const OwnedRotation rotation = rotation_of(info);
-    CHECK(info_of(rotation).product == VKROPE_ANGLE_PRODUCT_FLOAT32);
+    CHECK(info_of(rotation).precision == VKROPE_ANGLE_PRECISION_FLOAT32);
     auto plan = sized<vkrope_angle_plan>();
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan,
                                nullptr) == VKROPE_SUCCESS);
@@ -343,14 +343,14 @@ TEST_CASE("C: the product of an angle is the rotation's, and its table that of t
     same.attention_factor = 1.25;
     const auto planned = vkrope::plan_angles(same, vkrope::AngleSource::direct_texture, 4000, 4096);
     REQUIRE(vkrope::fill_angles(same, planned.value, exact.data(), plan.bytes));
-    same.product = vkrope::AngleProduct::float32;
+    same.precision = vkrope::AnglePrecision::float32;
     REQUIRE(vkrope::fill_angles(same, planned.value, theirs.data(), plan.bytes));
     CHECK(ours == theirs);
     CHECK(ours != exact);
     vkrope_error error;
     CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32"));
+    CHECK(says(error, "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32"));
 }
 
 TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
@@ -531,7 +531,7 @@ TEST_CASE("C: structs within structs are checked under their own names") {
     CHECK(says(error, "commands is null"));
 
     vkrope_kernel* kernel = nullptr;
-    vkrope_width width = {};
+    vkrope_head_format width = {};
     const auto device = sized<vkrope_device_ref>();
     auto info = sized<vkrope_kernel_info>();
     info.q = &width;
@@ -624,10 +624,10 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
                                         vkrope_rotation* rotation = nullptr;
                                         return vkrope_rotation_create(&info, &rotation, error);
                                     });
-    refuses_numbers<vkrope_angle_product>(
-        "info.product", [](const vkrope_angle_product& product, vkrope_error* error) {
+    refuses_numbers<vkrope_angle_precision>(
+        "info.precision", [](const vkrope_angle_precision& product, vkrope_error* error) {
             auto info = four_channels();
-            std::memcpy(&info.product, &product, sizeof product);
+            std::memcpy(&info.precision, &product, sizeof product);
             vkrope_rotation* rotation = nullptr;
             return vkrope_rotation_create(&info, &rotation, error);
         });
@@ -651,7 +651,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     });
     refuses_numbers<vkrope_element>(
         "element", [&](const vkrope_element& element, vkrope_error* error) {
-            return as_in_c(vkrope_plan_caller_angles)(2, 4, 2, number_in(element), &plan, error);
+            return as_in_c(vkrope_plan_cos_sin_cache)(2, 4, 2, number_in(element), &plan, error);
         });
     refuses_numbers<vkrope_angle_source>(
         "plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
@@ -667,9 +667,9 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     device.physical = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{1});
     device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
     device.get_instance_proc_addr = no_functions;
-    auto width = sized<vkrope_width>();
+    auto width = sized<vkrope_head_format>();
     width.head_dim = 4;
-    vkrope_width values = width;
+    vkrope_head_format values = width;
     auto info = sized<vkrope_kernel_info>();
     info.rotary_dim = 4;
     info.q = &width;
@@ -714,12 +714,12 @@ TEST_CASE("C: errors name the fields that C has") {
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "rotation.unrotated is true"));
     auto in_floats = four_channels();
-    in_floats.product = VKROPE_ANGLE_PRODUCT_FLOAT32;
+    in_floats.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const OwnedRotation floats = rotation_of(in_floats);
     CHECK(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error,
-               "rotation.product is VKROPE_ANGLE_PRODUCT_FLOAT32: source must be "
+               "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
                "VKROPE_ANGLES_DIRECT_TEXTURE"));
 
     const std::string config =
@@ -738,10 +738,10 @@ TEST_CASE("C: errors name the fields that C has") {
 
     auto calling = four_channels();
     const OwnedRotation four = rotation_of(calling);
-    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_CALLER_BUFFER, 4, 0, &plan, &error) ==
+    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(error.what) ==
-          "source is VKROPE_ANGLES_CALLER_BUFFER: vkrope_plan_caller_angles plans for cos and sin "
+          "source is VKROPE_ANGLES_COS_SIN_CACHE: vkrope_plan_cos_sin_cache plans for cos and sin "
           "of the caller's own");
     REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
@@ -761,9 +761,9 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
     for (const std::string path :
          {"rotation.rotates is false: a layer without RoPE has no angle table",
           "source is 9: must be an AngleSource",
-          "source is caller_buffer: plan_caller_angles plans for cos and sin of the caller's own",
+          "source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of the caller's own",
           "layer is 2: the model has 4", "positions.int64 ",
-          "device.enabled is 0x1f: bits that are no Enabled"}) {
+          "device.enabled is 0x1f: bits that are no DeviceFeature"}) {
         CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==
               VKROPE_ERROR_INVALID_DATA);
         CHECK(std::string(error.what) == path + " does not exist");
@@ -790,7 +790,7 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
             VKROPE_SUCCESS);
     CHECK(plan.axes == 2);
     CHECK(plan.section_pairs[1] == 1);
-    auto q = sized<vkrope_width>();
+    auto q = sized<vkrope_head_format>();
     q.in = VKROPE_ELEMENT_BF16;
     q.out = VKROPE_ELEMENT_F16;
     auto info = sized<vkrope_kernel_info>();
@@ -862,7 +862,7 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     upload.first_line = 0;
     refuses("it does not know");
     VkBuffer buffer = VK_NULL_HANDLE;
-    plan.source = VKROPE_ANGLES_CALLER_BUFFER;
+    plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
     upload.buffer = buffer;
     refuses("plan.source is 5");
 }

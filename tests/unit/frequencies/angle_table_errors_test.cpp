@@ -113,11 +113,11 @@ TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22"
 
 TEST_CASE("a float32 product is for direct tables") {
     Rotation rotation = two_pairs();
-    rotation.product = AngleProduct::float32;
+    rotation.precision = AnglePrecision::float32;
     std::vector<float> memory(2100 * 4, 7.0f);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed}) {
         const std::vector<const char*> says = {
-            "rotation.product is float32", "direct_texture or direct_buffer",
+            "rotation.precision is float32", "direct_texture or direct_buffer",
             source == AngleSource::computed ? "it is 2" : "it is 1"};
         check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, says);
         const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
@@ -130,17 +130,17 @@ TEST_CASE("a float32 product is for direct tables") {
                   Code::limit_exceeded, {"texels"});
     check_refused(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status,
                   Code::invalid_argument, {"max_position is 2147483649"});
-    rotation.product = AngleProduct(7);
+    rotation.precision = AnglePrecision(7);
     for (const AngleSource source :
          {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
           AngleSource::direct_texture, AngleSource::direct_buffer}) {
         check_refused(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument,
-                      {"rotation.product is 7"});
+                      {"rotation.precision is 7"});
     }
     check_refused(
         fill_angles(rotation, plan_angles(two_pairs(), AngleSource::direct_buffer, 37, 0).value,
                     memory.data(), memory.size() * 4),
-        Code::invalid_argument, {"rotation.product is 7"});
+        Code::invalid_argument, {"rotation.precision is 7"});
     CHECK(memory == std::vector<float>(2100 * 4, 7.0f));
 }
 
@@ -153,8 +153,8 @@ TEST_CASE("other arguments of plan_angles") {
                   Code::invalid_argument, {"max_image_side is 0"});
     check_refused(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument,
                   {"source is 99"});
-    check_refused(plan_angles(two_pairs(), AngleSource::caller_buffer, 8, 4096).status,
-                  Code::invalid_argument, {"source is caller_buffer", "plan_caller_angles"});
+    check_refused(plan_angles(two_pairs(), AngleSource::cos_sin_cache, 8, 4096).status,
+                  Code::invalid_argument, {"source is cos_sin_cache", "plan_cos_sin_cache"});
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
@@ -220,7 +220,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan.source = AngleSource::by_default;
         refused(plan, "plan.source is 0");
         plan = good;
-        plan.source = AngleSource::caller_buffer;
+        plan.source = AngleSource::cos_sin_cache;
         refused(plan, "plan.source is 5");
         if (source == AngleSource::factored_texture) {
             plan = good;
@@ -254,7 +254,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
 TEST_CASE("a caller's table: each broken rule is named, also where bytes would not fit 64 bits") {
     const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride,
                             Element element, const char* names, Code code) {
-        const auto plan = plan_caller_angles(pairs, rows, row_stride, element);
+        const auto plan = plan_cos_sin_cache(pairs, rows, row_stride, element);
         INFO(plan.status.what);
         CHECK(plan.status.code == code);
         CHECK(std::string(plan.status.what).find(names) == 0);
@@ -266,7 +266,7 @@ TEST_CASE("a caller's table: each broken rule is named, also where bytes would n
     refused(8, 4, 8, Element(3), "element is 3", invalid);
     refused(8, 1u << 20, 4096, Element::f32, "rows is 1048576", Code::limit_exceeded);
     refused(1, 2147437309, 2147529989, Element::f32, "rows is 2147437309", Code::limit_exceeded);
-    const auto plan = plan_caller_angles(5, 3, 7, Element::f16);
+    const auto plan = plan_cos_sin_cache(5, 3, 7, Element::f16);
     REQUIRE(plan);
     CHECK(plan->bytes == 40);  // 19 halves, in whole words
 }

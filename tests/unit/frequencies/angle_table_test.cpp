@@ -376,13 +376,13 @@ TEST_CASE(
     CHECK(taken(1u << 22) == AngleSource::factored_texture);
     CHECK(taken((1u << 22) + 1) == AngleSource::computed);
     CHECK(taken(max_positions + 1) == AngleSource::computed);
-    rotation.product = AngleProduct::float32;
+    rotation.precision = AnglePrecision::float32;
     CHECK(taken(4096) == AngleSource::direct_texture);
-    static_assert(default_angles(AngleProduct::exact, max_factored_positions) ==
+    static_assert(default_angles(AnglePrecision::exact, max_factored_positions) ==
                   AngleSource::factored_texture);
-    static_assert(default_angles(AngleProduct::exact, max_factored_positions + 1) ==
+    static_assert(default_angles(AnglePrecision::exact, max_factored_positions + 1) ==
                   AngleSource::computed);
-    static_assert(default_angles(AngleProduct::float32, max_positions) ==
+    static_assert(default_angles(AnglePrecision::float32, max_positions) ==
                   AngleSource::direct_texture);
     static_assert(AngleSource{} ==
                   AngleSource::by_default);  // zero means the default, in C as well
@@ -400,7 +400,7 @@ TEST_CASE("the bound of each source") {
 TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
     Rotation rotation = rotation_with(3, 1.1902380714238083);
     rotation.inv_freq[1] = -0.7;
-    rotation.product = AngleProduct::float32;
+    rotation.precision = AnglePrecision::float32;
     const float factor = float(rotation.attention_factor);
     std::size_t others = 0;  // that the exact product would have made
     const auto same_bits = [](float a, float b) {

@@ -51,8 +51,8 @@ TEST_CASE("kernel_info: a model with one position a token") {
     const KernelInfo info = info_of(llama, Element::bf16, Element::f16);
     CHECK(info.pairing == Pairing::half_split);
     CHECK(info.rotary_dim == 128);
-    CHECK(info.q == Width{Element::bf16, Element::bf16, 128, 0});
-    CHECK(info.k == Width{Element::f16, Element::f16, 128, 0});
+    CHECK(info.q == HeadFormat{Element::bf16, Element::bf16, 128, 0});
+    CHECK(info.k == HeadFormat{Element::f16, Element::f16, 128, 0});
     CHECK(info.angles == AngleSource::factored_texture);
     CHECK(info.positions == PositionSource::implicit);
     CHECK(info.sections.axes == 0);
@@ -67,9 +67,9 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
     CHECK(info.q ==
-          Width{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
+          HeadFormat{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
     CHECK(info.k ==
-          Width{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
+          HeadFormat{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
     Rotation partial{.head_dim = 80,
@@ -136,11 +136,11 @@ TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives"
     broken.source = AngleSource(9);
     refuses(kernel_info(llama, broken, Element::f16, {}), "plan.source is 9");
 
-    const auto theirs = plan_caller_angles(64, 100, 64, Element::bf16);
+    const auto theirs = plan_cos_sin_cache(64, 100, 64, Element::bf16);
     REQUIRE(theirs);
     const auto info = kernel_info(qwen, theirs.value, Element::f16, {});
     REQUIRE_MESSAGE(info, info.status.what);
-    CHECK(info->angles == AngleSource::caller_buffer);
+    CHECK(info->angles == AngleSource::cos_sin_cache);
     CHECK(info->table == Element::bf16);
     CHECK(info->sections == qwen.sections);
 }

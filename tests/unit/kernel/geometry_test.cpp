@@ -9,7 +9,7 @@ namespace {
 
 KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
                 std::uint32_t offset = 0) {
-    const Width width{element, element, head_dim, offset};
+    const HeadFormat width{element, element, head_dim, offset};
     return {.rotary_dim = rotary_dim, .q = width, .k = width};
 }
 
@@ -128,16 +128,16 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
                                        Load::processor, limits);
     CHECK(wide.step_lanes == 128);
     CHECK(wide.group_tokens == 1);
-    CHECK(most_heads(info(Element::f32, 65532, 8), wide, limits) == 16384 / (4 + 64));
-    CHECK(most_heads(half, two, limits) == 16384 / (4 + 4));
+    CHECK(max_heads(info(Element::f32, 65532, 8), wide, limits) == 16384 / (4 + 64));
+    CHECK(max_heads(half, two, limits) == 16384 / (4 + 4));
     const KernelInfo whole = info(Element::f32, 128, 128);
-    CHECK(most_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
-                     limits) == 16384 / 4);
+    CHECK(max_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
+                    limits) == 16384 / 4);
     // A row of 65534 elements, one at a time: 256 steps a lane.
     const KernelInfo elements = info(Element::f16, 65534, 65534);
-    CHECK(most_heads(elements,
-                     geometry_for(elements, shader::access_narrow, Load::processor, limits),
-                     limits) == 16384 / 256);
+    CHECK(max_heads(elements,
+                    geometry_for(elements, shader::access_narrow, Load::processor, limits),
+                    limits) == 16384 / 256);
 }
 
 TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
@@ -149,7 +149,7 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     CHECK(gpu.workgroup_size() == 64);
     const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
     CHECK(processor.step_lanes == 2);  // as many units as of a row that rotates
-    CHECK(most_heads(alone, processor, limits) == 16384 / 4);
+    CHECK(max_heads(alone, processor, limits) == 16384 / 4);
     KernelInfo beside = info(Element::f16, 128, 128);
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
     beside.v = beside.k;
@@ -197,12 +197,12 @@ TEST_CASE("a dispatch has no more tokens and heads than the device has workgroup
     const DispatchLimits limits{.workgroup_count = {7, 7, 7}, .workgroup_invocations = 64};
     const Geometry gpu = geometry_for(whole, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.workgroup_size() == 64);
-    CHECK(most_tokens(gpu, limits) == 7);
-    CHECK(most_heads(whole, gpu, limits) == 7 * 4);  // 16 steps x 4 heads are a workgroup
-    CHECK(most_heads(whole, gpu, {}) == 65535);      // as many as the shader counts
+    CHECK(max_tokens(gpu, limits) == 7);
+    CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // 16 steps x 4 heads are a workgroup
+    CHECK(max_heads(whole, gpu, {}) == 65535);      // as many as the shader counts
     const Geometry processor = geometry_for(whole, shader::access_wide, Load::processor, limits);
     CHECK(processor.group_tokens == 16);
-    CHECK(most_tokens(processor, limits) == 7 * 16);
+    CHECK(max_tokens(processor, limits) == 7 * 16);
 }
 
 TEST_CASE(
@@ -215,11 +215,11 @@ TEST_CASE(
     CHECK(shape(7 * 64).groups[1] == 1);
     CHECK(shape(7 * 64 + 1).groups[1] == 2);
     CHECK(shape(49 * 64).groups[1] == 7);
-    CHECK(most_in_a_row(64, limits) == 49 * 64);
+    CHECK(max_in_a_row(64, limits) == 49 * 64);
     // 2^32 invocations are the most that the shader counts, whatever the device allows.
-    CHECK(most_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1}
-                                                                                     << 32);
-    CHECK(most_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) ==
+    CHECK(max_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1}
+                                                                                    << 32);
+    CHECK(max_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) ==
           std::uint64_t{65535} * 1024 * 64);
 }
 

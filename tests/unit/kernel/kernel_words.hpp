@@ -27,15 +27,16 @@ inline const std::vector<KernelKind>& kernel_kinds() {
         {"computed", shader::angles_computed, true},
         {"direct_texture", shader::angles_texture, true},
         {"direct_buffer", shader::angles_pairs, true},
-        {"caller_buffer, f32", shader::angles_apart + shader::element_f32, true},
-        {"caller_buffer, f16", shader::angles_apart + shader::element_f16, true},
-        {"caller_buffer, bf16", shader::angles_apart + shader::element_bf16, true},
+        {"cos_sin_cache, f32", shader::angles_cos_sin_cache + shader::element_f32, true},
+        {"cos_sin_cache, f16", shader::angles_cos_sin_cache + shader::element_f16, true},
+        {"cos_sin_cache, bf16", shader::angles_cos_sin_cache + shader::element_bf16, true},
         {"factored_texture, one tensor", shader::angles_factored, false},
         {"computed, one tensor", shader::angles_computed, false},
         {"direct_texture, one tensor", shader::angles_texture, false},
         {"direct_buffer, one tensor", shader::angles_pairs, false},
         {"factored_texture, with V", shader::angles_factored, true, true},
-        {"caller_buffer, f32, with V", shader::angles_apart + shader::element_f32, true, true},
+        {"cos_sin_cache, f32, with V", shader::angles_cos_sin_cache + shader::element_f32, true,
+         true},
         {"V alone", shader::angles_factored, true, false, false}};
     return all;
 }

@@ -13,8 +13,8 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::size_t most_bytes = 1 << 14;
-using ByteSet = std::bitset<most_bytes>;
+constexpr std::size_t max_bytes = 1 << 14;
+using ByteSet = std::bitset<max_bytes>;
 
 const auto the_buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
 
@@ -63,7 +63,7 @@ struct Placed {
                     for (std::uint64_t i = 0; i < std::uint64_t{view.head_dim} * view.element_bytes;
                          ++i) {
                         const std::uint64_t byte = view.first_byte + row * view.element_bytes + i;
-                        REQUIRE(byte < most_bytes);
+                        REQUIRE(byte < max_bytes);
                         once = once && !set[byte];
                         set[byte] = true;
                     }

@@ -222,9 +222,9 @@ TEST_CASE(
     c.k_out = tensor(other_buffer, 2, 1024, buffer - half_page);
     c.v_in = tensor(v_buffer, 2);
     c.v_out = tensor(other_buffer, 2, 1024 + half_page, buffer - half_page);
-    c.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
-    c.k_rows.page_size = 4;
-    c.k_rows.page_stride = 2 * half_page / 2;
+    c.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
+    c.paged_cache.page_size = 4;
+    c.paged_cache.page_stride = 2 * half_page / 2;
     const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
@@ -242,24 +242,26 @@ TEST_CASE(
     Call strided = c;
     strided.v_out.token_stride = 32;
     expect(resolve(i, limits, strided).status, Code::invalid_argument,
-           "v_out.token_stride is 32: with k_rows it must be 0");
+           "v_out.token_stride is 32: with paged_cache it must be 0");
     // What only V breaks is said of V.
     Call short_rows = c;
     short_rows.v_in.heads = short_rows.v_out.heads = 3;
     short_rows.v_out.where = {v_buffer, 2048, buffer};
-    short_rows.k_rows.row_stride = 32;
+    short_rows.paged_cache.row_stride = 32;
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "v_out: k_rows.row_stride is 32: the faster strides cover 48");
-    short_rows.k_rows = {.slots = c.k_rows.slots, .row_stride = 32};
-    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "k_rows.page_size is 1, its default: with row_stride 32 it must say how many rows a "
-           "page of v_out has");
+           "v_out: paged_cache.row_stride is 32: the faster strides cover 48");
+    short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
+    expect(
+        resolve(i, limits, short_rows).status, Code::invalid_argument,
+        "paged_cache.page_size is 1, its default: with row_stride 32 it must say how many rows a "
+        "page of v_out has");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
     CHECK(resolve(i, limits, alone));
-    alone.k_rows.slots = {};
-    expect(resolve(i, limits, alone).status, Code::invalid_argument, "k_rows.slots.buffer is null");
+    alone.paged_cache.slot_mapping = {};
+    expect(resolve(i, limits, alone).status, Code::invalid_argument,
+           "paged_cache.slot_mapping.buffer is null");
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
@@ -572,11 +574,11 @@ TEST_CASE("sections: which axis turns a pair") {
 
 TEST_CASE("a table of the caller's own: two buffers of whole words") {
     KernelInfo own = info();
-    own.angles = AngleSource::caller_buffer;
+    own.angles = AngleSource::cos_sin_cache;
     own.table = Element::f16;
     CHECK(check(device(), own));
     AnglePlan table;
-    table.source = AngleSource::caller_buffer;
+    table.source = AngleSource::cos_sin_cache;
     table.pairs = 8;
     table.rows = 5;
     table.row_stride = 9;
@@ -663,15 +665,15 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     good.k_out = tensor(
         other_buffer, 2, 1024,
         5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
-    good.k_rows.slots = {other_buffer, 64, 2 * 4 * 4};
-    good.k_rows.page_size = 4;
+    good.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
+    good.paged_cache.page_size = 4;
     const auto resolved = resolve(i, limits, good);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->k.pages == 5);
     CHECK(resolved->k.out.batch == 128);
     CHECK(resolved->k.out.token == 32);
-    CHECK(resolved->slots.batch == 4);
+    CHECK(resolved->slot_mapping.batch == 4);
     const auto breaks = [&](auto change, const char* names) {
         KernelInfo changed = i;
         Call c = good;
@@ -679,55 +681,60 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
     };
     breaks([](KernelInfo& k, Call&) { k.scatter_k = false; },
-           "k_rows: the kernel was created without scatter_k");
+           "paged_cache: the kernel was created without scatter_k");
     breaks(
         [](KernelInfo& k, Call& c) {
             k.scatter_k = false;
-            c.k_rows = {.page_stride = 64};
+            c.paged_cache = {.page_stride = 64};
         },
-        "k_rows: the kernel was created without");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.slots = {}; }, "k_rows.slots.buffer is null");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.range = 31; },
-           "k_rows.slots.range is 31 bytes: it must be at least 32");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.int64 = true; },
-           "k_rows.slots.range is 32 bytes: it must be at least 64");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.batch_stride = -1; }, "k_rows.batch_stride is -1");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 0; }, "k_rows.page_size is 0");
+        "paged_cache: the kernel was created without");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping = {}; },
+           "paged_cache.slot_mapping.buffer is null");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.range = 31; },
+           "paged_cache.slot_mapping.range is 31 bytes: it must be at least 32");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.int64 = true; },
+           "paged_cache.slot_mapping.range is 32 bytes: it must be at least 64");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.batch_stride = -1; },
+           "paged_cache.batch_stride is -1");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size is 0");
     // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 1, c.k_rows.page_stride = 128; },
-           "k_rows.page_size is 1, its default: with page_stride 128 it must say how many rows a "
-           "page of k_out has");
+    breaks(
+        [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
+        "paged_cache.page_size is 1, its default: with page_stride 128 it must say how many rows a "
+        "page of k_out has");
     breaks(
         [](KernelInfo&, Call& c) {
-            c.k_rows.page_size = 1, c.k_rows.row_stride = 16, c.k_out.head_stride = 64;
+            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.k_out.head_stride = 64;
         },
-        "k_rows.page_size is 1, its default: with row_stride 16");
+        "paged_cache.page_size is 1, its default: with row_stride 16");
     breaks(
         [](KernelInfo&, Call& c) {
-            c.k_rows.page_size = 1, c.k_rows.row_stride = 32, c.k_rows.page_stride = 128;
+            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 32,
+            c.paged_cache.page_stride = 128;
         },
-        "k_rows.page_size is 1, its default: with page_stride 128");
+        "paged_cache.page_size is 1, its default: with page_stride 128");
     {  // the strides of single rows are what they would be without
         Call c = good;
-        c.k_rows.page_size = 1;
-        c.k_rows.row_stride = c.k_rows.page_stride = 32;
+        c.paged_cache.page_size = 1;
+        c.paged_cache.row_stride = c.paged_cache.page_stride = 32;
         CHECK(resolve(i, limits, c));
-        c.k_rows.row_stride = 16;  // heads before rows
+        c.paged_cache.row_stride = 16;  // heads before rows
         CHECK(resolve(i, limits, c));
-        c.k_rows.row_stride = c.k_rows.page_stride = 64;  // K beside V
+        c.paged_cache.row_stride = c.paged_cache.page_stride = 64;  // K beside V
         CHECK(resolve(i, limits, c));
     }
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_size = 64; }, "k_out.where.range");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.row_stride = 31; },
-           "k_rows.row_stride is 31: the faster strides cover 32 elements");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = 127; },
-           "k_rows.page_stride is 127: the faster strides cover 128 elements");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.page_stride = -2; }, "k_rows.page_stride is -2");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "k_out.where.range");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.row_stride = 31; },
+           "paged_cache.row_stride is 31: the faster strides cover 32 elements");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = 127; },
+           "paged_cache.page_stride is 127: the faster strides cover 128 elements");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
+           "paged_cache.page_stride is -2");
     breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
-           "k_out.token_stride is 32: with k_rows it must be 0");
+           "k_out.token_stride is 32: with paged_cache it must be 0");
     breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
-    breaks([](KernelInfo&, Call& c) { c.k_rows.slots.offset = 1024; },
-           "k_out and k_rows.slots overlap");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.offset = 1024; },
+           "k_out and paged_cache.slot_mapping overlap");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
             k.scatter_k = true;

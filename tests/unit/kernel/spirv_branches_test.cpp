@@ -107,7 +107,7 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     values.axes = std::uint32_t(sections.size());
     values.section_order = order;
     std::copy(sections.begin(), sections.end(), &values.section_0);
-    std::fill(&values.section_0 + sections.size(), &values.section_0 + shader::most_axes, 0);
+    std::fill(&values.section_0 + sections.size(), &values.section_0 + shader::max_axes, 0);
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
     const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,

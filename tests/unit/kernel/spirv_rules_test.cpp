@@ -138,7 +138,7 @@ TEST_CASE(
     constexpr std::uint32_t angle_sources = 5;
     std::set<std::uint32_t> seen;
     for (const KernelKind& kind : kernel_kinds()) {
-        seen.insert(std::min(kind.angles, shader::angles_apart));
+        seen.insert(std::min(kind.angles, shader::angles_cos_sin_cache));
         for (const std::uint32_t conversion : conversions) {
             for (KernelVariation v : kernel_variations) {
                 for (const std::uint32_t element :

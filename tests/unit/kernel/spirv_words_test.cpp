@@ -234,9 +234,9 @@ TEST_CASE("a kernel binds what its constants ask for") {
                 expect(kind.has_v, shader::binding_v_out);
                 expect(v.positions != shader::positions_implicit && (kind.turns || counts),
                        shader::binding_ids);
-                expect(kind.has_k && v.scatter != 0, shader::binding_slots);
+                expect(kind.has_k && v.scatter != 0, shader::binding_slot_mapping);
                 expect(kind.turns && !turns && !textured, shader::binding_table);
-                expect(kind.angles >= shader::angles_apart, shader::binding_table_sin);
+                expect(kind.angles >= shader::angles_cos_sin_cache, shader::binding_table_sin);
                 expect(counts, shader::binding_status);
                 expect(turns, shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
                 expect(textured, shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);

@@ -102,7 +102,7 @@ Wide steps(std::uint32_t whole, std::uint32_t box) {
 
 // The most bytes that a binding needs beyond those of its rows: it starts lower, and ends with a
 // word.
-std::uint64_t most_lost(const StorageLimits& limits) {
+std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
@@ -195,7 +195,7 @@ bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] &&
                 t.whole.groups <= t.dispatch.workgroup_count[2] &&
-                t.whole.heads <= most_heads(t.info, t.geometry, t.dispatch);
+                t.whole.heads <= max_heads(t.info, t.geometry, t.dispatch);
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
         if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
@@ -207,7 +207,7 @@ bool fits_whole(const Tuple& t) {
         const std::uint64_t alignment = std::max<std::uint64_t>(t.storage.offset_alignment, 16);
         fits = fits && (end + 3) / 4 * 4 - v.first_byte / alignment * alignment <= t.storage.range;
     }
-    return fits && t.whole.tokens <= most_tokens(t.geometry, t.dispatch);
+    return fits && t.whole.tokens <= max_tokens(t.geometry, t.dispatch);
 }
 
 // Whether one row of one view, or one page of one head, may need more than a binding holds: it
@@ -215,8 +215,7 @@ bool fits_whole(const Tuple& t) {
 bool row_may_not_fit(const Tuple& t) {
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
-        if (Wide{v.head_dim} * v.element_bytes + most_lost(t.storage) > t.storage.range)
-            return true;
+        if (Wide{v.head_dim} * v.element_bytes + max_lost(t.storage) > t.storage.range) return true;
     }
     return false;
 }
@@ -237,7 +236,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     const Counts& box = tiling.box;
     if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
     if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > most_heads(t.info, t.geometry, t.dispatch))
+    if (box.heads > max_heads(t.info, t.geometry, t.dispatch))
         return "more heads than a dispatch counts";
     const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) *
                        steps(t.whole.heads, box.heads) * steps(t.whole.tokens, box.tokens) *

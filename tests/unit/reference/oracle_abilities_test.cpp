@@ -181,8 +181,11 @@ TEST_CASE("destination rows in pages: each token's own, or nowhere") {
     const Tensor in = rows(5, 1, 2);
     Tensor out = rows(5, 1, 2);
     // Two pages of two rows, 7 elements from page to page and 3 from row to row.
-    out.cache = Cache{
-        .slots = {3, -1, 0, 4, 1}, .pages = 2, .page_size = 2, .page_stride = 7, .row_stride = 3};
+    out.cache = Cache{.slot_mapping = {3, -1, 0, 4, 1},
+                      .pages = 2,
+                      .page_size = 2,
+                      .page_stride = 7,
+                      .row_stride = 3};
     const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const std::vector<double> y = {-6, 5, 99, -10, 9, 99, 99, 99, 99, 99, -2, 1};
     const Verdict verdict = judge(in, out, operation, x, y);
@@ -200,7 +203,7 @@ TEST_CASE("destination rows in pages: each token's own, or nowhere") {
 
     out.heads = 2;  // [pages, heads, page_size, 2]
     out.head_stride = 4;
-    out.cache = Cache{.slots = {-7, 1, 2, 5000000000, -1},
+    out.cache = Cache{.slot_mapping = {-7, 1, 2, 5000000000, -1},
                       .pages = 2,
                       .page_size = 2,
                       .page_stride = 8,
@@ -212,10 +215,10 @@ TEST_CASE("destination rows in pages: each token's own, or nowhere") {
     operation.positions = {1, 1, 1, 1, 1};
     CHECK(right(judge(shared, out, operation, x, pages)));
     CHECK(judge(shared, out, operation, x, pages).out_of_range == 2);
-    out.cache->slots[0] = 2;
+    out.cache->slot_mapping[0] = 2;
     CHECK_THROWS_AS(judge(shared, out, operation, x, pages), std::invalid_argument);
     CHECK_THROWS_AS(judge(out, out, operation, x, pages), std::invalid_argument);
-    out.cache->slots.pop_back();
+    out.cache->slot_mapping.pop_back();
     CHECK_THROWS_AS(judge(shared, out, operation, x, pages), std::invalid_argument);
 }
 

@@ -23,7 +23,7 @@ Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing
 
 constexpr AngleSource far_sources[] = {AngleSource::factored_texture, AngleSource::computed};
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
-constexpr std::uint32_t most_rows = max_factored_positions;
+constexpr std::uint32_t max_rows = max_factored_positions;
 
 /// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends, as far as the source covers.
 std::vector<std::int64_t> special_positions(AngleSource source) {
@@ -46,14 +46,14 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
 /// Random positions over all that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
     const std::int64_t last = source == AngleSource::computed ? INT32_MAX
-                                                              : std::int64_t{most_rows} - 1;
+                                                              : std::int64_t{max_rows} - 1;
     return random_positions(count, source == AngleSource::computed ? INT32_MIN : -last, last, seed);
 }
 
 /// A third of the tokens at special positions, number `part` of them, the others anywhere.
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
-    trial.table_rows = most_rows;
+    trial.table_rows = max_rows;
     trial.info.positions = PositionSource::ids;
     trial.ids = far_positions(source, tokens, part);
     const std::vector<std::int64_t> special = special_positions(source);
@@ -88,7 +88,7 @@ void add_far(Checks& checks, AngleSource source) {
     }
     checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(source, Element::f32);
-        trial.table_rows = most_rows;
+        trial.table_rows = max_rows;
         trial.info.positions = PositionSource::ids;
         trial.ids = special_positions(source);
         trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
@@ -100,7 +100,7 @@ void add_far(Checks& checks, AngleSource source) {
     checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
         Trial trial = far_trial(source, Element::f32, Pairing::half_split, 3);
         const std::int64_t edge = source == AngleSource::computed ? std::int64_t{1} << 31
-                                                                  : std::int64_t{most_rows};
+                                                                  : std::int64_t{max_rows};
         trial.ids_64 = true;
         trial.ids[1] = edge;
         trial.ids[4] = source == AngleSource::computed ? -edge - 1 : -edge;
@@ -118,7 +118,7 @@ void add_far(Checks& checks, AngleSource source) {
                     trial.info.angles = source;
                     trial.info.positions = PositionSource::ids;
                     trial.shape.q_per_group = 2;
-                    trial.table_rows = most_rows;
+                    trial.table_rows = max_rows;
                     trial.ids = far_positions(source, 64, 51);
                     trial.inv_freq.resize(pairs);
                     check(default_inv_freq(base, 2 * pairs, trial.inv_freq.data()));
@@ -197,7 +197,7 @@ void add_table_sizes(Checks& checks) {
                        const bool direct = source == AngleSource::direct_texture ||
                                            source == AngleSource::direct_buffer;
                        for (const std::uint32_t rows :
-                            {2047u, 2048u, 2049u, 131072u, direct ? 131073u : most_rows}) {
+                            {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
                            trial.table_rows = rows;
                            const Rotated large = run(device, trial, findings);
                            findings.hold(
@@ -240,7 +240,7 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// Of AngleProduct::float32: position, frequency, their product, cos, sin and the factor, each
+/// Of AnglePrecision::float32: position, frequency, their product, cos, sin and the factor, each
 /// rounded to f32.
 void add_float32_product(Checks& checks) {
     for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
@@ -256,7 +256,7 @@ void add_float32_product(Checks& checks) {
                     trial.info.positions = PositionSource::ids;
                     trial.ids = random_positions(tokens, -131071, 131071, 57);
                     const Rotated exact = run(device, trial, findings);
-                    trial.product = AngleProduct::float32;
+                    trial.precision = AnglePrecision::float32;
                     findings.hold(run(device, trial, findings).q != exact.q,
                                   "a float32 product gives the bits of the exact one");
                 }
@@ -299,7 +299,7 @@ void add_angles(Checks& checks) {
     checks.add("callers_table_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
         const Rotated ours = run(device, from_source(AngleSource::direct_buffer, Element::f32),
                                  findings);
-        Trial trial = from_source(AngleSource::caller_buffer, Element::f32);
+        Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32);
         add_callers_table(trial, Element::f32, rotary_dim / 2, true);
         const Rotated callers = run(device, trial, findings);
         findings.hold(ours.q == callers.q && ours.k == callers.k,
@@ -311,7 +311,7 @@ void add_angles(Checks& checks) {
                 fmt::format("callers_table_{}_rows_of_{}", name_of(table), stride),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Direction direction : {Direction::forward, Direction::inverse}) {
-                        Trial trial = from_source(AngleSource::caller_buffer, Element::f32,
+                        Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32,
                                                   Pairing::interleaved);
                         trial.info.positions = PositionSource::ids;
                         trial.ids = random_positions(tokens, -9, 72, 44);  // some are outside

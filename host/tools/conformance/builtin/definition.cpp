@@ -80,11 +80,11 @@ Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& posi
       angles_(inv_freq_, trial.attention_factor) {}
 
 CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
-    if (trial_.info.angles == AngleSource::caller_buffer) {
+    if (trial_.info.angles == AngleSource::cos_sin_cache) {
         const std::size_t at = static_cast<std::size_t>(position) * trial_.row_stride + pair;
         return {value(trial_.info.table, trial_.cos, at), value(trial_.info.table, trial_.sin, at)};
     }
-    if (trial_.product == AngleProduct::float32) {
+    if (trial_.precision == AnglePrecision::float32) {
         const reference::CosSin exact = float32_cos_sin(position, inv_freq_[pair]);
         const auto factor = static_cast<float>(trial_.attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
@@ -96,7 +96,7 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                const reference::Tensor& out, const std::byte* input,
                                const std::byte* output, char name, Findings& findings) const {
     const std::vector<Pair> pairs = pairs_of(operation);
-    const bool callers = trial_.info.angles == AngleSource::caller_buffer;
+    const bool callers = trial_.info.angles == AngleSource::cos_sin_cache;
     // How the library words a factor that is not in the table is its own affair; the oracle holds
     // its bound.
     const bool bits_known = trial_.gain == Gain::apply || trial_.attention_factor == 1;

@@ -32,7 +32,7 @@ constexpr Access accesses[] = {
 enum class Along { tokens, batch, heads };
 
 /// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: the device does not tell.
-std::uint64_t most_buffer_bytes(DeviceUnderTest& device) {
+std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
     const DeviceRef& ref = device.device().ref();
     const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
         ref.get_instance_proc_addr(ref.instance, "vkGetPhysicalDeviceProperties2"));
@@ -57,7 +57,7 @@ Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
         }
     };
     hold_limit("largest device-local heap", device.info().memory_bytes);
-    if (const std::uint64_t most = most_buffer_bytes(device); most != 0) {
+    if (const std::uint64_t most = max_buffer_bytes(device); most != 0) {
         hold_limit("maxBufferSize", most);
     }
     Result<Buffer> made = Buffer::make(device.device(), bytes);

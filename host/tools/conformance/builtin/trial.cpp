@@ -77,7 +77,7 @@ void place(const Trial& trial, Arrangement arrangement, bool output, Memory& mem
     const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
                                 std::max(info.k.head_dim, 1u), info.v.head_dim);
     std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
-    const auto put = [&](const Placed& placed, const Width& width, Tensors& tensor) {
+    const auto put = [&](const Placed& placed, const HeadFormat& width, Tensors& tensor) {
         const Element type = output ? width.out : width.in;
         const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
         if (is_new) {
@@ -159,7 +159,7 @@ Rotation rotation_of(const Trial& trial) {
     rotation.head_dim = rotation.rotary_dim = trial.info.rotary_dim;
     rotation.inv_freq = inv_freq_of(trial);
     rotation.attention_factor = trial.attention_factor;
-    rotation.product = trial.product;
+    rotation.precision = trial.precision;
     rotation.sections = trial.info.sections;
     return rotation;
 }
@@ -185,7 +185,7 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
 }
 
 /// Of Q or of K.
-reference::Operation operation_of(const Trial& trial, const Width& width, bool flushes) {
+reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes) {
     const KernelInfo& info = trial.info;
     reference::Operation operation;
     operation.interleaved = info.pairing == Pairing::interleaved;
@@ -201,7 +201,7 @@ reference::Operation operation_of(const Trial& trial, const Width& width, bool f
     operation.attention_factor = trial.attention_factor;
     operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
     operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
-    if (trial.product == AngleProduct::float32) {
+    if (trial.precision == AnglePrecision::float32) {
         operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position,
                                                             std::size_t pair) {
             return float32_cos_sin(position, inv_freq[pair]);
@@ -221,7 +221,7 @@ reference::Operation move_of(const Trial& trial) {
 double bound_of(const Trial& trial) {
     const bool factor = trial.attention_factor != 1;
     return error_bound(trial.info.angles, trial.attention_factor) +
-           (factor && trial.product == AngleProduct::float32 ? 1.5 : 0) +
+           (factor && trial.precision == AnglePrecision::float32 ? 1.5 : 0) +
            (factor && trial.gain != Gain::apply ? 2 : 0);
 }
 
@@ -304,7 +304,7 @@ std::vector<double> inv_freq_of(const Trial& trial) {
 bool covers(const Trial& trial, std::int64_t position) {
     switch (trial.info.angles) {
         case AngleSource::computed: return position == static_cast<std::int32_t>(position);
-        case AngleSource::caller_buffer: return position >= 0 && position < trial.table_rows;
+        case AngleSource::cos_sin_cache: return position >= 0 && position < trial.table_rows;
         default: return position < trial.table_rows && position > -std::int64_t{trial.table_rows};
     }
 }
@@ -316,8 +316,9 @@ reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
 }
 
 reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq) {
-    return trial.product == AngleProduct::float32 ? float32_cos_sin(position, inv_freq)
-                                                  : reference::exact_cos_sin(position, inv_freq);
+    return trial.precision == AnglePrecision::float32
+               ? float32_cos_sin(position, inv_freq)
+               : reference::exact_cos_sin(position, inv_freq);
 }
 
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
@@ -337,7 +338,7 @@ void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bo
 
 Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const KernelInfo& info = trial.info;
-    const bool callers = info.angles == AngleSource::caller_buffer;
+    const bool callers = info.angles == AngleSource::cos_sin_cache;
     const Shape& shape = trial.shape;
     Random random(trial.seed);
     Memory memory(random());
@@ -356,13 +357,13 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
                               trial.pages_by_head);
         k.out.rows.type = type_of(info.k.out);
         reference::Cache& cache = *k.out.rows.cache;
-        cache.slots = random_slots(cache, shape.rows(), random);
+        cache.slot_mapping = random_slots(cache, shape.rows(), random);
         k.out_byte = memory.take(span_of(k.out.rows) * Tensors::size(k.out));
         if (info.v.head_dim > 0) {
             v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size,
                                   trial.pages_by_head);
             v.out.rows.type = type_of(info.v.out);
-            v.out.rows.cache->slots = cache.slots;
+            v.out.rows.cache->slot_mapping = cache.slot_mapping;
             if (trial.pages_by_head) {  // strides of pages and of rows are given once for both
                                         // caches
                 v.out.rows.head_stride = k.out.rows.head_stride;
@@ -371,8 +372,8 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
             }
             v.out_byte = memory.take(span_of(v.out.rows) * Tensors::size(v.out));
         }
-        slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slots)
-                                    : memory.put<std::int32_t>(cache.slots);
+        slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slot_mapping)
+                                    : memory.put<std::int32_t>(cache.slot_mapping);
     }
     const std::vector<std::int64_t> positions = positions_of(trial);
     const bool implicit = info.positions == PositionSource::implicit;
@@ -453,13 +454,13 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     }
     if (info.scatter_k) {
         const reference::Cache& cache = *k.out.rows.cache;
-        call.call.k_rows = {
-            .slots = part(slots_byte, cache.slots.size() * (trial.slots_64 ? 8 : 4)),
+        call.call.paged_cache = {
+            .slot_mapping = part(slots_byte, cache.slot_mapping.size() * (trial.slots_64 ? 8 : 4)),
             .int64 = trial.slots_64,
             .page_size = trial.page_size};
         if (trial.pages_by_head) {
-            call.call.k_rows.page_stride = static_cast<std::int64_t>(cache.page_stride);
-            call.call.k_rows.row_stride = static_cast<std::int64_t>(cache.row_stride);
+            call.call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
+            call.call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
         }
     }
     if (counts) {
@@ -468,7 +469,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     AngleTable table;
     AnglePlan callers_plan;
     if (callers) {
-        callers_plan = value_of(plan_caller_angles(info.rotary_dim / 2, trial.table_rows,
+        callers_plan = value_of(plan_cos_sin_cache(info.rotary_dim / 2, trial.table_rows,
                                                    trial.row_stride, info.table));
         cos_buffer = device.upload(trial.cos.data(), trial.cos.size());
         sin_buffer = device.upload(trial.sin.data(), trial.sin.size());
@@ -562,7 +563,7 @@ const char* name_of(Pairing pairing) {
 
 const char* name_of(AngleSource source) {
     constexpr const char* names[] = {"default",        "factored_texture", "computed",
-                                     "direct_texture", "direct_buffer",    "caller_buffer"};
+                                     "direct_texture", "direct_buffer",    "cos_sin_cache"};
     return names[static_cast<std::size_t>(source)];
 }
 

@@ -28,9 +28,9 @@ struct Trial {
 
     std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
     double attention_factor = 1;
-    AngleProduct product = AngleProduct::exact;
+    AnglePrecision precision = AnglePrecision::exact;
     std::uint32_t table_rows = 64;  // see covers()
-    Bytes cos = {}, sin = {};       // caller_buffer: [table_rows, row_stride] of info.table
+    Bytes cos = {}, sin = {};       // cos_sin_cache: [table_rows, row_stride] of info.table
     std::uint32_t row_stride = 0;
 
     std::int64_t first = 0,

@@ -69,7 +69,7 @@ Sections sections_for(Turn turn, std::uint32_t pairs) {
 void turn_by_axes(Trial& trial, Turn turn) {
     trial.info.positions = PositionSource::axis_ids;
     trial.info.sections = sections_for(turn, trial.info.rotary_dim / 2);
-    const std::int64_t lowest = trial.info.angles == AngleSource::caller_buffer
+    const std::int64_t lowest = trial.info.angles == AngleSource::cos_sin_cache
                                     ? 0
                                     : 1 - std::int64_t{trial.table_rows};
     trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest, trial.table_rows - 1,
@@ -143,7 +143,7 @@ void add_callers_tables(Checks& checks) {
             checks.add(fmt::format("callers_table_{}_of_{}", name_of(table), name_of(element)),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            Trial trial = number(at, element, 64);
-                           trial.info.angles = AngleSource::caller_buffer;
+                           trial.info.angles = AngleSource::cos_sin_cache;
                            if (at % 4 < 2) {
                                turn_by_axes(trial, Turn::interleaved);
                            }

@@ -96,8 +96,8 @@ struct Scaler {
     void operator()(const GgmlCase& scaling) const {
         std::vector<double> divisors;
         if (!scaling.freq_factors.empty()) {
-            constexpr std::uint64_t most_bytes = 1u << 20;  // it is read for each window
-            const npy::Array file = folder.array(scaling.freq_factors, most_bytes);
+            constexpr std::uint64_t max_bytes = 1u << 20;  // it is read for each window
+            const npy::Array file = folder.array(scaling.freq_factors, max_bytes);
             const std::size_t count = std::min(
                 count_of(file), frequencies.size());  // ggml asks for as many at least
             for (std::size_t index = 0; index < count; ++index) {
@@ -215,7 +215,7 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     }
     CaseAngles angles;
     angles.shape_ = shape;
-    angles.plan_ = value_of(plan_caller_angles(pairs, static_cast<std::uint32_t>(rows),
+    angles.plan_ = value_of(plan_cos_sin_cache(pairs, static_cast<std::uint32_t>(rows),
                                                static_cast<std::uint32_t>(width), *element),
                             "angles: ");
     // The files do not contain the attention factor. A table that is said to contain 1 / f, of

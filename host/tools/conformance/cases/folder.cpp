@@ -21,7 +21,7 @@ T stored(const npy::Array& array, std::size_t index) noexcept {
 
 }  // namespace
 
-std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t most_bytes) const {
+std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t max_bytes) const {
     std::error_code problem;
     const std::filesystem::path path = std::filesystem::canonical(folder_ / file, problem);
     if (problem) {
@@ -36,26 +36,26 @@ std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t
         wrong_file("{}: is not a regular file", file);
     }
     if (const std::uint64_t bytes = std::filesystem::file_size(path, problem);
-        !problem && bytes > most_bytes) {
-        unsupported("{}: has {} bytes, more than {}", file, bytes, most_bytes);
+        !problem && bytes > max_bytes) {
+        unsupported("{}: has {} bytes, more than {}", file, bytes, max_bytes);
     }
     return path;
 }
 
 std::string CaseFolder::document() const {
-    std::ifstream file(checked("case.json", most_document_bytes), std::ios::binary);
+    std::ifstream file(checked("case.json", max_document_bytes), std::ios::binary);
     std::string text;
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
     }
-    if (!file.eof() || text.size() > most_document_bytes) {
+    if (!file.eof() || text.size() > max_document_bytes) {
         wrong_file("case.json: cannot be read");
     }
     return text;
 }
 
-npy::Array CaseFolder::array(const std::string& file, std::uint64_t most_bytes) const {
-    const std::string path = checked(file, most_bytes).string();
+npy::Array CaseFolder::array(const std::string& file, std::uint64_t max_bytes) const {
+    const std::string path = checked(file, max_bytes).string();
     try {
         return npy::read(path);
     } catch (const npy::UnknownType& problem) {

@@ -14,15 +14,15 @@ namespace vkrope::conformance {
 
 class CaseFolder {
    public:
-    static constexpr std::uint64_t most_document_bytes = std::uint64_t{4} << 20,
-                                   most_array_bytes = std::uint64_t{1} << 30;
+    static constexpr std::uint64_t max_document_bytes = std::uint64_t{4} << 20,
+                                   max_array_bytes = std::uint64_t{1} << 30;
 
     /// `root` is the folder that --cases names: not even a symbolic link leads out of it.
     CaseFolder(std::filesystem::path root, std::filesystem::path folder)
         : root_(std::move(root)), folder_(std::move(folder)) {}
 
     std::string document() const;
-    npy::Array array(const std::string& file, std::uint64_t most_bytes = most_array_bytes) const;
+    npy::Array array(const std::string& file, std::uint64_t max_bytes = max_array_bytes) const;
 
     /// As array(), of integers: of the document, or of a file of int32 or int64. `wide` says which
     /// of the two.
@@ -35,7 +35,7 @@ class CaseFolder {
     IntegerList integers(const Integers& integers) const;
 
    private:
-    std::filesystem::path checked(const std::string& file, std::uint64_t most_bytes) const;
+    std::filesystem::path checked(const std::string& file, std::uint64_t max_bytes) const;
 
     std::filesystem::path root_, folder_;
 };

@@ -223,23 +223,22 @@ class Run {
     /// A small case may still say that much is done again and again: windows one after another,
     /// planes of which each takes a call, sequences that a view repeats.
     void hold_work(const std::list<Resident*>& residents, std::uint64_t passes) const {
-        constexpr std::uint64_t most_calls = 1u << 14, most_written = std::uint64_t{1} << 29;
+        constexpr std::uint64_t max_calls = 1u << 14, max_written = std::uint64_t{1} << 29;
         for (const Resident* resident : residents) {
             const CaseTensor& tensor = resident->tensor;
             const std::uint64_t planes = rotated_planes(tensor, description_).size();
             const std::uint64_t sequences = tensor.in.batch == 0 ? tensor.batch : 1;
-            if (passes * planes * sequences > most_calls) {
+            if (passes * planes * sequences > max_calls) {
                 unsupported(
                     "tensors.{}: {} windows one after another, {} rotated planes and {} sequences "
                     "that a view repeats take "
                     "{} calls, more than {}",
-                    tensor.name, passes, planes, sequences, passes * planes * sequences,
-                    most_calls);
+                    tensor.name, passes, planes, sequences, passes * planes * sequences, max_calls);
             }
-            if (passes > 1 && passes * tensor.count > most_written) {
+            if (passes > 1 && passes * tensor.count > max_written) {
                 unsupported(
                     "tensors.{}: {} windows one after another write {} elements, more than {}",
-                    tensor.name, passes, passes * tensor.count, most_written);
+                    tensor.name, passes, passes * tensor.count, max_written);
             }
             hold_elements(tensor, passes);
         }
@@ -326,7 +325,7 @@ class Run {
         common.call.gain = angles.gain();
         common.call.out_of_range = covered_.whole();
         const auto width = [&](const Part& part) {
-            return Width{
+            return HeadFormat{
                 .in = description_.dtype,
                 .out = description_.dtype,
                 .head_dim = part.resident->tensor.head_dim,
@@ -342,8 +341,8 @@ class Run {
                     std::swap(q, k);
                 }
                 DeviceUnderTest::KernelCall call = common;
-                call.info.q = q != nullptr ? width(*q) : Width{};
-                call.info.k = k != nullptr ? width(*k) : Width{};
+                call.info.q = q != nullptr ? width(*q) : HeadFormat{};
+                call.info.k = k != nullptr ? width(*k) : HeadFormat{};
                 if (run_sequences(call, q, k, pass, positions)) {
                     index += count;
                     break;

@@ -13,20 +13,20 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::uint64_t most_elements = std::uint64_t{1} << 29, most_steps = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_elements = std::uint64_t{1} << 29, max_steps = std::uint64_t{1} << 31;
 
 /// Product of the shape; a view may repeat elements, so that only hold_elements() bounds it by the
 /// file.
 std::uint64_t elements_of(const CaseTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t dimension : tensor.shape) {
-        if (dimension > most_steps) {
+        if (dimension > max_steps) {
             wrong_file("tensors.{}: shape {} has a dimension above 2^31", tensor.name,
                        npy::shape_text(tensor.shape));
         }
-        if (dimension != 0 && count > most_elements / dimension) {
+        if (dimension != 0 && count > max_elements / dimension) {
             unsupported("tensors.{}: shape {} has more than {} elements", tensor.name,
-                        npy::shape_text(tensor.shape), most_elements);
+                        npy::shape_text(tensor.shape), max_elements);
         }
         count *= dimension;
     }

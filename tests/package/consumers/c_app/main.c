@@ -37,7 +37,7 @@ int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
     if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(device, info, kernel, &error),
                    &error))
         return 0;
-    if (device->enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR) return 1;
+    if (device->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return 1;
     return succeeded("vkrope_arena_create", vkrope_arena_create(*kernel, dispatches, arena, &error),
                      &error);
 }

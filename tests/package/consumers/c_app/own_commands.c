@@ -73,7 +73,7 @@ static int make_commands(struct work* w) {
 }
 
 static int make_own_kernel(struct work* w) {
-    const vkrope_width q = {.struct_size = sizeof q, .head_dim = head_dim};
+    const vkrope_head_format q = {.struct_size = sizeof q, .head_dim = head_dim};
     const vkrope_kernel_info info = {
         .struct_size = sizeof info,
         .rotary_dim = head_dim,

@@ -17,7 +17,7 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
                 const float* row, size_t bytes) {
     vkrope_error error;
     vkrope_device_ref ref = {.struct_size = sizeof ref};
-    const vkrope_width k = {.struct_size = sizeof k, .head_dim = head_dim};
+    const vkrope_head_format k = {.struct_size = sizeof k, .head_dim = head_dim};
     const vkrope_kernel_info info = {.struct_size = sizeof info, .rotary_dim = head_dim, .k = &k};
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
         return 0;

@@ -14,7 +14,7 @@ struct work {
     vkrope_arena* arena;
     vkrope_angle_table* table;
     vkrope_buffer *packed, *slots, *q, *k_cache, *v_cache;
-    uint32_t most_dispatches; /* that the call may take on this device */
+    uint32_t max_dispatches; /* that the call may take on this device */
 };
 
 static int make_values_kernel(struct work* w, vkrope_device* device) {
@@ -29,8 +29,8 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
     VkPhysicalDeviceProperties properties;
     get(ref.physical, &properties);
     /* Q, K and V have two each, and there are slots and a counter. */
-    w->most_dispatches = properties.limits.maxPerStageDescriptorStorageBuffers < 8 ? 3 : 1;
-    const vkrope_width row = {.struct_size = sizeof row, .head_dim = head_dim};
+    w->max_dispatches = properties.limits.maxPerStageDescriptorStorageBuffers < 8 ? 3 : 1;
+    const vkrope_head_format row = {.struct_size = sizeof row, .head_dim = head_dim};
     const vkrope_kernel_info info = {
         .struct_size = sizeof info,
         .rotary_dim = head_dim,
@@ -40,7 +40,7 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
         .v = &row,
         .v_heads = 1,
     };
-    return make_kernel(&ref, &info, w->most_dispatches, &w->kernel, &w->arena);
+    return make_kernel(&ref, &info, w->max_dispatches, &w->kernel, &w->arena);
 }
 
 /* One head of each packed row, from channel `first` on. */
@@ -63,7 +63,7 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
         .struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
     const vkrope_tensor v_cache = {
         .struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
-    const vkrope_rows rows = {.struct_size = sizeof rows, .slots = vkrope_buffer_whole(w->slots)};
+    const vkrope_paged_cache rows = {.struct_size = sizeof rows, .slot_mapping = vkrope_buffer_whole(w->slot_mapping)};
     const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
     vkrope_angles angles = {.struct_size = sizeof angles};
     vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
@@ -78,16 +78,16 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
         .k_out = &k_cache,
         .v_in = &v,
         .v_out = &v_cache,
-        .k_rows = &rows,
+        .paged_cache = &rows,
         .positions = &positions,
         .angles = &angles,
     };
     uint64_t dispatches = 0;
     result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
     if (result != VKROPE_SUCCESS) return result;
-    if (dispatches > w->most_dispatches) {
+    if (dispatches > w->max_dispatches) {
         snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches, of %u",
-                 (unsigned)dispatches, (unsigned)w->most_dispatches);
+                 (unsigned)dispatches, (unsigned)w->max_dispatches);
         return VKROPE_ERROR_INTERNAL;
     }
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
@@ -122,29 +122,29 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     static const float before[head_dim] = {-1, -2, -3, -4};
     float packed[sequences][3][head_dim], cache[cache_rows][head_dim],
         q[sequences][head_dim] = {{0}};
-    float k_rows[cache_rows][head_dim], v_rows[cache_rows][head_dim];
+    float paged_cache[cache_rows][head_dim], v_rows[cache_rows][head_dim];
     for (int i = 0; i < sequences * packed_row; ++i)
         (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
     for (int i = 0; i < cache_rows; ++i) memcpy(cache[i], before, sizeof before);
     int good = make_values_kernel(w, device) && make_table(w, device, rotation);
     good = good && make_buffer(device, packed, sizeof packed, &w->packed);
-    good = good && make_buffer(device, slots, sizeof slots, &w->slots);
+    good = good && make_buffer(device, slots, sizeof slots, &w->slot_mapping);
     good = good && make_buffer(device, q, sizeof q, &w->q);
     good = good && make_buffer(device, cache, sizeof cache, &w->k_cache);
     good = good && make_buffer(device, cache, sizeof cache, &w->v_cache);
     vkrope_error error;
     good = good && succeeded("vkrope_device_submit",
                              vkrope_device_submit(device, record, w, NULL, &error), &error);
-    good = good && download(w->q, q, sizeof q) && download(w->k_cache, k_rows, sizeof k_rows);
+    good = good && download(w->q, q, sizeof q) && download(w->k_cache, paged_cache, sizeof paged_cache);
     good = good && download(w->v_cache, v_rows, sizeof v_rows);
     for (int i = 0; good && i < sequences; ++i) {
         good = is_rotated("with V, Q", packed[i][0], q[i], 1, FACTORED_BOUND);
         if (slots[i] < 0) continue;
-        good = good && is_rotated("with V, K", packed[i][1], k_rows[slots[i]], 1, FACTORED_BOUND) &&
+        good = good && is_rotated("with V, K", packed[i][1], paged_cache[slots[i]], 1, FACTORED_BOUND) &&
                is_same("V", v_rows[slots[i]], packed[i][2]);
     }
     for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
-        good = is_same("K without a slot", k_rows[row], before) &&
+        good = is_same("K without a slot", paged_cache[row], before) &&
                is_same("V without a slot", v_rows[row], before);
     }
     return good;
@@ -157,7 +157,7 @@ int use_values(vkrope_device* device) {
     vkrope_buffer_destroy(w.v_cache);
     vkrope_buffer_destroy(w.k_cache);
     vkrope_buffer_destroy(w.q);
-    vkrope_buffer_destroy(w.slots);
+    vkrope_buffer_destroy(w.slot_mapping);
     vkrope_buffer_destroy(w.packed);
     vkrope_angle_table_destroy(w.table);
     vkrope_arena_destroy(w.arena);

@@ -232,7 +232,7 @@ int main(void) {
         .get_instance_proc_addr = vkGetInstanceProcAddr,
         .enabled = enabled,
     };
-    const vkrope_width q = {.struct_size = sizeof q, .head_dim = head_dim};
+    const vkrope_head_format q = {.struct_size = sizeof q, .head_dim = head_dim};
     const vkrope_kernel_info info = {.struct_size = sizeof info,
                                      .rotary_dim = head_dim,
                                      .angles = VKROPE_ANGLES_DIRECT_BUFFER,
@@ -240,7 +240,7 @@ int main(void) {
     vkrope_kernel* kernel = NULL;
     vkrope_arena* arena = NULL;
     check("vkrope_kernel_create", vkrope_kernel_create(&ref, &info, &kernel, &error), &error);
-    if (!(enabled & VKROPE_ENABLED_PUSH_DESCRIPTOR)) {
+    if (!(enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         check("vkrope_arena_create", vkrope_arena_create(kernel, 1, &arena, &error), &error);
     }
     rotate(kernel, &plan, arena);

@@ -48,6 +48,6 @@ extern vkrope::DeviceRef ref;
 extern vkrope::Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;
 extern vkrope::Owned<vkrope::PositionKernel> position_kernel;
 extern vkrope::Owned<vkrope::DescriptorArena> arenas[frames_in_flight];
-extern std::uint32_t vkrope_enabled;
+extern std::uint32_t vkrope_device_feature;
 
 }  // namespace my

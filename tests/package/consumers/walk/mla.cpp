@@ -35,10 +35,10 @@ vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table
                            .k_out = {.where = buffers.cache, .heads = 1},
                            .positions = {.ids = buffers.ids},
                            .angles = table.angles(),
-                           .k_rows = {.slots = buffers.slots,
-                                      .page_size = page_size,
-                                      .page_stride = page_size * row_dim,
-                                      .row_stride = row_dim}},
+                           .paged_cache = {.slot_mapping = buffers.slot_mapping,
+                                           .page_size = page_size,
+                                           .page_stride = page_size * row_dim,
+                                           .row_stride = row_dim}},
                           made.arena);
 }
 

@@ -57,7 +57,7 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
             .v_out = {.where = tensors.v_cache, .heads = kv_heads},
             .positions = {.first = first_position},
             .angles = table.angles(),
-            .k_rows = {.slots = tensors.slots, .page_size = page_size},
+            .paged_cache = {.slot_mapping = tensors.slot_mapping, .page_size = page_size},
             .out_of_range = tensors.outside};
 }
 

@@ -33,10 +33,10 @@ vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Tabl
                            .k_out = {.where = cache, .heads = k_heads, .head_stride = head_dim},
                            .positions = {.ids = buffers.ids},
                            .angles = table.angles(),
-                           .k_rows = {.slots = buffers.slots,
-                                      .page_size = page_size,
-                                      .page_stride = page_size * row,
-                                      .row_stride = row}},
+                           .paged_cache = {.slot_mapping = buffers.slot_mapping,
+                                           .page_size = page_size,
+                                           .page_stride = page_size * row,
+                                           .row_stride = row}},
                           made.arena);
 }
 
