@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a machine without a GPU would use: plain loops that the compiler vectorises, on all cores.
+// CPU baseline: plain loops that the compiler vectorises, on all cores.
 #include <bit>
 #include <thread>
 
 #include "rivals.hpp"
 
-// The processor's own vectors, chosen when the program starts; sanitizers cannot be called that
-// early.
+// Versions for several vector instruction sets, selected at program start; sanitizers cannot be
+// called that early.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define VKROPE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -25,14 +25,15 @@ struct F32 {
     static float narrow(float f) { return f; }
 };
 
-// A choice without a branch, which a compiler would not vectorise where a side computes with
-// floats.
+// Selects without a branch: the compiler would not vectorise a branch with float computation on one
+// side.
 std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
     const std::uint32_t mask = 0u - std::uint32_t{condition};
     return (yes & mask) | (no & ~mask);
 }
 
-// By integers, as in shaders/element.glsl but for NaNs, which the pattern has none of.
+// Converts with integers, as in shaders/element.glsl except for NaN, which the pattern does not
+// contain.
 struct F16 {
     using Stored = Half;
     static float widen(Half h) {
@@ -68,7 +69,7 @@ struct Slice {
     void* out;
     const float* cos_sin;
     std::uint64_t first, last;  // tokens
-    std::uint32_t heads, half;  // half: pairs of a head
+    std::uint32_t heads, half;  // half: pairs per head
 };
 
 template <class Type>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host pays: recording a call, compiling a kernel with and without a pipeline cache,
-// filling a table.
+// Host costs: recording a call, compiling a kernel with and without a pipeline cache, filling a
+// table.
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -26,7 +26,7 @@ void check_result(VkResult result, const char* what) {
         tools::fail(tools::ExitCode::device_failed, "{}: VkResult {}", what, int(result));
 }
 
-/// A command buffer that is recorded and thrown away.
+/// A command buffer that is recorded and discarded.
 class Scratch {
    public:
     explicit Scratch(Device& device) : vk_(device.impl().vk), device_(device.ref().device) {
@@ -54,7 +54,7 @@ class Scratch {
         check_result(vk_.vkBeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
         return commands_;
     }
-    /// What a caller owes between two rotations of the same bytes; no part of what is timed.
+    /// The barrier that a caller needs between two rotations of the same bytes; not timed.
     void barrier() {
         VkMemoryBarrier memory = {};
         memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -72,7 +72,7 @@ class Scratch {
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
 };
 
-/// What a kernel serves decides what the host pays for it.
+/// The kind of kernel, which determines the host cost.
 struct Kind {
     const char* name;
     Shape shape;
@@ -87,7 +87,7 @@ std::vector<Kind> kinds() {
         return shapes()[0];
     };
     Shape q = named("prefill_llama3_8b");
-    q.tokens = 16;  // the host pays the same for any number
+    q.tokens = 16;  // the host cost does not depend on it
     const Shape q_and_k = q, scatter = named("decode_b1");
     q.k_heads = 0;
     return {{"q", q},
@@ -117,7 +117,6 @@ void time_record(benchmark::State& state, Device& device, const Shape& shape,
     }
 }
 
-/// A pipeline cache, or none.
 class Cache {
    public:
     Cache(Device& device, bool wanted) : device_(device.ref().device) {
@@ -145,7 +144,7 @@ class Cache {
     VkPipelineCache cache_ = VK_NULL_HANDLE;
 };
 
-/// Between the library and the driver: how long the driver compiles.
+/// Wraps the Vulkan functions of the driver to measure its compile time.
 namespace watched {
 PFN_vkGetInstanceProcAddr get_of_instance = nullptr;
 PFN_vkGetDeviceProcAddr get_of_device = nullptr;
@@ -190,7 +189,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     std::vector<double> ours, processor;
     for (auto _ : state) {
         watched::seconds = 0;
-        const std::clock_t before = std::clock();  // of all threads: drivers compile on several
+        const std::clock_t before = std::clock();  // CPU time of all threads
         const double start = now();
         Kernel* kernel = value_of(create(ref, info), Subject::device);
         const double seconds = now() - start;

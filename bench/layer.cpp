@@ -25,7 +25,7 @@ Buffer uploaded(Device& device, const std::vector<std::int32_t>& numbers) {
     return buffer;
 }
 
-/// Writes `elements` elements, of which `part` makes any run.
+/// Writes `elements` elements; `part` produces any range of them.
 void upload(
     Buffer& buffer, Element element, std::uint64_t elements,
     const std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>& part) {
@@ -50,7 +50,7 @@ Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
     const auto input = [&](std::uint64_t first, std::uint64_t count) {
         return pattern.at(first, count);
     };
-    // NaN: else memory that an earlier row left could pass for an output.
+    // NaN: otherwise memory left by an earlier row could pass for an output.
     const auto nothing = [&](std::uint64_t, std::uint64_t count) {
         return std::vector<std::byte>(count * bytes, std::byte{0xff});
     };
@@ -132,7 +132,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
         call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
     call_.angles = table_.angles();
     if (device.ref().enabled & push_descriptor) return;
-    // One more than a call takes, since Q and K apart may take one more than together.
+    // One more than a call needs, because Q and K separately may take one dispatch more than
+    // together.
     const std::uint64_t sets = value_of(dispatches(kernel_.get(), call_), Subject::device) + 1;
     arena_.reset(
         value_of(create_arena(kernel_.get(), std::uint32_t(sets) * calls), Subject::device));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Q and K of one layer on the device, and vkrope's rotation of them.
+// Q and K of one layer on the device, and their rotation by vkrope.
 #pragma once
 
 #include <memory>
@@ -12,27 +12,27 @@
 
 namespace vkrope::bench {
 
-/// Tensors: inputs hold the pattern, outputs hold nothing of use.
+/// The tensors: inputs hold the pattern, outputs hold NaN at first.
 class Layer {
    public:
     Layer(Device& device, const Shape& shape, Element element, bool in_place);
 
     const Shape& shape() const noexcept { return shape_; }
     Element element() const noexcept { return element_; }
-    /// A scattered K is not, whatever was asked for.
+    /// True if the tensor is rotated in place; a scattered K never is.
     bool in_place(bool key) const noexcept { return in_place_ && !(key && shape_.scatters()); }
     VkDescriptorBufferInfo in(bool key) const { return (key ? k_in_ : q_in_).whole(); }
     VkDescriptorBufferInfo out(bool key) const {
         return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole();
     }
 
-    /// Bytes that a rotation reads of both tensors, and writes as many: in place those of rotated
-    /// channels, else all.
+    /// Bytes that a rotation reads from both tensors; it writes the same number. In place only
+    /// rotated channels count, else all.
     std::uint64_t bytes_read() const { return bytes_read(false) + bytes_read(true); }
-    /// As many, for the copy.
+    /// Returns copies of the same number of bytes.
     std::vector<Copied> copies() const;
 
-    /// Of what a rotation of the pattern left.
+    /// Checks the output after a rotation of the pattern.
     Checked check(bool key, double bound_u);
 
    private:
@@ -41,24 +41,24 @@ class Layer {
     Shape shape_;
     Element element_;
     bool in_place_;
-    Buffer q_in_, k_in_, q_out_, k_out_;  // in place: `out` is where the copy goes
+    Buffer q_in_, k_in_, q_out_, k_out_;  // in place, `out` is the destination of the copy
 };
 
-/// Angles, ids, slots and a kernel: what an engine makes once, and record() needs.
+/// Angles, ids, slots and a kernel: the objects that an engine creates once and record() uses.
 class Rope {
    public:
-    /// The layer outlives it. A command buffer takes so many calls at most.
+    /// The layer must outlive it. A command buffer takes at most `calls` calls.
     Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1,
          Mapping mapping = Mapping::by_device);
 
-    /// Before a new command buffer.
+    /// Must be called before a new command buffer is recorded.
     void begin() noexcept { reset(arena_.get()); }
-    /// Q and K in one call, as engines do; or in two, one after the other.
+    /// Records Q and K in one call, as engines do, or in two, one after the other.
     Status record(VkCommandBuffer commands);
     Status record_unfused(VkCommandBuffer commands);
 
     AngleSource angles() const noexcept { return table_.plan().source; }
-    /// Workgroups and invocations of each, of its first dispatch.
+    /// The first dispatch: number and size of its workgroups.
     struct Grid {
         std::uint64_t workgroups = 0;
         std::uint32_t workgroup_size = 0;
@@ -73,7 +73,7 @@ class Rope {
     Call call_;
 };
 
-/// What create() is asked for.
+/// Returns the KernelInfo for create().
 KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles,
                        Mapping mapping = Mapping::by_device);
 

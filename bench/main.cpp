@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command "vkrope-bench": its own options, and all of Google Benchmark's.
+// The command "vkrope-bench": its own options, and those of Google Benchmark.
 #include <benchmark/benchmark.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,14 +53,13 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.keep_extras(options.benchmark_flags);
 }
 
-/// Google Benchmark takes its flags out of an argv; a later one beats an earlier one, so that ours
-/// are defaults.
+/// Google Benchmark reads its flags from an argv; the last one wins, so ours are defaults.
 bool initialize(const Options& options) {
     std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3",
                                       "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
                                       "--benchmark_counters_tabular=true"};
     words.insert(words.end(), options.benchmark_flags.begin(), options.benchmark_flags.end());
-    static std::vector<std::string> kept;  // the name of the program is kept by its address
+    static std::vector<std::string> kept;  // Google Benchmark keeps a pointer to the program name
     kept = words;
     std::vector<char*> argv;
     for (std::string& word : kept) argv.push_back(word.data());
@@ -77,8 +76,8 @@ bool initialize(const Options& options) {
     return argc <= 1;
 }
 
-/// The file of --benchmark_out: the last flag counts, then the environment, as Google Benchmark has
-/// it. Empty: none.
+/// Returns the file of --benchmark_out: the last flag, else the environment, as Google Benchmark
+/// does. Empty: none.
 std::string benchmark_out(const Options& options) {
     constexpr std::string_view flag = "--benchmark_out=";
     const char* from_environment = std::getenv("BENCHMARK_OUT");
@@ -89,21 +88,21 @@ std::string benchmark_out(const Options& options) {
     return path;
 }
 
-/// Google Benchmark would open it once a device is open, and end the program where it cannot. It
-/// writes to what is there, also to a pipe.
+/// Checks the file early: Google Benchmark would open it only after the device and end the program
+/// on failure. It writes to an existing file, including a pipe.
 void check_benchmark_out(const std::string& path) {
     struct stat about = {};
     if (path.empty()) return;
     if (::stat(path.c_str(), &about) != 0) {
         tools::OutputFile("--benchmark_out", path,
-                          1);  // which says what is wrong, or could be made and is gone again
+                          1);  // reports an error, or creates and removes the file
     } else if (S_ISDIR(about.st_mode) || ::access(path.c_str(), W_OK) != 0) {
         tools::fail(ExitCode::bad_file, "--benchmark_out: '{}' cannot be written: {}", path,
                     std::strerror(S_ISDIR(about.st_mode) ? EISDIR : errno));
     }
 }
 
-/// As Google Benchmark's console, but a line a row; nothing where another format is asked for.
+/// As the console of Google Benchmark, but one line per row; null if another format is selected.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     for (const std::string& flag : options.benchmark_flags) {
         if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console")
@@ -124,7 +123,7 @@ Context context_of(const Options& options, const DeviceInfo& device) {
     return context;
 }
 
-/// As a line of the page; the JSON has one of its own.
+/// The date for the page; the JSON has its own.
 std::string date_text() {
     const std::time_t now = std::time(nullptr);
     char text[32] = {};
@@ -139,8 +138,8 @@ void write_html(const std::string& path, const std::string& html) {
     tools::OutputFile::publish(files);
 }
 
-/// Every row that is asked for, on a device that is closed at the end; `context` becomes what was
-/// measured on.
+/// Runs every selected row on a device that is closed at the end; sets `context` to the description
+/// of the measurement.
 ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
     DeviceOptions device_options;
     device_options.select = options.device;
@@ -148,7 +147,7 @@ ExitCode run_rows(const Options& options, Collector& collector, Context& context
     Bench bench(value_of(Device::open(device_options), Subject::device));
     context = context_of(options, bench.device().info());
     for (const auto& [name, value] : context) benchmark::AddCustomContext(name, value);
-    context.insert(context.begin() + 2, {"date", date_text()});  // behind the driver
+    context.insert(context.begin() + 2, {"date", date_text()});  // after the driver
     bench.register_rows();
     for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
     benchmark::RunSpecifiedBenchmarks(&collector);
@@ -158,7 +157,7 @@ ExitCode run_rows(const Options& options, Collector& collector, Context& context
 
 ExitCode run_benchmarks(const Options& options) {
     if (!options.html.empty())
-        tools::OutputFile("--html", options.html, 1);  // what can fail early fails here
+        tools::OutputFile("--html", options.html, 1);  // everything that can fail early fails here
     check_benchmark_out(benchmark_out(options));
     if (!initialize(options)) return ExitCode::usage;
     Collector collector(console(options));
@@ -184,7 +183,7 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::bench
 
 int main(int argc, char** argv) {
-    // Google Benchmark writes its file as rows end; the page is written once the device is closed.
+    // Google Benchmark writes its file as rows end; the page is written after the device is closed.
     return vkrope::tools::run_program(
         "no page was written, and the file of --benchmark_out may be incomplete",
         [=] { return vkrope::bench::run(argc, argv); });

@@ -14,7 +14,8 @@ namespace {
 
 namespace svg = tools::svg;
 
-// A narrow screen has no room for a table: there each row is a name over its figures over its bar.
+// On a narrow screen the table becomes a list: each row shows its name, then its figures, then its
+// bar.
 constexpr const char* style = R"(
 :root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;--bar:#0072b2;--other:#9a9a9a;--roof:#b00020}
 @media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;--bar:#56b4e9;--other:#7c7c7c;--roof:#ff6b7d}}
@@ -44,7 +45,7 @@ std::string time_text(double ns) {
     return fmt::format("{:.2f} ms", ns / 1e6);
 }
 
-/// The name without its first part: what the heading says already.
+/// The name without its first part, which the heading repeats.
 std::string rest_of(const std::string& name) {
     return name.substr(name.find('/') + 1);
 }
@@ -56,8 +57,8 @@ std::vector<Measured> those_of(const std::vector<Measured>& results, std::string
     return found;
 }
 
-/// The share at which a bar is full, so that all bars of a table are in proportion: the largest,
-/// and never so little that the roof would be at the edge.
+/// The share of a full bar, common to all bars of a table: the largest share, but at least 1.25, so
+/// that the roof line is not at the edge.
 double full_bar(const std::vector<Measured>& results) {
     double full = 1.25;
     for (const Measured& result : results) {
@@ -67,8 +68,8 @@ double full_bar(const std::vector<Measured>& results) {
     return full;
 }
 
-/// A bar of `share` of the roof, which is a line; of a rival, and below it vkrope's, where `ours`
-/// is above 0.
+/// A bar for `share` of the roof, which is drawn as a line. For a rival, `ours` above 0 adds a bar
+/// for vkrope below.
 std::string bar(double share, double ours, double full) {
     const auto rect = [&](const char* look, double part, int y, int height) {
         return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y,
@@ -90,7 +91,7 @@ std::string cell(const std::string& text) {
     return "<td>" + text + "</td>";
 }
 
-/// A section: a table with a row for each result; nothing where there is none.
+/// A section: a table with one row per result; empty without results.
 template <class Cells>
 std::string table(std::string_view heading, std::string_view what, std::string_view head,
                   const std::vector<Measured>& results, const Cells& cells) {
@@ -114,7 +115,6 @@ std::string share_cell(const Measured& result) {
     return cell(fmt::format("{:.0f} %", result.counter("roof") * 100));
 }
 
-/// How many times as fast vkrope is.
 std::string speedup_cell(const Measured& result) {
     const double speedup = result.counter("vkrope_speedup");
     return fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup);
@@ -155,7 +155,7 @@ std::string rival_table(const std::vector<Measured>& results) {
                  });
 }
 
-/// A drawing inside a page: without the line that only a file of its own has.
+/// Returns a drawing for use inside a page, without the XML declaration.
 std::string inlined(const svg::Drawing& drawing) {
     const std::string file = drawing.file();
     return "<figure>\n" + file.substr(file.find("<svg")) + "</figure>\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The results as one page of HTML: no script, nothing loaded from elsewhere, in light and in dark,
-// on a screen of any width.
+// The results as one self-contained HTML page: no script, no external resources, in light and dark
+// mode, for any screen width.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace vkrope::bench {
 
-/// context  what was measured on: names and values
+/// context  names and values that describe the measurement
 std::string html_report(const std::vector<Measured>& results,
                         const std::vector<std::pair<std::string, std::string>>& context);
 

@@ -8,7 +8,7 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// What was wrong with a run, empty for nothing: Google Benchmark 1.8 has other names than 1.7.
+/// Returns the error of a run, or empty: the names differ between Google Benchmark 1.8 and 1.7.
 template <class AnyRun>
 std::string failure_of(const AnyRun& run) {
     if constexpr (requires { run.error_occurred; }) {
@@ -22,7 +22,7 @@ bool is_median(const Run& run) {
     return run.run_type == Run::RT_Aggregate && run.aggregate_name == "median";
 }
 
-/// In nanoseconds; the time of an aggregate is a mean already.
+/// Returns nanoseconds. The time of an aggregate is a mean already.
 double ns_of(const Run& run) {
     return run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit) * 1e9;
 }
@@ -40,7 +40,7 @@ void Collector::ReportRuns(const std::vector<Run>& runs) {
         const std::string failure = failure_of(run);
         if (!run.report_label.empty()) labels_[run.run_name.function_name] = run.report_label;
         if (!failure.empty()) failures_.insert(run.run_name.function_name + ": " + failure);
-        // Repetitions come first, what they have in common in a call of its own.
+        // Repetitions are reported first, their aggregates in a separate call.
         if (is_median(run) || run.repetitions <= 1 || !failure.empty()) rows.push_back(run);
     }
     shown_->SetOutputStream(&GetOutputStream());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the rows came to, collected on its way to the screen.
+// The results of the rows, collected while they are shown.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -14,7 +14,7 @@ namespace vkrope::bench {
 
 /// One row: the median of its repetitions.
 struct Measured {
-    std::string name;  // as it was registered
+    std::string name;  // as registered
     std::string label;
     double ns = 0;
     std::map<std::string, double> counters;
@@ -25,11 +25,11 @@ struct Measured {
     }
 };
 
-/// Shows one line a row, its median, where Google Benchmark would show every repetition and
-/// aggregate, and keeps it.
+/// Shows and keeps one line per row, its median, where Google Benchmark would show every repetition
+/// and aggregate.
 class Collector : public benchmark::BenchmarkReporter {
    public:
-    /// Nothing: what the flag --benchmark_format asks for, unchanged.
+    /// Null: the reporter selected by --benchmark_format, unchanged.
     explicit Collector(std::unique_ptr<benchmark::BenchmarkReporter> shown);
 
     bool ReportContext(const Context& context) override { return shown_->ReportContext(context); }
@@ -37,7 +37,7 @@ class Collector : public benchmark::BenchmarkReporter {
     void Finalize() override { shown_->Finalize(); }
 
     const std::vector<Measured>& results() const noexcept { return results_; }
-    /// Rows that were not timed, with what was wrong.
+    /// Rows that were not timed, with the error.
     const std::set<std::string>& failures() const noexcept { return failures_; }
 
    private:
@@ -45,7 +45,7 @@ class Collector : public benchmark::BenchmarkReporter {
     std::unique_ptr<benchmark::BenchmarkReporter> shown_;
     std::vector<Measured> results_;
     std::set<std::string> failures_;
-    std::map<std::string, std::string> labels_;  // an aggregate has none where repetitions differ
+    std::map<std::string, std::string> labels_;  // an aggregate has none if its repetitions differ
 };
 
 }  // namespace vkrope::bench

@@ -30,13 +30,14 @@ double now_ns() {
         .count();
 }
 
-/// Bytes read and written, and tokens, each by the median: a mean would count every interruption.
+/// Sets bytes read and written, and tokens, per second, for the median time: a mean would include
+/// every interruption.
 void count_throughput(benchmark::State& state, double bytes, double tokens, double ns) {
     state.counters["bytes_per_second"] = bytes / ns * 1e9;
     if (tokens > 0) state.counters["tokens_per_second"] = tokens / ns * 1e9;
 }
 
-/// One of the ways to record, as all of a command buffer.
+/// Records a whole command buffer with one of the record functions.
 std::function<Status(VkCommandBuffer)> recording(const std::shared_ptr<Rope>& rope,
                                                  Status (Rope::*record)(VkCommandBuffer)) {
     return [=](VkCommandBuffer commands) {
@@ -54,7 +55,7 @@ void Bench::register_rows() {
     register_host_rows();
 }
 
-// A row that fails says why, and the next one runs.
+// A row that fails reports its error, and the next one runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
     benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
                                                    benchmark::State& state) {
@@ -79,7 +80,7 @@ void Bench::add_row(const std::string& name, Make make,
 Bench::Row& Bench::set_up(const std::string& name, const Make& make) {
     if (set_up_ != name) {
         set_up_.clear();
-        row_ = {};  // before the next one: both together may be too large
+        row_ = {};  // freed before the next one: both together may not fit
         row_ = make();
         check_row(row_);
         set_up_ = name;
@@ -104,7 +105,7 @@ void Bench::check_row(Row& row) {
                   double(row.layer->shape().q_elements() + row.layer->shape().k_elements());
 }
 
-// The rest is for everyone else: software devices share their memory with all that runs.
+// A quarter: software devices share their memory with all other programs.
 std::uint64_t Bench::memory() const {
     return device_.info().memory_bytes / 4;
 }
@@ -176,8 +177,8 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     return row;
 }
 
-// The copies, vkrope's own rotation where a rival is timed, and the row itself take turns, so that
-// what else the machine does meets all of them.
+// The copies, the rotation by vkrope if a rival is timed, and the row itself are timed alternately,
+// so that other load on the machine affects all of them.
 void Bench::time_rotation(benchmark::State& state, Row& row) {
     const double bytes = 2 * double(row.layer->bytes_read());
     aim_roof(row);
@@ -188,7 +189,8 @@ void Bench::time_rotation(benchmark::State& state, Row& row) {
         host.push_back(now_ns() - start);
         return status;
     };
-    // A long row has few iterations, and each of these is a median then, unless it takes a second.
+    // A long row has few iterations; each is then the median of 3 runs, unless the row takes a
+    // second.
     const std::size_t turns = state.max_iterations < 3 && row.first_ns < 1e9 ? 3 : 1;
     for (auto _ : state) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -220,8 +222,7 @@ void Bench::time_copy(benchmark::State& state, Row& row) {
     state.SetLabel(roof().best_name());
 }
 
-// What a dispatch costs before it moves anything: as many workgroups of the same size, which find
-// nothing to do.
+// Times a dispatch of the same number and size of workgroups that have nothing to do.
 void Bench::time_empty(benchmark::State& state, const Shape& shape, Element element) {
     row_ = {};
     set_up_.clear();
@@ -289,7 +290,8 @@ void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element elemen
 void Bench::register_ropes() {
     for (const Shape& shape : shapes()) {
         for (const Element element : all_elements) {
-            // Fewer ids would be other ids; a long prefill stays one.
+            // Reducing the tokens would change the ids; with ascending positions a long prefill
+            // stays a long prefill.
             const bool may_shrink = shape.numbering == Numbering::ascending;
             const Shape shown = may_shrink ? reduced(shape, element, memory()) : shape;
             if (!fits(shown, element)) continue;
@@ -301,7 +303,7 @@ void Bench::register_ropes() {
             for (const auto& [word, angles] : tools::angle_sources) {
                 for (const bool in_place : {false, true}) {
                     if (shape.scatters() && !in_place)
-                        continue;  // engines turn the queries of a decode step where they are
+                        continue;  // engines rotate the queries of a decode step in place
                     const std::string name = fmt::format("rope/{}/{}/{}", suffix, word,
                                                          in_place ? "in_place" : "out_of_place");
                     const auto make = [=, this, source = angles, s = shown] {
@@ -351,7 +353,7 @@ void Bench::register_rivals() {
                 "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); },
                 &Bench::time_rotation);
             if (!shape.plain()) continue;
-            // Long tensors exceed what many devices bind at once, and the rivals do not cut theirs.
+            // Long tensors exceed the binding size of many devices; the rivals do not split theirs.
             const std::uint64_t bytes = shape.q_elements() * element_bytes(element);
             if (bytes <= device_.info().limits.maxStorageBufferRange) {
                 for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The benchmarks: their names, what each of them runs, how it is checked and timed.
+// The benchmarks: their names, and how each is run, checked and timed.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -16,32 +16,32 @@
 
 namespace vkrope::bench {
 
-/// A device and the one row that is set up on it: Google Benchmark calls the function of a row
-/// several times, and the next row's tensors need the memory.
+/// A device and the one row that is set up on it. Google Benchmark calls the function of a row
+/// several times, and the tensors of the next row need its memory.
 class Bench {
    public:
     explicit Bench(Device device) : device_(std::move(device)) {}
 
     Device& device() noexcept { return device_; }
-    /// What did not fit into the device's memory and was not registered, one sentence each.
+    /// Rows that did not fit in the device memory and were not registered, one sentence each.
     const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
-    /// Success, or what became of the first row that failed.
+    /// Returns success, or the exit code of the first row that failed.
     tools::ExitCode outcome() const noexcept { return outcome_; }
 
-    /// Registers every row with Google Benchmark. The bench must outlive them.
+    /// Registers every row with Google Benchmark. The bench must outlive the rows.
     void register_rows();
 
    private:
-    /// What one row needs, checked.
+    /// A row that is set up and checked.
     struct Row {
         std::unique_ptr<Layer> layer;
-        std::function<Status(VkCommandBuffer)> record;  // null: only the copy is timed
+        std::function<Status(VkCommandBuffer)> record;  // null: times only the copy
         std::function<Status(VkCommandBuffer)> ours =
-            nullptr;                         // of rivals: vkrope's rotation, timed alternately
-        std::optional<double> bound_u = {};  // nothing: the output is no rotation
+            nullptr;  // for rivals: the rotation by vkrope, timed alternately
+        std::optional<double> bound_u = {};  // none: the output is not a rotation
         double checked = 0, error_u = 0;     // share of elements, largest error
-        double first_ns = 0;                 // what the run that was checked took
+        double first_ns = 0;                 // time of the checked run
         std::string label;
     };
     using Make = std::function<Row()>;
@@ -51,7 +51,7 @@ class Bench {
     Row& set_up(const std::string& name, const Make& make);
     void check_row(Row& row);
     std::uint64_t memory() const;
-    /// Whether it has the memory; where it has not, left_out() says so.
+    /// Returns true if the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape, Element element);
     CopyRoof& roof();
     void aim_roof(const Row& row);

@@ -21,7 +21,7 @@ Shape llama3_8b(std::string name, std::uint32_t tokens) {
             .max_position = std::max(tokens, 1u)};
 }
 
-/// One token of each of `sequences`; 16 384 rows of a cache, which no processor's cache holds.
+/// One token for each of `sequences`; 16 384 cache rows, more than any CPU cache holds.
 Shape decode(std::string name, std::uint32_t sequences) {
     Shape shape = llama3_8b(std::move(name), sequences);
     shape.numbering = Numbering::decoding;
@@ -108,8 +108,8 @@ const std::vector<Shape>& table() {
     return all;
 }
 
-/// Stretches of 64 tokens of text and images of 16 x 16 patches, numbered as Qwen2-VL does: time,
-/// height and width go on from the largest position before them.
+/// Alternates 64 tokens of text with images of 16 x 16 patches, numbered as in Qwen2-VL: time,
+/// height and width continue from the largest previous position.
 void number_text_image(std::uint32_t tokens, std::vector<std::int32_t>& ids) {
     constexpr std::uint32_t text = 64, side = 16;
     std::uint32_t next = 0;
@@ -172,13 +172,13 @@ Rotation rotation_of(const Shape& shape) {
                       .k_rotary_offset = shape.k_offset,
                       .base = shape.base,
                       .sections = shape.sections};
-    // Each window has the frequencies of its own width.
+    // Each window has its own frequencies, those of its width.
     std::vector<Window> windows = shape.windows;
     if (windows.empty()) windows = {{0, shape.rotary_dim}};
     for (const Window& window : windows) {
         std::vector<double> inv_freq(window.rotary_dim / 2);
         static_cast<void>(default_inv_freq(shape.base, window.rotary_dim,
-                                           inv_freq.data()));  // the table's numbers are in range
+                                           inv_freq.data()));  // the shapes in the table are valid
         rotation.inv_freq.insert(rotation.inv_freq.end(), inv_freq.begin(), inv_freq.end());
     }
     return rotation;

@@ -10,7 +10,7 @@
 namespace vkrope::bench {
 namespace {
 
-/// A prime, so that no two rows of a tensor are alike.
+/// A prime, so that no two rows of a tensor are equal.
 constexpr std::uint64_t period = 262147;
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_blocks = 8;
 
@@ -30,7 +30,7 @@ std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t elements_a_toke
     return blocks;
 }
 
-/// The axis of each pair, where sections follow one another.
+/// Returns the axis of each pair for sequential sections.
 std::vector<std::uint32_t> axis_of_pairs(const Sections& sections, std::size_t pairs) {
     std::vector<std::uint32_t> axes;
     for (std::uint32_t axis = 0; axis < sections.axes; ++axis)
@@ -47,7 +47,7 @@ reference::Operation operation_of(const Shape& shape, bool key) {
     for (const Window& window : shape.windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
     operation.absolute_allowance = 0x1p-123 +
-                                   0x1p-148;  // a device does not say whether it flushes subnormals
+                                   0x1p-148;  // devices do not report whether they flush subnormals
     if (shape.sections.axes != 0) {
         operation.cos_sin = [ids = ids_of(shape),
                              axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),
@@ -60,8 +60,8 @@ reference::Operation operation_of(const Shape& shape, bool key) {
     return operation;
 }
 
-/// With several axes the oracle's position is the number of the token in its sequence, and
-/// operation_of() knows what that means.
+/// With several axes, the position passed to the oracle is the index of the token in its sequence,
+/// and operation_of() maps it to the positions.
 std::vector<std::int64_t> positions_of(const Shape& shape, const Block& block) {
     const std::vector<std::int32_t> ids = shape.sections.axes != 0 ? std::vector<std::int32_t>()
                                                                    : ids_of(shape);
@@ -100,7 +100,7 @@ std::string failure_of(const reference::Verdict& verdict, double bound_u) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN where the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
-                       // Written so that an error that is not a number is a failure.
+                       // Written so that a NaN error is a failure.
                        : !(verdict.largest_error_u <= bound_u)
                            ? "a value is too far from the exact one"
                            : nullptr;

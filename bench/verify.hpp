@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No row is timed before its output has been held against the definition of the operation.
+// Checks: no row is timed before its output has been compared with the definition of the operation.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace vkrope::bench {
 
-/// Elements of a tensor that look random and can be had from anywhere on without those before.
+/// Pseudorandom elements of a tensor, accessible at any index without generating those before.
 class Pattern {
    public:
     explicit Pattern(Element element);
-    /// `count` elements from number `first` on, as stored.
+    /// Returns `count` elements from index `first` on, in the stored type.
     std::vector<std::byte> at(std::uint64_t first, std::uint64_t count) const;
 
    private:
@@ -24,23 +24,23 @@ class Pattern {
     std::vector<std::byte> period_;
 };
 
-/// What comparing came to.
 struct Checked {
-    std::uint64_t elements = 0;  // compared
-    double share = 0;            // of the whole tensor
+    std::uint64_t elements = 0;  // number of compared elements
+    double share = 0;            // compared share of the tensor
     double error_u = 0;          // reference::Verdict::largest_error_u
-    std::string failure;         // empty: nothing is wrong
+    std::string failure;         // empty: no error
 };
 
-/// What is wrong with a verdict, by an error bound in u; empty: nothing.
+/// Says what is wrong with a verdict for an error bound in u; empty: nothing.
 std::string failure_of(const reference::Verdict& verdict, double bound_u);
 
-/// Reads `count` elements of an output, from number `first` on.
+/// Reads `count` elements of an output, from index `first` on.
 using ReadElements =
     std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>;
 
-/// Compares the output of Q or K with the exact rotation of the pattern. Large tensors: the first,
-/// the last and some tokens between them, whole rows of all heads; a scattered K: all of it.
+/// Compares the output of Q or K with the exact rotation of the pattern. Of a large tensor it
+/// compares the first, the last and some tokens between them, whole rows of all heads; of a
+/// scattered K everything.
 Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
                double bound_u);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How every tier words its errors: printf, because it allocates nothing and throws nothing.
+// Error messages of all tiers. They use printf formatting, which does not allocate or throw.
 #pragma once
 
 #include <cstdarg>
@@ -27,7 +27,7 @@ error(Code code, const char* format, ...) noexcept {
     return status;
 }
 
-/// The name of a VkResult that creating, submitting or waiting may return; null for others.
+/// Name of a VkResult that creating, submitting or waiting may return; null for others.
 constexpr const char* result_name(VkResult result) noexcept {
     switch (result) {
         case VK_TIMEOUT: return "VK_TIMEOUT";
@@ -61,8 +61,8 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
     return status;
 }
 
-/// The status of a call that creates `handle`. What it writes when it fails is undefined, and must
-/// not be destroyed.
+/// Status of a call that creates `handle`. On failure sets it to null: what the call wrote is
+/// undefined and must not be destroyed.
 template <class Handle>
 Status created(VkResult result, Handle& handle, const char* call) noexcept {
     if (result == VK_SUCCESS) return {};

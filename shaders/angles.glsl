@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What cos and sin are: rows of a table, by position or by its digits, or computed. Needs
-// interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size;
-// it asks for at least one of three macros, and takes others:
+// cos and sin of angles: read from a table, by position or by its digits, or computed. Needs
+// interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size.
+// Define at least one of VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD and VKROPE_TURN_WORDS:
 //
-//   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs a texel, read by
+//   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs per texel, read by
 //                              texelFetch without a sampler
 //   VKROPE_ANGLE_WORD(index)   the 32-bit word `index` of a buffer of (cos, sin) pairs
-//   VKROPE_SIN_WORD(index)     where cos and sin may stand apart: the word `index` of sin;
-//                              VKROPE_ANGLE_WORD is then that of cos
-//   VKROPE_ANGLE_QUAD(index)   where rows of pairs may begin at multiples of 16 bytes: the uvec4
-//                              `index` of that buffer. They do where VKROPE_ANGLE_QUADS is true.
-//   VKROPE_TURN_WORDS(index)   the uvec4 `index` of the numbers of which angles are computed
+//   VKROPE_SIN_WORD(index)     for separate cos and sin buffers: the word `index` of sin;
+//                              VKROPE_ANGLE_WORD then reads cos
+//   VKROPE_ANGLE_QUAD(index)   the uvec4 `index` of the buffer of pairs, used if VKROPE_ANGLE_QUADS
+//                              is true: rows then start at multiples of 16 bytes
+//   VKROPE_TURN_WORDS(index)   the uvec4 `index` of the constants for computed angles
 #ifndef VKROPE_ANGLES_GLSL
 #define VKROPE_ANGLES_GLSL
 
@@ -27,16 +27,16 @@ uint vkrope_magnitude(int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
-// Flips the sign of every component where `sign` is 0x80000000, and not where it is 0: as bits,
-// since a negation could flush subnormals.
+// Flips the sign of every component if `sign` is 0x80000000, of none if it is 0. Flips bits, since
+// a negation could flush subnormals.
 Unit vkrope_flip(Unit u, uint sign) {
     return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign),
                 uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of the n pairs from `pair` on, in table row `row`. Rows fold: 2^fold_log2 of them
-// stand in a column, texels_per_row wide.
+// cos and sin of the n pairs from `pair` on, in table row `row`. Rows are folded: a column of the
+// texture, texels_per_row wide, holds 2^fold_log2 rows.
 void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row,
                            out Unit c, out Unit s) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2,
@@ -53,7 +53,7 @@ void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint tex
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
 
-// The same by the digits of |position|, of a table that covers `table_rows` positions.
+// The same from a factored table that covers `table_rows` positions.
 void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, uint fold_log2,
                             uint texels_per_row, out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
@@ -122,7 +122,8 @@ void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit
 }
 
 #ifdef VKROPE_SIN_WORD
-// cos and sin of one pair that stand apart as `element`: number `at` of both, behind so many words.
+// cos and sin of one pair from separate buffers of `element`: element `at` after word cos_word or
+// sin_word.
 void vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at, out Unit c,
                         out Unit s) {
     const uint word = element == element_f32 ? at : at / 2;

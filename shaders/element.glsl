@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: MIT
-// How an element is stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is
+// How elements are stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is
 // needed.
 //
-// A unit is up to 8 elements that lie side by side. Needs interface.h. Declares no binding, push
-// constant or workgroup size; it takes two macros:
+// A unit is up to 8 adjacent elements. Needs interface.h. Declares no binding, push constant or
+// workgroup size. Two macros are optional:
 //
-//   VKROPE_CONVERSION      conversion_*, for shaders that have the extension
-//                          GL_EXT_shader_explicit_arithmetic_types_float16; without it f16 is
-//                          converted by integers
-//   VKROPE_RARE_BRANCHES   whether subnormal halves and NaNs have branches of their own, which
-//                          nearly every unit skips; without it, or where it is false, all elements
-//                          go through selections
+//   VKROPE_CONVERSION      conversion_*, for shaders that enable the extension
+//                          GL_EXT_shader_explicit_arithmetic_types_float16; if undefined, f16 is
+//                          converted with integers
+//   VKROPE_RARE_BRANCHES   whether NaNs that become bf16 have a branch, which nearly every unit
+//                          skips; if undefined or false, all elements go through a select
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
 
-// A unit as stored: the words of 1, 2, 4 or 8 elements, from a.x on. A single half word stands in
+// A unit as stored: the words of 1, 2, 4 or 8 elements, from a.x on. A single 16-bit element is in
 // the low half of a.x.
 struct Words {
     uvec4 a, b;
 };
 
-// A unit as numbers: elements 0 to 3 in a, 4 to 7 in b.
+// A unit as floats: elements 0 to 3 in a, 4 to 7 in b.
 struct Unit {
     vec4 a, b;
 };
 
-// One or the other, without a branch.
+// a if `first`, else b; without a branch.
 Unit vkrope_either(bool first, Unit a, Unit b) {
     return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
 }
 
-// binary16 bits (in the low half of each component) to the same value in binary32.
-// A subnormal is an integer times 2^-24: both are exact, and no binary32 subnormal appears that a
-// device could flush.
+// binary16 bits (in the low half of each component) to the same value in binary32. A subnormal is
+// an integer times 2^-24: conversion and product are exact, and no binary32 subnormal appears that
+// a device could flush.
 vec4 vkrope_widen_f16(uvec4 h) {
     const uvec4 sign = (h & 0x8000u) << 16;
     const uvec4 magnitude = h & 0x7fffu;
@@ -44,9 +43,9 @@ vec4 vkrope_widen_f16(uvec4 h) {
     return uintBitsToFloat(bits | sign);
 }
 
-// binary32 to the nearest binary16, ties to even; overflow to infinity; a NaN stays a NaN.
-// Below 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1):
-// adding 0.5 rounds there.
+// binary32 to the nearest binary16, ties to even; overflow to infinity; a NaN stays a NaN. Below
+// 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1), so adding
+// 0.5 rounds.
 uvec4 vkrope_narrow_f16(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -60,20 +59,20 @@ uvec4 vkrope_narrow_f16(vec4 f) {
 }
 
 // binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower
-// half is rubbish. NaNs may come out as infinities.
+// half is undefined. NaNs may become infinities.
 uvec4 vkrope_round_bf16(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
 
-// The same where a NaN stays a NaN.
+// The same, but a NaN stays a NaN.
 uvec4 vkrope_round_bf16_or_nan(vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return mix(vkrope_round_bf16(f), bits | 0x400000u,
                greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
 }
 
-// The elements with even and those with odd numbers, as words.
+// Packs the elements with even and with odd indices into words.
 uvec4 vkrope_pack_bf16(vec4 even, vec4 odd) {
     uvec4 low, high;
 #ifdef VKROPE_RARE_BRANCHES
@@ -102,8 +101,8 @@ vec4 vkrope_widen(uint element, uvec4 h) {
 }
 
 #ifdef VKROPE_CONVERSION
-// Eight halves to binary32, and back, by OpFConvert: the caller's module declares the modes that
-// VKROPE_CONVERSION relies on.
+// Converts eight halves to binary32, and back, with OpFConvert. The module of the caller declares
+// the float modes that VKROPE_CONVERSION relies on.
 Unit vkrope_convert_halves(uvec4 w) {
     return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)),
                 vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
@@ -137,8 +136,7 @@ uvec4 vkrope_narrow_words(uint element, Unit u) {
     return w;
 }
 
-// The numbers of a stored unit. Words that the unit does not have decode to something that nobody
-// reads.
+// The floats of a stored unit. Words beyond the unit decode to values that are not used.
 Unit vkrope_decode(uint element, Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION
@@ -160,7 +158,7 @@ Words vkrope_encode(uint element, Unit u) {
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
         const uvec4 a = w.a & 0x7fffffffu,
-                    b = w.b & 0x7fffffffu;  // below 2^-14: what becomes subnormal
+                    b = w.b & 0x7fffffffu;  // values below 2^-14 become subnormal
         w = Words(vkrope_convert_unit(u), uvec4(0));
         if (VKROPE_CONVERSION == conversion_normals) {
             if (vkrope_any_between(a, b, 0x38800000u)) w.a = vkrope_narrow_words(element, u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the shaders and the host agree on: bindings, constant ids, enum values, push constants. Read
+// The interface between shaders and host: bindings, constant ids, enum values, push constants. Read
 // by GLSL and by C++.
 #ifndef VKROPE_INTERFACE_H
 #define VKROPE_INTERFACE_H
@@ -14,71 +14,71 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0. A kernel has those that its own code names.
+// Bindings of descriptor set 0. A kernel has only those that its own code uses.
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_q_out = 1;  // the same buffer as q_in when in place
 VKROPE_CONSTANT binding_k_in = 2;
 VKROPE_CONSTANT binding_k_out = 3;
 VKROPE_CONSTANT binding_ids = 4;         // positions
 VKROPE_CONSTANT binding_slot_mapping = 5;       // destination rows of K and V
-VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos
-VKROPE_CONSTANT binding_table_sin = 7;   // sin of a table in two parts
-VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is outside
-VKROPE_CONSTANT binding_turns = 9;       // uniforms: the numbers of which angles are computed
-VKROPE_CONSTANT binding_texture = 10;    // angle rows
+VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos alone
+VKROPE_CONSTANT binding_table_sin = 7;   // sin, if separate from cos
+VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is out of range
+VKROPE_CONSTANT binding_turns = 9;       // uniforms: constants for computed angles
+VKROPE_CONSTANT binding_texture = 10;    // rows of the angle table
 VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
 VKROPE_CONSTANT binding_parameters = 13;  // reserved
 VKROPE_CONSTANT binding_count = 14;
 
-// Of positions.comp.
+// Bindings of positions.comp.
 VKROPE_CONSTANT position_binding_out = 0;
 VKROPE_CONSTANT position_binding_status = 1;
 VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = 3;
 
-// Specialisation constants: what changes the code from kernel to kernel, or from pipeline to
-// pipeline. X(id, name, default), in the order of their ids. Number 0 is the size of a workgroup:
+// Specialisation constants: they differ between kernels, or between the pipelines of a kernel.
+// X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // step_lanes * head_lanes * group_tokens.
 #define VKROPE_CONSTANTS(X)                                                                        \
-    X(1, step_lanes, 1)       /* lanes that a row has in a workgroup */                            \
-    X(2, head_lanes, 1)       /* rows of a token that it has side by side */                       \
-    X(3, group_tokens, 1)     /* tokens that it has side by side */                                \
-    X(4, steps_together, 1)   /* steps that a lane turns side by side */                           \
-    X(5, units_apart, 0)      /* 1: neighbouring lanes have neighbouring units; 0: a lane has */   \
-    X(6, rare_branches, 0)    /* 1: what is rare has a branch; a software device takes all */      \
-    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, in turn */         \
+    X(1, step_lanes, 1)       /* lanes per row in a workgroup */                                   \
+    X(2, head_lanes, 1)       /* heads of a token side by side in a workgroup */                   \
+    X(3, group_tokens, 1)     /* tokens side by side in a workgroup */                             \
+    X(4, steps_together, 1)   /* consecutive steps that a lane rotates */                          \
+    X(5, units_apart, 0)      /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
+    X(6, rare_branches, 0)    /* 1: rare cases have a branch; 0 on CPUs, which run every branch */ \
+    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, one by one */      \
     X(8, k_batch, 0)                                                                               \
-    X(9, whole_batches, 0)    /* 1: no lane has fewer, but where a call is cut between heads */    \
+    X(9, whole_batches, 0)    /* 1: lanes have full batches, unless a call is split by heads */    \
     X(10, access, 0)          /* access_* */                                                       \
-    X(11, unit_elements, 1)   /* elements of a unit: 1, 2, 4 or 8 */                               \
+    X(11, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
     X(12, conversion, 0)      /* conversion_* */                                                   \
-    X(13, q_head_dim, 2)      /* 0: absent, here and below */                                      \
-    X(14, q_rotary_offset, 0) /* first channel of the first window */                              \
+    X(13, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                       \
+    X(14, q_rotary_offset, 0) /* channel from which window_at_* count */                           \
     X(15, q_element_in, 0)    /* element_* */                                                      \
     X(16, q_element_out, 0)                                                                        \
     X(17, k_head_dim, 2)                                                                           \
     X(18, k_rotary_offset, 0)                                                                      \
     X(19, k_element_in, 0)                                                                         \
     X(20, k_element_out, 0)                                                                        \
-    X(21, v_head_dim, 0)      /* V beside K, whose strides, heads and batch it has */              \
+    X(21, v_head_dim, 0)      /* V beside K: it has K's strides, heads and batch */                \
     X(22, v_element_in, 0)                                                                         \
     X(23, v_element_out, 0)                                                                        \
-    X(24, scatter, 0)         /* 1: rows of K, and of V, go where their slots say */               \
+    X(24, scatter, 0)         /* 1: rows of K and V go to the slots of slot_mapping */             \
     X(25, pairing, 0)         /* pairing_* */                                                      \
     X(26, pairing_out, 0)                                                                          \
-    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing turns */                      \
+    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing rotates */                    \
     X(28, window_dim_0, 2)    /* channels of a window; 0: absent */                                \
     X(29, window_dim_1, 0)                                                                         \
     X(30, window_dim_2, 0)                                                                         \
     X(31, window_dim_3, 0)                                                                         \
-    X(32, window_at_0, 0)     /* where it starts, from rotary_offset on */                         \
+    X(32, window_at_0, 0)     /* first channel, from rotary_offset on */                           \
     X(33, window_at_1, 0)                                                                          \
     X(34, window_at_2, 0)                                                                          \
     X(35, window_at_3, 0)                                                                          \
     X(36, angles, 0)          /* angles_* */                                                       \
     X(37, positions, 0)       /* positions_* */                                                    \
-    X(38, axes, 0)            /* 0: one position a token */                                        \
+    X(38, axes, 0)            /* 0: one position per token */                                      \
     X(39, section_order, 0)   /* sections_* */                                                     \
     X(40, leftover_axis, 0)                                                                        \
     X(41, section_0, 1)       /* pairs of a section */                                             \
@@ -89,8 +89,8 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(46, section_5, 0)                                                                            \
     X(47, section_6, 0)                                                                            \
     X(48, section_7, 0)                                                                            \
-    X(49, counter, 0)         /* 1: tokens whose position or slot is outside may be counted */     \
-    X(50, k_after_q, 0)       /* 1: K is loaded after Q is stored, for registers are few */
+    X(49, counter, 0)         /* 1: may count tokens whose position or slot is out of range */     \
+    X(50, k_after_q, 0)       /* 1: loads K after storing Q, for lack of registers */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 VKROPE_CONSTANT max_batch = 4;  // heads
@@ -102,49 +102,50 @@ VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
 
-// Between f16 and f32: by integers; by OpFConvert under RoundingModeRTE 16, but for subnormal
-// halves; under DenormPreserve 16 too, all.
+// How f16 converts to and from f32: with integers; with OpFConvert under RoundingModeRTE 16, except
+// for subnormal halves; with OpFConvert for all halves, under DenormPreserve 16 too.
 VKROPE_CONSTANT conversion_integer = 0;
 VKROPE_CONSTANT conversion_normals = 1;
 VKROPE_CONSTANT conversion_native = 2;
 
 VKROPE_CONSTANT positions_implicit = 0;
-VKROPE_CONSTANT positions_ids = 1;  // one a token, or one a token and axis
+VKROPE_CONSTANT positions_ids = 1;  // one per token, or one per token and axis
 
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
 
-// Where cos and sin come from: rows by |position| in a texture, or by its two digits; computed;
-// rows by |position| in a buffer of f32 pairs; or apart in buffers, by position.
+// Source of cos and sin: a texture with a row for each |position|, or for each of its two digits;
+// computed; a buffer of f32 pairs with a row for each |position|; separate buffers of cos and sin
+// with a row for each position.
 VKROPE_CONSTANT angles_texture = 0;
 VKROPE_CONSTANT angles_factored = 1;
 VKROPE_CONSTANT angles_computed = 2;
 VKROPE_CONSTANT angles_pairs = 3;
 VKROPE_CONSTANT angles_cos_sin_cache = 4;  // plus element_*
 
-// Factored: bits of the fine digit. Rows of the coarse one come first, as many as table_rows needs.
+// Factored: bits of the fine digit. The coarse rows, coarse_rows(table_rows) of them, come first.
 VKROPE_CONSTANT fine_digit_bits = 11;
-// Computed: vec4s before the fractions, of which each holds two: low, high, low, high.
+// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high.
 VKROPE_CONSTANT turn_header_vec4s = 2;
 
-// How a buffer is accessed: the widest that the layout of every tensor of a call allows.
+// Width of buffer accesses: the widest that the layouts of all tensors of a call allow.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
 VKROPE_CONSTANT access_word = 1;    // 4 bytes
-VKROPE_CONSTANT access_narrow = 2;  // one element; half words are merged atomically
+VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit ones are merged into words atomically
 
 // Bits of Push::flags.
 VKROPE_CONSTANT flag_inverse = 1;
 VKROPE_CONSTANT flag_q_in_place = 2;
 VKROPE_CONSTANT flag_k_in_place = 4;
-VKROPE_CONSTANT flag_count_positions = 8;  // outside the table
-VKROPE_CONSTANT flag_count_slots = 16;     // outside the cache, of covered positions
+VKROPE_CONSTANT flag_count_positions = 8;  // count positions outside the table
+VKROPE_CONSTANT flag_count_slots = 16;     // count slots outside the cache, of covered positions
 VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which share ids and slots
 VKROPE_CONSTANT flag_slot_mapping_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
-VKROPE_CONSTANT flag_v = 256;              // V goes with K, and not in place
+VKROPE_CONSTANT flag_v = 256;              // V is copied along with K; it is not in place
 
-// Bytes of Push::offsets: where things start in their bindings, in elements or words. Those without
-// a reader yet are reserved.
+// Bytes of Push::offsets: where each item starts in its binding, in elements or words. Offsets that
+// no shader reads yet are reserved.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_q_out = 1;
 VKROPE_CONSTANT offset_k_in = 2;
@@ -160,33 +161,33 @@ VKROPE_CONSTANT offset_q_scales = 11;
 VKROPE_CONSTANT offset_k_scales = 12;
 VKROPE_CONSTANT offset_v_scales = 13;
 
-// How the rows of a tensor lie, in elements: z steps by sequence or by group of heads. Scattered: z
-// steps by page, token by row of a page.
+// Strides of the rows of a tensor, in elements. z: of sequences or groups of heads. Scattered rows:
+// z is the stride of pages, token the stride of rows in a page.
 struct RowLayout {
     uint z, token, head;
 };
 
-// 128 bytes, the least that every device has.
+// 128 bytes, the minimum that every device supports.
 struct Push {
     RowLayout q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                //  64  a byte for each offset_*
     uint tokens;                    //  68
-    uint heads;                     //  72  Q's | K's << 16, which V has too
+    uint heads;                     //  72  Q's | K's << 16; V has K's
     uint flags;                     //  76
     uint first_position;            //  80  implicit: int32 bits
-    uint index_z;                   //  84  ids: words from z to z; implicit: positions
-    uint index_axis, index_token;   //  92  ids: words from axis to axis, from token to token
-    uint slot_z;                    //  96  words from z to z
-    uint page_size;                 // 100  rows
-    uint slot_first, slot_rows;     // 108  the slots that this dispatch serves, whole pages
+    uint index_z;                   //  84  z stride: words of ids, or implicit positions
+    uint index_axis, index_token;   //  92  strides of ids, in words
+    uint slot_z;                    //  96  z stride, in words
+    uint page_size;                 // 100  rows per page
+    uint slot_first, slot_rows;     // 108  contiguous slots that this dispatch stores to
     uint table_rows;                // 112  positions with |position| < table_rows are covered
-    uint table_stride;              // 116  log2 of the rows of a column; words, or elements, a row
-    uint table_texels;              // 120  texels a row; apart: where sin starts, in words
+    uint table_stride;              // 116  log2 of rows per column; words, or elements, per row
+    uint table_texels;              // 120  texels per row; separate sin: where it starts, in words
     uint gain;                      // 124  f32 bits: cos and sin are multiplied by it
     uint q_scale;                   // 128  reserved
 };
 
-// What positions.comp turns into int32 ids.
+// Flags of positions.comp, which writes int32 ids.
 VKROPE_CONSTANT position_flag_ids = 1;         // 64-bit ids, instead of offsets
 VKROPE_CONSTANT position_flag_offsets = 2;
 VKROPE_CONSTANT position_flag_offsets_64 = 4;
@@ -196,11 +197,11 @@ VKROPE_CONSTANT position_flag_count = 32;
 
 struct PositionPush {
     uint total;                // ids to write
-    uint tokens;               // of a sequence
+    uint tokens;               // per sequence
     uint flags;                // position_flag_*
     uint first;                // int32 bits
     uint sequences;            // ragged
-    uint cp_size, cp_rank;     // shards of a sequence, and which one
+    uint cp_size, cp_rank;     // shards per sequence, and the index of this one
     // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 |
     // out << 24.
     uint offsets;
@@ -219,7 +220,7 @@ VKROPE_CONSTANTS(VKROPE_IN_ORDER)
 #undef VKROPE_IN_ORDER
 inline constexpr uint constant_count = sizeof(Constants) / 4;
 
-// Rows by the coarse digit, and all rows, of a factored table for so many positions.
+// Coarse rows, and all rows, of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions) {
     return (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
 }
@@ -227,7 +228,7 @@ constexpr std::uint64_t factored_rows(std::uint64_t positions) {
     const bool fine_alone = positions >> fine_digit_bits == 0;
     return coarse_rows(positions) + (fine_alone ? positions : 1u << fine_digit_bits);
 }
-// Bytes of the numbers from which the angles of so many pairs are computed.
+// Bytes of the uniforms from which the angles of `pairs` pairs are computed.
 constexpr std::uint64_t turn_bytes(std::uint64_t pairs) {
     return 16 * (turn_header_vec4s + (pairs + 1) / 2);
 }

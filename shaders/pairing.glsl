@@ -13,7 +13,7 @@ uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
                                          : uvec2(2 * pair, 2 * pair + n);
 }
 
-// A and B to what pairs have as x0 and as x1.
+// Splits units A and B into the first and second elements of pairs, x0 and x1.
 void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit x1) {
     if (pairing == pairing_half_split) {
         x0 = A;
@@ -48,8 +48,8 @@ void vkrope_from_pairs(uint pairing, uint n, Unit y0, Unit y1, out Unit A, out U
     }
 }
 
-// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` inside the function, since it does not cross a
-// call: neither a fused multiply-add nor another order may change a bit.
+// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` is local to a function. It prevents fused
+// multiply-adds and reordering, which would change bits.
 void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
     precise vec4 a0 = x0.a * c.a - x1.a * s.a;
     precise vec4 a1 = x0.a * s.a + x1.a * c.a;
@@ -59,7 +59,7 @@ void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
     y1 = Unit(a1, b1);
 }
 
-// The first n/2 numbers of a, and then those of b.
+// The first n/2 elements of a, then those of b.
 Unit vkrope_join(uint n, Unit a, Unit b) {
     Unit u = Unit(a.a, b.a);
     if (n == 4)
@@ -69,7 +69,6 @@ Unit vkrope_join(uint n, Unit a, Unit b) {
     return u;
 }
 
-// c and s times a factor.
 Unit vkrope_scale(Unit u, float factor) {
     precise vec4 a = u.a * factor;
     precise vec4 b = u.b * factor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Everything that is not an int32 id yet becomes one: 64-bit ids, offsets of sequences, ragged
-// batches, zig-zag shards of sequences. Once per step, for all layers. One invocation a token.
-// Whatever the buffers hold, nothing outside of them is touched.
+// Writes an int32 position id for each token, from 64-bit ids, sequence offsets, ragged batches or
+// zig-zag shards of sequences. Runs once per step, for all layers, with one invocation per token.
+// Never accesses memory outside the buffers, whatever they hold.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -42,7 +42,8 @@ uvec2 sum(uvec2 a, uvec2 b) {
     return uvec2(low, a.y + b.y + carry);
 }
 
-// cu_seqlens[i], of this rank's shards. What is not a count of tokens lies behind them all.
+// Start of sequence i in this rank's tokens: cu_seqlens[i] / cp_size. A 64-bit value that does not
+// fit in 32 bits counts as 2^32 - 1.
 uint sequence_start(uint i) {
     const uint at = (push.offsets & 0xffu) + (has(position_flag_ragged_64) ? 2 * i : i);
     const uint value = has(position_flag_ragged_64) && source[at + 1] != 0 ? ~0u : source[at];
@@ -69,7 +70,7 @@ void main() {
         uint sequence = index / push.tokens, token = index % push.tokens, length = push.tokens;
         bool member = true;
         if (has(position_flag_ragged)) {
-            // The last sequence that does not start behind the token.
+            // Finds the last sequence that starts at or before the token.
             uint low = 0, high = push.sequences;
             while (high - low > 1) {
                 const uint middle = low + (high - low) / 2;

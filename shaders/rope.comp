@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K, and moves V: index -> load -> rotate -> store. One module; what it is
-// specialised to, it is pruned to as well (host/kernel), so that a branch on a constant decides
-// what is bound. Such a branch stands alone: a condition of its own for each constant.
+// Rotates Q and K and copies V: index -> load -> rotate -> store. All kernels come from this
+// module: host/kernel specialises it and prunes what constants rule out, so that a branch on a
+// constant also decides what is bound. Put such a condition in an `if` of its own.
 //
-// A workgroup owns a token, or several; its lanes are steps times heads. A lane reads the angles of
-// its step once, for all of its heads, of Q and of K. It loads every word once, and before it
-// stores it: in place needs no other care. x counts blocks of tokens, y groups of heads of a token,
-// z sequences or groups of heads.
+// A workgroup owns one or more tokens; its lanes are steps times heads. A lane reads the angles of
+// its step once for all its heads of Q and K. It loads each word once, before it stores it, so
+// in-place calls need no other care. x counts blocks of tokens, y groups of heads of a token, z
+// sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -23,8 +23,7 @@ layout(push_constant, std430) uniform PushBlock {
     Push push;
 };
 
-// Two views of each tensor and of a table; a specialised pipeline uses one.
-// clang-format off: a line for each binding
+// Two views of each tensor and of the table; a specialised pipeline uses one.
 layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWide {
     uvec4 q_in_wide[];
 };
@@ -103,8 +102,7 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #include "sections.glsl"
 #include "token.glsl"
 
-// Functions have one exit and few callers: a compiler inlines them all, and works on what that
-// makes.
+// Functions have one exit and few callers, since compilers inline all of them.
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_TURNS 1
@@ -134,7 +132,7 @@ const uint v_batch = k_batch;
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
-// ---- The steps of a row that rotate ----
+// ---- The rotated steps of a row ----
 
 const uint rotating = rotary_dim / (2 * unit_elements);
 const uint lane_steps = (rotating + step_lanes * steps_together - 1) /
@@ -144,19 +142,19 @@ uint step_of(uint lane, uint n) {
     return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
 }
 
-// Whether the two units of a step hold whole pairs of their own, `rotating` units apart.
+// Whether each of the two units of a step holds whole pairs; the units are then `rotating` units
+// apart.
 const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
-// The first pairs of the two runs that a step turns: they follow each other, or lie apart as the
-// units do.
+// First pairs of the two runs that a step rotates. The runs are adjacent, or apart like the units.
 uvec2 pairs_of(uint step) {
     uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
     if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
     return pairs;
 }
 
-// The pair inside its window, that window's channels, and where it starts.
+// (pair in its window, channels of that window, first channel of that window).
 uvec3 window_of(uint pair) {
     uvec3 window = uvec3(pair, window_dim_0, window_at_0);
     if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
@@ -171,7 +169,7 @@ uvec3 window_of(uint pair) {
     return window;
 }
 
-// Channels where the units of such pairs start, as `order` pairs them.
+// First channels of the two units that hold these pairs, under the pairing `order`.
 uvec2 channels_of(uint order, uvec2 pairs) {
     uvec3 window = window_of(pairs.x);
     uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
@@ -182,8 +180,8 @@ uvec2 channels_of(uint order, uvec2 pairs) {
     return channels;
 }
 
-// cos and sin of the n pairs from `pair` on, which one angle turns. A row that the table does not
-// have is not read.
+// cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
+// not read.
 void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
     const uint row = covered ? angle.row : 0;
     if (angles == angles_texture)
@@ -208,7 +206,7 @@ Angle angle_of(Token token, uint pair) {
 }
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
-// 0: one row of a table of ours turns all pairs of a run.
+// 0: all pairs of a run take their angles from one row of a vkrope table (not cos_sin_cache).
 const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
                            (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
 
@@ -253,23 +251,23 @@ Step rotating_step(Token token, uvec2 pairs) {
     return step;
 }
 
-// ---- What a lane does of a token ----
+// ---- The share of a lane in a token ----
 
 const uint q_heads_group = head_lanes * q_batch, k_heads_group = head_lanes * k_batch;
 const bool in_batches = q_batch + k_batch != 0;
 const bool one_step = lane_steps == 1 && rotating % step_lanes == 0;
 
 struct Lane {
-    uint step, q_head, k_head;  // the first head of Q, and of K and V
+    uint step, q_head, k_head;  // first heads of Q, and of K and V
     bool has_q, has_k, has_v;
     uint q_from, k_from, v_from;  // where their rows start
 };
 
-// The loads of a step come before everything else that waits for memory; those of K may have to
-// wait for Q's stores.
+// The loads of a step come before everything else that waits for memory. With k_after_q, the loads
+// of K come after the stores of Q.
 const bool k_later = k_after_q != 0;
-// 0: a lane copies one step of V, which is loaded and stored with its step of K. (glslang takes no
-// && within && for a constant.)
+// 0: a lane copies exactly one step of V, loaded and stored with its step of K. (glslang accepts no
+// nested && in a constant.)
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
                       (v_head_dim ^ (2 * unit_elements * step_lanes));
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // One tensor: how its units are loaded and stored, where its rows are, and what a lane does with
-// them. Included once for each. Needs interface.h, element.glsl, pairing.glsl and token.glsl, and
-// the constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size; it asks
-// for macros, which it undefines, and for names that begin as a tensor's do:
+// them. Include it once per tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
+// and the constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size.
+// Define these macros before each include, which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
-//                            element_out and batch, and where it turns rotary_offset; the buffers
-//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint,
-//                            of which a pipeline uses one view
-//   VKROPE_TENSOR_TURNS      1; 0: all of its channels are copied
+//                            element_out and batch, and rotary_offset if it rotates; the buffers
+//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
+//                            a pipeline uses one view
+//   VKROPE_TENSOR_TURNS      1: it rotates; 0: all of its channels are copied
 //   VKROPE_TENSOR_AT(side)   offset_q_##side, offset_k_##side or offset_v_##side
-//   VKROPE_TENSOR_SIDE(side) q_##side, or k_##side: which strides of the Push it has
-//   VKROPE_TENSOR_HEADS      how many heads it has
-//   VKROPE_TENSOR_IN_PLACE   the flag for that
-//   VKROPE_TENSOR_SCATTERS   whether its rows go where slots say: a constant
+//   VKROPE_TENSOR_SIDE(side) q_##side or k_##side: its strides in the Push
+//   VKROPE_TENSOR_HEADS      number of heads
+//   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
+//   VKROPE_TENSOR_SCATTERS   a constant: whether its rows go to the slots of slot_mapping
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
@@ -41,11 +41,11 @@
 
 #ifndef VKROPE_TENSOR_GLSL
 #define VKROPE_TENSOR_GLSL
-// Two units of a row, the same in every head.
+// Two units of a row, at the same channels in every head.
 struct Step {
-    uvec2 from, to;  // channels where they start, before and after, from rotary_offset on
-    bool rotates;    // else they are copied, bit for bit unless element type or pairing changes
-    Unit c, s;       // of their pairs
+    uvec2 from, to;  // first channels in input and output, from rotary_offset on
+    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
+    Unit c, s;       // cos and sin of their pairs
 };
 #endif
 
@@ -55,7 +55,7 @@ bool T(in_place)() {
     return vkrope_has(VKROPE_TENSOR_IN_PLACE);
 }
 
-// Where the rows of a token start; of an absent tensor nothing is read.
+// Where the rows of a token start; 0 for an absent tensor.
 uint T(from)(uint index, uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
@@ -80,8 +80,7 @@ uint T(to)(uint index, uint z, Token token) {
 
 // ---- Load and store: a unit that starts at element `at` ----
 
-// A word that may hold a neighbour's half, which another invocation may be merging: in place,
-// through the binding that is written.
+// A word whose other half another invocation may be merging. In place, reads the output binding.
 uint T(load_shared)(uint at) {
     uint w;
     if (T(in_place)())
@@ -111,7 +110,7 @@ Words T(load)(uint at) {
     return w;
 }
 
-// Replaces the bits of `mask`, each of which has this invocation as its only writer.
+// Replaces the bits of `mask`, which no other invocation writes.
 void T(merge_word)(uint at, uint mask, uint value) {
     atomicAnd(T(out_word)[at], ~mask);
     atomicOr(T(out_word)[at], value);
@@ -148,8 +147,8 @@ Words T(converted)(Words w) {
 }
 
 #if VKROPE_TENSOR_TURNS
-// What is not turned keeps its bits where element and place are the same. Where that has a branch
-// of its own, every step is turned here.
+// Elements that do not rotate keep their bits if element type and pairing do not change. With
+// rare_branches, all steps that get here rotate.
 void T(turn)(Step step, uint row, Words A, Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
@@ -190,14 +189,14 @@ void T(pass)(Step step, uint row, Words A, Words B) {
 }
 #endif
 
-// ---- The channels around the windows, which a tensor that changes places has to move ----
+// ---- The pass-through channels, copied unless in place ----
 
 const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_TURNS * rotary_dim) / unit_elements;
-// Steps of a row, two units each.
+// Copied steps of a row, two units each.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
 
-// A channel outside the windows, counted without them, to its place in the row.
+// Maps the n-th pass-through channel to its index in the row.
 uint T(around_windows)(uint channel) {
     uint at = channel;
 #if VKROPE_TENSOR_TURNS
@@ -210,7 +209,8 @@ uint T(around_windows)(uint channel) {
     return at;
 }
 
-// Where the two units of a step start; at the end of an odd number of units, the last one twice.
+// First channels of the two units of a step. With an odd number of units, the last step has the
+// last unit twice.
 uvec2 T(copied_channels)(uint index) {
     uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
@@ -223,7 +223,7 @@ uvec2 T(copied_channels)(uint index) {
     return uvec2(T(around_windows)(a * unit_elements), T(around_windows)(b * unit_elements));
 }
 
-// ---- All heads of a row's share, one after the other ----
+// ---- All heads, one after the other ----
 
 #if VKROPE_TENSOR_TURNS
 void T(turn_heads)(Step step, uint from, uint to, uint heads) {
@@ -255,8 +255,8 @@ struct T(Batch) {
     Words a[max_batch], b[max_batch];
 };
 
-// Head `i` of the lane whose first one is `first`. Where it has not as many, its last one again,
-// which is loaded but not stored.
+// Head `i` of the lane whose first head is `first`. If the lane has fewer heads, its last one
+// again, which need not be stored.
 uint T(head)(uint first, uint i) {
     uint head = first;
     if (T(batch) > 1)
@@ -309,7 +309,7 @@ void T(store_batch)(T(Batch) batch, uvec2 channels, uint to, uint first) {
     }
 }
 
-// Lane `lane` of a row copies its share, in the heads of one batch or in all.
+// Copies the share of lane `lane` of a row, in the heads of one batch or in all heads.
 void T(copy)(uint lane, uint from, uint to, uint first) {
     for (uint n = 0; n < T(lane_copies); ++n) {
         uint index = lane * T(lane_copies) + n;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A token: at which angles it is turned, where K's row and V's go, and whether it counts as
-// outside. Needs interface.h, angles.glsl, and the constants rotary_dim, axes, angles, positions,
-// scatter and counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size; it
-// asks for three macros:
+// A token: its angles, the cache rows of its K and V, and whether it is out of range. Needs
+// interface.h, angles.glsl, and the constants rotary_dim, axes, angles, positions, scatter and
+// counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define three
+// macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
@@ -23,29 +23,28 @@
 #error "token.glsl: include interface.h and angles.glsl first"
 #endif
 
-// The offset `which`, a literal.
+// Byte `which`, a constant, of Push::offsets.
 #define VKROPE_OFFSET(which) ((VKROPE_PUSH.offsets[(which) / 4] >> (8 * ((which) % 4))) & 0xffu)
 
 bool vkrope_has(uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;
 }
 
-// Where an angle is read: the position, or its magnitude, and the bit that it takes to change the
-// sign of sin.
+// Where an angle is read: the position or its magnitude, and the sign bit to flip in sin.
 struct Angle {
     uint row, sign;
 };
 
 struct Token {
-    bool covered;     // by the angle table, on every axis
-    Angle angle;      // of the only axis
-    uint page, line;  // where K's row goes, and V's
-    bool stored;      // it has a place to go to, which this dispatch serves
+    bool covered;     // the angle table covers its position on every axis
+    Angle angle;      // if there is one axis
+    uint page, line;  // of the cache rows of K and V
+    bool stored;      // this dispatch stores its K and V
     bool slot_outside;
 };
 
-// Of several axes. Not in Token: a structure with an array in it is copied whole. Only literals
-// index it, so that it needs no memory.
+// Angles of several axes. Not in Token, since a structure that contains an array is copied whole.
+// Indexed only by literals, so that it needs no memory.
 Angle vkrope_axis_angles[max_axes];
 
 Angle vkrope_axis_angle(uint axis) {
@@ -72,7 +71,7 @@ Angle vkrope_axis_angle(uint axis) {
     return angle;
 }
 
-// The angle of a token on an axis; `covered` becomes false where the table has none for its
+// The angle of a token on an axis; sets `covered` to false if the table does not cover its
 // position.
 Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
     uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
@@ -91,8 +90,8 @@ Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
     return angle;
 }
 
-// Where K's row goes, and V's. Not called where there is neither: their slots may not be there
-// either.
+// Finds the cache rows of K and V. Not called if there is neither, since there may be no slots
+// then.
 void vkrope_scatter(uint index, uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
@@ -107,7 +106,7 @@ void vkrope_scatter(uint index, uint z, inout Token token) {
     token.line = slot % VKROPE_PUSH.page_size;
 }
 
-// At which angles a token is turned.
+// Sets the angles of a token.
 void vkrope_locate(uint index, uint z, inout Token token) {
     if (axes == 0) {
         token.angle = vkrope_angle_at(index, z, 0, token.covered);
@@ -136,7 +135,7 @@ Token vkrope_token(uint index, uint z) {
     return token;
 }
 
-// Whether a token is one of those that the call counts.
+// Whether this dispatch counts the token as out of range.
 bool vkrope_counts(Token token, uint z) {
     const bool positions_count = vkrope_has(flag_count_positions),
                slots_count = vkrope_has(flag_count_slots);

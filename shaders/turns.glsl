@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of an angle that is a fixed-point fraction of a turn, or a sum of two, with add,
-// subtract and multiply only. Declares nothing but functions, and needs nothing.
+// cos and sin of a fixed-point fraction of a turn, or of a sum of two angles, with add, subtract
+// and multiply only. Declares only functions and a struct, and needs no other file.
 #ifndef VKROPE_TURNS_GLSL
 #define VKROPE_TURNS_GLSL
 
-// The attention factor a, and what it makes of the constants below.
+// The attention factor a, and constants multiplied by it.
 struct VkropeTurnFactor {
     float high, low;                  // a
     float radians_high, radians_low;  // a times 4096 units of 2^-32 turn, in radians; radians_high
@@ -15,13 +15,13 @@ struct VkropeTurnFactor {
 // a * cos and a * sin of magnitude * fraction, for four pairs; `fraction` in units of 2^-64 turn,
 // as low and high words.
 //
-// The product wraps as turns do, and its high word is all that f32 can tell apart. The nearest
-// quarter turn comes off in integers; what is left is 30 bits, of which 18 and 12 become floats
-// exactly, so that no rounding mode of a conversion matters. x is the angle, within an eighth of a
-// turn, and ax is a times it, each rounded once, the first product being exact. sin = x + x^3
-// P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2), minimax polynomials of degree 7 and 8, where what 1 -
-// x^2/2 loses is added back. That a is inside, and not a product with the result, saves the result
-// a rounding.
+// The product wraps like turns do; f32 can represent no more than its high word. The nearest
+// quarter turn is subtracted in integers. The remaining 30 bits become floats as 18 and 12 bits,
+// both exactly, so that no rounding mode of a conversion matters. x is the angle, within an eighth
+// of a turn, and ax = a * x; each is rounded once, since the first product is exact. sin = x + x^3
+// P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8; the rounding
+// error of 1 - x^2/2 is added back. Multiplying a inside, and not with the result, saves one
+// rounding.
 void vkrope_turn(uvec4 low, uvec4 high, uvec4 magnitude, VkropeTurnFactor a, out vec4 c,
                  out vec4 s) {
     uvec4 carry, lowest;

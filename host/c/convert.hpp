@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What more than one tier of the C interface needs: rotations, plans and device references, from C
-// and to C.
+// Conversions that several tiers of the C interface need: rotations, plans and device references.
 #pragma once
 
 #include <memory>
@@ -13,22 +12,22 @@
 
 struct vkrope_rotation {
     vkrope::Rotation of;
-    std::vector<const char*> warnings;  // of.warnings, as vkrope_rotation_info has them
-    vkrope_sections sections = {};      // of.sections, likewise
+    std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rotation_info
+    vkrope_sections sections = {};      // of.sections, in the form of vkrope_rotation_info
 };
 
 namespace vkrope::c {
 
-/// A handle for `rotation`.
+/// Creates a handle for `rotation`.
 std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation);
 
-/// Reads the sections at `from`, of which null has none; `name` is the parameter's, for errors.
+/// Reads the sections at `from`; null means none. `name` is the parameter name in error messages.
 Status read_sections(const vkrope_sections* from, const char* name, Sections& sections);
 
-/// Reads the plan at `from`; `name` is the parameter's, for errors.
+/// Reads the plan at `from`. `name` is the parameter name in error messages.
 Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept;
 
-/// With struct_size set.
+/// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;
 
 }  // namespace vkrope::c

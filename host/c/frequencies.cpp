@@ -23,7 +23,7 @@ static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_textur
 static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
 static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
 
-// Runs `scale` on the caller's frequencies, which change only if it succeeds.
+// Runs `scale` on the caller's frequencies; they change only if it succeeds.
 template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
@@ -51,7 +51,8 @@ Status check(const vkrope_rotation_info& info) {
                      "info.precision is %u: must be a vkrope_angle_precision",
                      unsigned(enum_from<AnglePrecision>(info.precision)));
     }
-    // Arrays come without their size: a count of something else must not be believed.
+    // Arrays come without their size, so a count that does not match rotary_dim must not be
+    // trusted.
     const std::size_t count = info.inv_freq_count;
     if (count != info.rotary_dim / 2 && !(info.unrotated && count == 0)) {
         return error(Code::invalid_argument,
@@ -141,7 +142,7 @@ std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     return handle;
 }
 
-enum class PlanFormat : std::uint32_t {};  // any number that C gives as a VkFormat
+enum class PlanFormat : std::uint32_t {};  // any number that C passes as a VkFormat
 
 Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept {
     vkrope_angle_plan c;

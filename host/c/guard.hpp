@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The border that every function of the C interface stands on: statuses go out as codes, exceptions
-// do not go out.
+// Boundary of every function of the C interface: converts statuses to codes and stops exceptions.
 #pragma once
 
 #include <utility>
@@ -10,13 +9,13 @@
 
 namespace vkrope::c {
 
-/// Hands a status out: the code as the result, all of it to `error`, which may be null.
+/// Returns the code of `status` and writes all of it to `error`, which may be null.
 vkrope_result report(vkrope_error* error, const Status& status) noexcept;
 
-/// The same for the exception that is being handled.
+/// Same for the exception that is being handled.
 vkrope_result report_exception(vkrope_error* error) noexcept;
 
-/// Runs `body`, which returns a Status, and reports what came of it.
+/// Runs `body`, which returns a Status, and reports it.
 template <class Body>
 vkrope_result guarded(vkrope_error* error, Body&& body) noexcept {
     try {
@@ -26,10 +25,10 @@ vkrope_result guarded(vkrope_error* error, Body&& body) noexcept {
     }
 }
 
-/// The rule of every pointer that is not optional.
+/// Check for every pointer that is not optional.
 Status not_null(const void* pointer, const char* name) noexcept;
 
-/// As guarded(), for functions that make an object: `made` must not be null, and is null on
+/// As guarded(), for functions that create an object: `made` must not be null; it is set to null on
 /// failure.
 template <class Handle, class Body>
 vkrope_result making(Handle** made, const char* name, vkrope_error* error, Body&& body) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tier "kernel" for C. The handles are the C++ objects themselves; recording allocates nothing here
+// Tier "kernel" for C. Handles are the C++ objects themselves; recording does not allocate here
 // either.
 #include "vkrope/kernel.hpp"
 
@@ -62,7 +62,7 @@ Status read_width(const vkrope_head_format* from, const char* name, HeadFormat& 
     return {};
 }
 
-// The channels of a tensor; its element types are the caller's. Null is absent.
+// Writes the channels of a tensor; the caller sets its element types. Null: absent.
 Status write_channels(const HeadFormat& width, const char* name, vkrope_head_format* to) {
     if (!to) return {};
     vkrope_head_format c;
@@ -144,12 +144,12 @@ Status read_angles(const vkrope_angles* from, AnglePlan& plan, Angles& angles) {
     angles.view = c.view;
     angles.buffer = c.buffer;
     angles.sin = c.sin;
-    if (!c.plan) return {};  // for the rules of the kernel tier to judge
+    if (!c.plan) return {};  // the kernel tier reports the error
     angles.plan = &plan;
     return read_plan(c.plan, "call.angles.plan", plan);
 }
 
-/// `plan` is where call.angles points to.
+/// call.angles points to `plan`.
 Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     vkrope_call c;
     if (Status s = read(from, "call", c); !s) return s;

@@ -33,8 +33,8 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     return {};
 }
 
-// Layers count from 1 here, and from 0 in the sentence of the C++ tier. It is compared whole: one
-// that begins alike may be about a file of such a name.
+// Layers count from 1 in C and from 0 in the C++ message. The whole message is compared: one with
+// the same beginning may contain a file name.
 Status in_words_of_c(const Status& status, const ModelQuery& query) {
     const std::string start = "layer is " + std::to_string(query.layer) + ": the model has ";
     const std::string_view what = status.what;

@@ -19,7 +19,7 @@ struct vkrope_buffer {
 };
 struct vkrope_angle_table {
     AngleTable of;
-    vkrope_angle_plan plan;  // of.plan(), for vkrope_angles to refer to
+    vkrope_angle_plan plan;  // of.plan(); vkrope_angles refers to it
 };
 struct vkrope_host_rotation {
     HostRotation of;
@@ -89,7 +89,7 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     return {};
 }
 
-/// A handle for what was made, if it was.
+/// Creates a handle for the value, unless there was an error.
 template <class Handle, class Value>
 Status hand_out(Result<Value>&& made, Handle** handle) {
     if (!made) return made.status;
@@ -179,7 +179,7 @@ vkrope_result vkrope_device_get_queue(const vkrope_device* device, uint32_t* fam
 
 vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record,
                                    void* user_data, double* nanoseconds, vkrope_error* error) {
-    vkrope_error refused = {};  // what the callback answered: it may be a code that no Status has
+    vkrope_error refused = {};  // error of the callback; its code may have no Status equivalent
     const vkrope_result result = guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (!record) return vkrope::error(Code::invalid_argument, "record is null");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Statuses and exceptions as codes.
+// Converts statuses and exceptions to codes.
 #include "status.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@ namespace vkrope::c {
 
 static_assert(sizeof(vkrope_result) == 4 && sizeof(vkrope_error::what) == sizeof(Status::what));
 
-// A code is the C++ one, negative.
+// A C code is the negated C++ code.
 static_assert(VKROPE_ERROR_INVALID_ARGUMENT == -int(Code::invalid_argument));
 static_assert(VKROPE_ERROR_NOT_SUPPORTED == -int(Code::not_supported));
 static_assert(VKROPE_ERROR_LIMIT_EXCEEDED == -int(Code::limit_exceeded));
@@ -29,10 +29,10 @@ static_assert(VKROPE_ERROR_VULKAN == -int(Code::vulkan_error));
 
 namespace {
 
-// The sentences of the C++ tiers name fields and values as C++ has them. Here are those that name
-// something that has another name in C, whole, so that nothing is taken for one of them that has
-// words of the caller's in it: a file may be called anything. A # is a number.
-// tests/unit/c/c_names_test.cpp finds the sentences that ought to be here.
+// Messages of the C++ tiers use the C++ names of fields and values. This table holds every message
+// with a name that differs in C. Whole messages are compared, because a message may contain text of
+// the caller, such as a file name. # stands for a number. tests/unit/c/c_names_test.cpp checks that
+// the table is complete.
 struct Renamed {
     const char *cpp, *c;
 };
@@ -81,7 +81,7 @@ constexpr Renamed renamed[] = {
 
 using Numbers = std::array<std::string_view, 2>;
 
-/// Whether `what` is this sentence, all of it; then `numbers` are what it has at each #.
+/// True if `what` is exactly this sentence; `numbers` then receives the numbers at each #.
 bool is_sentence(const char* what, const char* sentence, Numbers& numbers) noexcept {
     std::size_t found = 0;
     for (; *sentence; ++sentence) {
@@ -97,7 +97,7 @@ bool is_sentence(const char* what, const char* sentence, Numbers& numbers) noexc
     return *what == '\0';
 }
 
-/// Writes `sentence` with these numbers to `to`. What does not fit is cut off.
+/// Writes `sentence` with these numbers to `to`, truncated if it does not fit.
 void write_sentence(const char* sentence, const Numbers& numbers,
                     char (&to)[sizeof(vkrope_error::what)]) noexcept {
     std::size_t size = 0, used = 0;
@@ -138,7 +138,7 @@ vkrope_result report_exception(vkrope_error* out) noexcept {
     } catch (const std::bad_alloc&) {
         return report(out,
                       error(Code::out_of_host_memory, "the host has not enough memory for this"));
-    } catch (const std::length_error&) {  // of a container: more than any host's memory
+    } catch (const std::length_error&) {  // from a container: exceeds the memory of any host
         return report(out, error(Code::out_of_host_memory, "no host has enough memory for this"));
     } catch (const std::exception& e) {
         return report(out, VKROPE_ERROR_INTERNAL,

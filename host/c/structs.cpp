@@ -13,9 +13,9 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
-// A field that is added later must not lie where an older caller has padding, which may hold
-// anything: structs end with their last field. Only where pointers have 64 bits; elsewhere, sizes
-// are those of one version.
+// A field added later must not be where an older caller has padding, which may hold anything:
+// structs end with their last field. Checked only for 64-bit pointers; elsewhere, sizes are those
+// of one version.
 #define VKROPE_ENDS_WITH(type, last)                                                               \
     static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), \
                   #type " ends with padding")
@@ -43,7 +43,7 @@ VKROPE_ENDS_WITH(vkrope_host_run, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_upload, lines);
 #undef VKROPE_ENDS_WITH
 
-// The size that the struct at `pointer` says it has.
+// Reads the size that the struct at `pointer` states.
 Status size_of(const void* pointer, const char* name, std::size_t& size) noexcept {
     if (Status s = not_null(pointer, name); !s) return s;
     std::memcpy(&size, pointer, sizeof size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Structs that carry their size. The caller was compiled with another version of them, perhaps: a
-// field that its version lacks reads as 0, and one that this version does not know must be 0.
+// Structs with a size field. The caller may be compiled with another version: a field that its
+// version lacks reads as 0, and a field that this version does not know must be 0.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace vkrope::c {
 
-/// An enumerator as C gave it, which may be any number: as an enum of C++ such a number would be
+/// Converts an enumerator from C, which may be any number: as a C++ enum such a number would be
 /// undefined.
 template <class To, class Enum>
 To enum_from(const Enum& field) noexcept {
@@ -22,11 +22,12 @@ To enum_from(const Enum& field) noexcept {
     return To(number);
 }
 
-/// Copies the struct at `from` to the `known` bytes at `to`. `name` is the parameter's, for errors.
+/// Copies the struct at `from` to the `known` bytes at `to`. `name` is the parameter name in error
+/// messages.
 Status read_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept;
 
-/// Copies all but struct_size of the `known` bytes at `from` to the struct at `to`, as far as its
-/// size reaches.
+/// Copies the `known` bytes at `from`, except struct_size, to the struct at `to`, up to the size of
+/// that struct.
 Status write_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept;
 
 template <class Struct>
@@ -41,7 +42,7 @@ Status read(const Struct* from, const char* name, Struct& to) noexcept {
     return read_bytes(from, name, &to, sizeof to);
 }
 
-/// A struct that may be absent, which means that all of it is 0.
+/// For a struct that may be absent: all fields are then 0.
 template <class Struct>
 Status read_optional(const Struct* from, const char* name, Struct& to) noexcept {
     if (from) return read(from, name, to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "vkrope/vkrope.h"
 
-// The header is installed as it is, so it says the version again; the build's is the project's.
+// The installed header states its own version, which must be the version of the build.
 static_assert(VKROPE_VERSION_MAJOR == VKROPE_PROJECT_VERSION_MAJOR &&
                   VKROPE_VERSION_MINOR == VKROPE_PROJECT_VERSION_MINOR &&
                   VKROPE_VERSION_PATCH == VKROPE_PROJECT_VERSION_PATCH,

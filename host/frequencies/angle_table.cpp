@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shape of an angle table and its content.
+// Layout and content of angle tables.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -44,7 +44,7 @@ Status check(const Rotation& rotation) noexcept {
                          ull{j}, rotation.inv_freq[j]);
         }
     }
-    // Beyond these, what it is multiplied by could overflow, or be too small to keep its digits.
+    // Outside this range, products with it could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
         return error(Code::invalid_argument,
                      "rotation.attention_factor is %g: must be 2^-64 to 2^64",
@@ -81,7 +81,7 @@ struct TextureShape {
     std::uint64_t bytes() const noexcept { return width * height * texel_bytes; }
 };
 
-/// Rows run down; past 2^fold_log2 of them they continue in the next column.
+/// Rows run down a column; after 2^fold_log2 rows they continue in the next column.
 TextureShape texture_shape(const AnglePlan& plan) noexcept {
     const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
     const std::uint64_t rows = texture_rows(plan),
@@ -145,13 +145,12 @@ Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
 }
 
 void plan_turns(AnglePlan& plan) noexcept {
-    plan.rows = std::uint32_t(max_positions) + 1;  // -2^31 too
+    plan.rows = std::uint32_t(max_positions) + 1;  // covers -2^31 too
     plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
     plan.bytes = std::size_t(shader::turn_bytes(plan.pairs));
 }
 
-/// Whether the numbers of a plan agree with each other, so that following it stays inside
-/// plan.bytes.
+/// True if the fields of a plan are consistent, so that filling the table stays within plan.bytes.
 bool consistent(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::computed) {
         return plan.bytes == shader::turn_bytes(plan.pairs);
@@ -204,7 +203,7 @@ class RowWriter {
 
     const Rotation& rotation_;
     float* next_;
-    // Of the first pairs: enough for head_dim 512, small enough for any stack.
+    // Fractions of the first pairs: enough for head_dim 512, small enough for any stack.
     std::array<std::uint64_t, 256> fractions_ = {};
 };
 
@@ -233,8 +232,8 @@ void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& wri
     }
 }
 
-/// What vkrope_turn of shaders/turns.glsl takes: VkropeTurnFactor, from radians_high on, and then
-/// a's parts; fractions of a turn.
+/// Writes what vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from radians_high on, the
+/// two parts of the attention factor, then the fractions of a turn.
 void write_turns(const Rotation& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,

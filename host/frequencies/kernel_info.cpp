@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel has to know of a model, from the rotation and the plan of its angles.
+// Derives the KernelInfo from a rotation and its angle plan.
 #include "status.hpp"
 #include "vkrope/frequencies.hpp"
 

@@ -5,6 +5,6 @@
 
 namespace vkrope {
 
-inline constexpr std::uint32_t max_rotary_dim = 65534;  // the widest head row that the kernel takes
+inline constexpr std::uint32_t max_rotary_dim = 65534;  // largest head_dim of a kernel
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a base to inverse frequencies, and the scalings that are one line of arithmetic.
+// Inverse frequencies from a base, and the scalings that need one line of arithmetic.
 #include <algorithm>
 
 #include "frequencies/limits.hpp"
@@ -36,8 +36,8 @@ void divide(std::vector<double>& inv_freq, double number) noexcept {
     }
 }
 
-/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): there is no
-/// base in what a pair is scaled by.
+/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): the scaling
+/// of a pair does not depend on the base.
 void scale_base(std::vector<double>& inv_freq, double alpha) noexcept {
     for (std::size_t j = 1; j < inv_freq.size(); ++j) {
         inv_freq[j] *= std::pow(alpha, -double(j) / double(inv_freq.size() - 1));

@@ -43,7 +43,7 @@ Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling)
         }
         const double scaled = frequency / scaling.factor;
         if (wavelength > shortest_scaled ||
-            longest_kept == shortest_scaled) {  // equal factors, as Llama 4's, make a step
+            longest_kept == shortest_scaled) {  // equal factors, as in Llama 4, make a step
             frequency = scaled;
             continue;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules that the numbers of a scaling keep, and the sentences that say which one they break.
+// Checks of scaling parameters, with their error messages.
 #pragma once
 
 #include <cmath>
@@ -13,19 +13,19 @@ inline Status require_positive(double value, const char* name) noexcept {
     return error(Code::invalid_argument, "%s is %g: must be finite and above 0", name, value);
 }
 
-/// For numbers of which 0 means "not given".
+/// For parameters where 0 means "not given".
 inline Status require_not_negative(double value, const char* name) noexcept {
     if (std::isfinite(value) && value >= 0) return {};
     return error(Code::invalid_argument, "%s is %g: must be finite and at least 0", name, value);
 }
 
-/// For a base whose logarithm divides.
+/// For a base whose logarithm is a divisor.
 inline Status require_above_one(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 1) return {};
     return error(Code::invalid_argument, "%s is %g: must be finite and above 1", name, value);
 }
 
-/// Divisors of `pairs` frequencies: their count, and each of them.
+/// Checks the count and the values of divisors for `pairs` frequencies.
 inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs,
                                const char* name) noexcept {
     using ull = unsigned long long;  // what printf's %llu takes everywhere

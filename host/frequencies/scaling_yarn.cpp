@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// YaRN in the three forms that differ: transformers', DeepSeek's and ggml's.
+// The three variants of YaRN: transformers', DeepSeek's and ggml's.
 #include <algorithm>
 
 #include "frequencies/scaling_rules.hpp"
@@ -9,19 +9,20 @@ namespace vkrope {
 namespace {
 
 constexpr double two_pi = 6.283185307179586476925286766559;
-constexpr double narrowest_ramp = 0.001;  // pairs; what every form takes instead of dividing by 0
+constexpr double narrowest_ramp = 0.001;  // pairs; every variant uses it to avoid a division by 0
 
-/// The pairs between which frequencies are blended.
+/// Range of pairs in which frequencies are blended.
 struct Range {
     double low = 0, high = 0;
 };
 
-/// The number, not whole, of the pair that makes `turns` turns within the original length.
+/// Fractional index of the pair that makes `turns` turns within the original length.
 double pair_of(double turns, double rotary_dim, double base, double original) noexcept {
     return rotary_dim * std::log(original / (turns * two_pi)) / (2 * std::log(base));
 }
 
-/// The bounds are channels' where pairs are meant, and that is what all references compute.
+/// The bounds are channel numbers although `range` counts pairs; all references compute it this
+/// way.
 Range clamped(Range range, double rotary_dim) noexcept {
     return {std::max(range.low, 0.0), std::min(range.high, rotary_dim - 1)};
 }
@@ -30,12 +31,12 @@ Range widened(Range range) noexcept {
     return {std::floor(range.low), std::ceil(range.high)};
 }
 
-/// How far pair j is from the fast ones (0) to the slow ones (1).
+/// Position of pair j in the blend, from 0 (fast pairs) to 1 (slow pairs).
 double ramp(double j, Range range, double width) noexcept {
     return std::clamp((j - range.low) / width, 0.0, 1.0);
 }
 
-/// m(mscale): the magnitude that YaRN gives to a factor, arXiv:2309.00071, section 3.4.
+/// m(mscale): YaRN's magnitude for `factor`, arXiv:2309.00071, section 3.4.
 double magnitude(double factor, double mscale) noexcept {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
@@ -80,7 +81,7 @@ Status check(double base, const YarnScaling& scaling) noexcept {
     return require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
 }
 
-/// Sets what is not set.
+/// Gives fields that are not set their defaults.
 GgmlScaling completed(GgmlScaling scaling) noexcept {
     const GgmlScaling defaults;
     const auto complete = [](double& number, double otherwise) {
@@ -158,8 +159,8 @@ Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling&
 Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
                            const DeepseekYarnScaling& scaling, double& attention_factor,
                            double& softmax_scale) {
-    // mscale may be 0 here, where it is a number: these are checked as scale_yarn's, and not passed
-    // to it.
+    // Here 0 is a valid mscale, not "not given": mscale and mscale_all_dim are checked as in
+    // scale_yarn but not passed to it.
     if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
         return status;
     }

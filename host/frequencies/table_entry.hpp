@@ -18,8 +18,8 @@ struct CosSin {
 /// phase  the angle in units of 2^-64 turn
 inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept {
     constexpr double radians_per_unit = 0x1.921fb54442d18p-62;  // 2 pi / 2^64
-    // The nearest quarter turn comes off in integers; what is left lies within an eighth of a turn
-    // of it.
+    // Removes the nearest multiple of a quarter turn in integers; the remainder is at most an
+    // eighth of a turn.
     const std::uint64_t quadrant = (phase + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder = std::int64_t(phase - (quadrant << 62));
     const double angle = double(remainder) * radians_per_unit;
@@ -33,7 +33,7 @@ inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept
     }
 }
 
-/// The same of the float32 product of position and inv_freq: see AnglePrecision::float32.
+/// As above, for the float32 product of position and inv_freq: see AnglePrecision::float32.
 inline CosSin float32_entry(std::uint64_t position, double inv_freq,
                             double attention_factor) noexcept {
     const float angle = float(position) * float(inv_freq), factor = float(attention_factor);

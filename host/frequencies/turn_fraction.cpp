@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Radians to turns in integers, so that no digit of the angle is lost before it is reduced modulo
-// one turn.
+// Converts radians to turns in integers, so that the angle loses no digits before it is reduced
+// modulo one turn.
 #include <array>
 #include <cmath>
 
@@ -9,8 +9,8 @@
 namespace vkrope {
 namespace {
 
-// 2^192 / (2 pi), truncated; 32-bit limbs, least significant first. Limbs of 32 bits because no
-// compiler lacks their product.
+// 2^192 / (2 pi), truncated; 32-bit limbs, least significant first, because every compiler has
+// their product.
 constexpr std::array<std::uint32_t, 6> inverse_two_pi = {0x4f10e410, 0x36d8a566, 0x7d4d3770,
                                                          0x7f09d5f4, 0x9391054a, 0x28be60db};
 
@@ -34,7 +34,7 @@ Product times_inverse_two_pi(std::uint64_t mantissa) noexcept {
     return product;
 }
 
-/// Bits [first, first + 64) of `product`; those above its end are 0.
+/// Bits [first, first + 64) of `product`; bits beyond its end are 0.
 std::uint64_t bits_from(const Product& product, std::size_t first) noexcept {
     const auto limb = [&](std::size_t index) -> std::uint64_t {
         return index < product.size() ? product[index] : 0;
@@ -50,12 +50,11 @@ std::uint64_t bits_from(const Product& product, std::size_t first) noexcept {
 std::uint64_t turn_fraction(double inv_freq) noexcept {
     const double magnitude = std::fabs(inv_freq);
     if (!(magnitude < 0x1p11)) {
-        return 0;  // outside the contract; NaN too
+        return 0;  // violates the contract; NaN too
     }
     int exponent = 0;
     const auto mantissa = std::uint64_t(std::ldexp(std::frexp(magnitude, &exponent), 53));
-    // inv_freq = mantissa * 2^(exponent - 53), the constant has 192 fractional bits and the
-    // result 64.
+    // inv_freq = mantissa * 2^(exponent - 53); the constant has 192 fractional bits, the result 64.
     const auto first = std::size_t(192 - 64 + 53 - exponent);
     const std::uint64_t fraction = bits_from(times_inverse_two_pi(mantissa), first);
     return inv_freq < 0 ? 0 - fraction : fraction;

@@ -32,7 +32,7 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
-// `info`: of the part that the pipeline is for.
+// `info` belongs to the part of the pipeline.
 shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
                                const Geometry& geometry, bool counts) {
     const Windows windows = windows_of(info);
@@ -45,7 +45,7 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
             .group_tokens = geometry.group_tokens,
             .steps_together = geometry.steps_together,
             .units_apart = geometry.units_apart,
-            .rare_branches = geometry.units_apart,  // a GPU
+            .rare_branches = geometry.units_apart,  // on a GPU
             .q_batch = geometry.q_batch,
             .k_batch = geometry.k_batch,
             .whole_batches = geometry.whole_batches,
@@ -93,13 +93,13 @@ shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
             .k_after_q = geometry.k_after_q};
 }
 
-// The pipelines that record() may want for one part: each kind of access that the widths allow, and
-// of each, each load. V alone, and tensors that are apart, have the load of few tokens only: none
-// shares its angles with another, and there is little room.
+// The pipelines that record() may choose for one part: every load for every kind of access that the
+// widths allow. V alone and tensors with `apart` have only the load of few tokens: they share their
+// angles with no other tensor, and max_pipelines is small.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
-                                    1;  // f32 throughout: nothing is narrower
+                                    1;  // f32 throughout: narrow access is not narrower
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_word, shader::access_narrow}) {
         if (!widths_allow(part.info, access) ||
@@ -117,14 +117,14 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
 
-// Whether there are calls in which V lies as K does.
+// Whether V can have K's strides in a call.
 bool v_may_join(const KernelInfo& info) {
     const bool heads_differ = info.k_heads != 0 && info.v_heads != 0 &&
                               info.k_heads != info.v_heads;
     return info.v.head_dim != 0 && info.v.head_dim == info.k.head_dim && !heads_differ;
 }
 
-// V alone is a K that nothing turns; where K is a Q, so is V.
+// V alone is a K that does not rotate, or a Q if the kernel is `apart`.
 void make_part_of_v(Kernel& kernel, bool processor) {
     KernelInfo& info = kernel.v.info;
     info.q = info.k = info.v = {};
@@ -136,7 +136,7 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     choose_geometries(kernel, kernel.v, processor);
 }
 
-// Q, K and V in one part, or each in its own; K's part is Q's where their widths and heads are the
+// Q, K and V in one part, or each in its own; K shares Q's part if their widths and heads are the
 // same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
@@ -158,7 +158,7 @@ void make_parts(Kernel& kernel, bool processor) {
     }
 }
 
-// Of every pipeline. What they bind is in kernel.binds then.
+// Makes the words of every pipeline and sets kernel.binds to what they bind.
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
@@ -221,7 +221,7 @@ Status build(Kernel& kernel) {
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
-    // Where the device binds too few storage buffers, V is dispatched apart, then Q and K are too,
+    // If the device binds too few storage buffers, V gets its own dispatch, then Q and K do too,
     // and then nothing is counted.
     struct Attempt {
         bool v_joins, apart, counts;
@@ -320,7 +320,7 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
     auto* kernel = new (std::nothrow) Kernel;
     if (!kernel) return {error(Code::out_of_host_memory, "no memory for a Kernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {
-        delete kernel;  // nothing was made, and there may be no function to destroy it with
+        delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};
     }
     kernel->info = info;

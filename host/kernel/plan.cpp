@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// On a GPU, a lane takes several heads only where enough lanes remain to hide the latency of their
+// On a GPU, a lane takes several heads only if enough lanes remain to hide the latency of their
 // loads.
 constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
@@ -30,7 +30,7 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
 }
 
-// As the shader sees it: apart, each tensor is a Q; V has K's heads.
+// The work as the shader sees it: with `apart`, each tensor is a Q; V has K's heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
     return {.z = call.batch,
@@ -41,13 +41,13 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
             .k_heads = kernel.apart ? 0 : k_heads};
 }
 
-// 16-byte access takes angles of a buffer in 16 bytes, too.
+// 16-byte access also reads angles from a buffer 16 bytes at a time.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
     return kernel.info.angles != AngleSource::direct_buffer || access != shader::access_wide ||
            call.table_offset % 4 == 0;
 }
 
-// The widest access that the tensors allow. The last pipeline of a part serves every call.
+// The widest access that the tensors allow. The last pipeline of a part fits every call.
 const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
                                 const Job& job) noexcept {
     const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
@@ -70,7 +70,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     return pipelines[job.part->pipeline_count - 1];
 }
 
-// A tensor of a call, and what errors call it.
+// A tensor of a call, and its names in errors.
 struct Named {
     const ResolvedTensor& tensor;
     const char *in, *out;
@@ -110,14 +110,14 @@ bool same_rows(const View& a, const View& b) noexcept {
            a.token == b.token && a.batch == b.batch && a.page_size == b.page_size;
 }
 
-// V has K's strides, and what else a dispatch knows once for both.
+// Whether V has K's heads, pages and strides, which a dispatch has only once for both.
 bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
     return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) &&
            same_rows(v.out, k.out);
 }
 
-// The tensors of a job in one dispatch for each sequence, or each group of heads, or in one for
-// all: where all fit, and go along z in the same way.
+// Tiles the tensors of a job together: in one dispatch for each sequence or group of heads, or in
+// one for all. Returns false if a tensor does not fit or steps along z differently.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
     const struct {
         bool present;
@@ -165,9 +165,9 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
     bool q = call.q.heads != 0, k = call.k.heads != 0;
-    // A V in place is where it goes; alone, its tokens are counted all the same.
+    // A V in place needs no copy; alone, its tokens are still counted.
     bool v = call.v.heads != 0 && (!call.v.in_place || (counts && !q && !k));
-    const bool slots_of_k = k;  // the first one that has slots counts those outside
+    const bool slots_of_k = k;  // the first tensor with slots counts those outside the cache
     const auto add = [&](Job job) {
         job.counts_positions = counts && jobs.count == 0;  // a token counts once
         job.counts_slots = counts && call.slot_mapping.buffer && (slots_of_k ? job.k : job.v);
@@ -213,8 +213,8 @@ namespace {
 
 // ---- Dispatches ----
 
-// Binds what a box touches of a tensor, whose rows are then where `side` says, from element
-// `offset` on.
+// Binds the part of a tensor in a box. Sets `side` to its strides and `offset` to its first element
+// in the binding.
 VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box,
                              bool z_is_group, const StorageLimits& limits, shader::RowLayout& side,
                              std::uint32_t& offset) noexcept {
@@ -238,7 +238,7 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-// What becomes Push::offsets.
+// Push::offsets before packing.
 struct Offsets {
     std::uint32_t of[16] = {};
 
@@ -257,7 +257,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     Work work = {.z = z_is_group ? box.count.groups : box.count.batch, .tokens = box.count.tokens};
     Offsets offsets;
     std::uint32_t in_place = 0;
-    // What the shader sees as Q, as K, or as the V beside a K, whose sides V has.
+    // What the shader sees as Q, as K, or as a V beside a K, whose strides V has.
     struct Seen {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
@@ -278,7 +278,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         Box own = box;
         if (together)
             own.count.heads =
-                group_heads;  // they share a tiling only if it leaves the heads of a group together
+                group_heads;  // they share a tiling only if it does not split the heads of a group
         seen.heads = own.count.heads;
         in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, seen.in,
                    offsets.of[seen.first_offset]);
@@ -296,8 +296,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                bindings.v_in, bindings.v_out);
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
-    // Each token counts in one box: that of its first heads, and where the cache is cut, of the
-    // last pages.
+    // Each token is counted in one box: the box of its first heads and, if the cache is split, of
+    // the last pages.
     const Counts& whole = job.tiling.whole;
     const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
                         box.first.pages + box.count.pages == whole.pages &&
@@ -359,8 +359,8 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 }
 
 // Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows
-// may still lie in overlapping ranges, as in packed QKV, or because a binding starts lower than
-// what it is for.
+// may still lie in overlapping ranges, as in packed QKV, or because a binding starts below its
+// first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (const BindingOf written : written_bindings) {
         for (const BindingOf read : read_bindings) {
@@ -374,8 +374,7 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     return false;
 }
 
-// Makes `hull` reach around `bindings` too, buffer by buffer: a job binds one buffer for each
-// purpose.
+// Extends `hull` to contain `bindings`, member by member: a call has one buffer for each member.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
     const auto one = [&](BindingOf member) {
         const VkDescriptorBufferInfo& next = bindings.*member;

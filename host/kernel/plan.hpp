@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a call becomes: dispatches, each with its bindings, push constants and shape. Reads the
-// kernel, makes no Vulkan call.
+// Turns a call into dispatches, each with its bindings, push constants and shape. Reads the kernel;
+// makes no Vulkan call.
 #pragma once
 
 #include "kernel/geometry/tiling.hpp"
@@ -9,7 +9,7 @@
 
 namespace vkrope {
 
-/// What one tiling of a call serves: Q, K and V, or some of them.
+/// The tensors that share one tiling of a call: Q, K and V, or some of them.
 struct Job {
     const Part* part = nullptr;
     const Pipeline* pipeline = nullptr;
@@ -29,10 +29,10 @@ struct Jobs {
     }
 };
 
-/// limit_exceeded where the device can not do it.
+/// Returns limit_exceeded if the call does not fit the limits of the device.
 Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
-/// What a dispatch binds; unused members have no buffer.
+/// Buffers that a dispatch binds; unused members have no buffer.
 struct Bindings {
     VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
                            table_sin = {};                                   ///< read
@@ -47,7 +47,7 @@ struct Dispatch {
     DispatchShape shape;
 };
 
-/// The dispatches of a call, in order. Borrows what it is made of.
+/// The dispatches of a call, in order. Borrows its arguments.
 class DispatchSequence {
    public:
     DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
@@ -56,8 +56,8 @@ class DispatchSequence {
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Whether `next`, the one after those that this was asked about, has to wait for one of them:
-    /// their bound ranges overlap, and one of the two writes.
+    /// Whether `next` has to wait for an earlier dispatch, since their bound ranges overlap and one
+    /// of the two writes. Call it once for each dispatch, in order.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:
@@ -66,7 +66,7 @@ class DispatchSequence {
     const ResolvedCall& resolved_;
     const Jobs& jobs_;
     std::uint64_t index_ = 0, first_since_barrier_ = 0;
-    Bindings since_barrier_;  // hulls of what the dispatches since the last barrier bind: what
+    Bindings since_barrier_;  // hulls of the ranges bound since the last barrier: a range that
                               // meets no hull meets none of them
 };
 

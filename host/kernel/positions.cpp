@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// create_positions() and record_positions(): what is not an int32 id yet becomes one, once per
-// step.
+// create_positions() and record_positions(): convert positions to int32 ids once per step.
 #include <algorithm>
 #include <cinttypes>
 #include <new>
@@ -13,7 +12,7 @@ namespace vkrope {
 
 namespace {
 
-// A buffer of numbers: what the call reads or writes of it, and where it is bound.
+// A buffer of integers: the range that the call accesses, and the range that is bound.
 struct Numbers {
     const char* name;
     VkDescriptorBufferInfo where = {};
@@ -31,7 +30,7 @@ struct Numbers {
     }
 };
 
-// All that a call touches.
+// All buffers of a call.
 struct Buffers {
     Numbers out, source, offsets, counter;
 
@@ -143,7 +142,7 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     return push;
 }
 
-// What is absent is bound to something else that the call touches.
+// Absent buffers are bound to `out`.
 Descriptors descriptors_of(const Buffers& buffers) noexcept {
     const auto or_out = [&](const Numbers& numbers) {
         return numbers.given() ? numbers.bound : buffers.out.bound;
@@ -174,7 +173,7 @@ Result<PositionKernel*> create_positions(const DeviceRef& device) {
     if (!kernel)
         return {error(Code::out_of_host_memory, "no memory for a PositionKernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {
-        delete kernel;  // nothing was made, and there may be no function to destroy it with
+        delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};
     }
     if (Status s = build(*kernel); !s) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record(): resolve -> plan -> descriptors and push constants -> dispatch. No step looks back.
+// record(): resolve -> plan -> descriptors and push constants -> dispatch. No step goes back to an
+// earlier one.
 #include "kernel/plan.hpp"
 #include "status.hpp"
 
@@ -7,9 +8,8 @@ namespace vkrope {
 
 namespace {
 
-// A binding that the call leaves unused gets a buffer that the call uses the same way: read where
-// it is read, written where it is written, so that nobody has to synchronise more than what the
-// call really touches.
+// A binding that the call leaves unused gets a buffer that the call already reads, or writes if the
+// binding is written, so that the caller synchronises only what the call really touches.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t binding) noexcept {
     const auto or_else = [](const VkDescriptorBufferInfo& used,
                             const VkDescriptorBufferInfo& other) -> const VkDescriptorBufferInfo& {

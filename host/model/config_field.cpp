@@ -63,7 +63,7 @@ double positive_number(const Field& field) {
 
 std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high) {
     const json& value = *field.value;
-    // Exact up to 2^53, beyond which no bound that a caller gives lies.
+    // Exact up to 2^53; no caller gives a higher bound.
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!(number >= double(low) && number <= double(high)) || number != std::floor(number)) {
         fail(Code::invalid_data, "%s is %s: must be a whole number from %llu to %llu",

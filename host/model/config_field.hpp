@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading one field of a configuration: under any of its names, from any of the objects that may
-// hold it, checked.
+// Reads and checks one field of a configuration, under any of its names, in any of the objects that
+// may hold it.
 #pragma once
 
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace vkrope {
 
-/// An object of the configuration and how messages call it: "" for the top level, "rope_scaling."
-/// below it.
+/// An object of the configuration and its name in messages: "" for the top level, "rope_scaling."
+/// for an object inside it.
 struct Scope {
     const nlohmann::json* object = nullptr;
     std::string prefix;
@@ -19,7 +19,7 @@ struct Scope {
 
 using Scopes = std::vector<Scope>;
 
-/// A value that is there and not null, with the name under which it was found.
+/// A value that is present and not null, with the name under which it was found.
 struct Field {
     std::string name;
     const nlohmann::json* value = nullptr;
@@ -27,11 +27,11 @@ struct Field {
     explicit operator bool() const { return value != nullptr; }
 };
 
-/// The field with one of `names` in one of `scopes`; empty where there is none. Found more than
-/// once with different values, it is an error: which of them the model means is a guess.
+/// The field with one of `names` in one of `scopes`; empty if there is none. Fails if it is found
+/// more than once with different values, since it is unknown which one the model means.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// As find(); of several the first counts, whatever the others say.
+/// Like find(), but the first one found counts, whatever the others say.
 Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
 
 /// A finite number above 0.

@@ -68,7 +68,7 @@ class GgufImport {
         warn_of_assumed(field, value, because, rotation_.warnings);
     }
 
-    /// One part of several holds a part of the tensors only.
+    /// A part of a split file holds only some of the tensors.
     void refuse_split() {
         const GgufValue* parts = file_.find("split.count");  // 0 in files that were merged
         const GgufValue* number = file_.find("split.no");
@@ -112,8 +112,8 @@ class GgufImport {
                  shown_key(name_).c_str());
         }
         const GgufField finetuned = keys_.find(
-            "rope.scaling.finetuned");  // whether weights were trained with the scaling
-        if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // but of Granite
+            "rope.scaling.finetuned");  // whether the weights were trained with the scaling
+        if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
             fail(Code::not_supported, "%s is false: the model does not use RoPE",
                  finetuned.name.c_str());
         }
@@ -138,15 +138,14 @@ class GgufImport {
         }
     }
 
-    /// The key of sliding layers, which have one of their own in some files, or else that of all
-    /// layers.
+    /// The key for sliding layers if the file has one, or else the key for all layers.
     GgufField of_layer(const char* name, const char* sliding_name) {
         const GgufField own = layer_.sliding ? keys_.find(sliding_name) : GgufField();
         const GgufField all = keys_.find(name);
         return own ? own : all;
     }
 
-    /// And with it head_dim and the offsets.
+    /// Also sets head_dim and the offsets.
     void rotary_dim() {
         const GgufField count = of_layer("rope.dimension_count", "rope.dimension_count_swa");
         const GgufField all_rows = of_layer("attention.key_length", "attention.key_length_swa");
@@ -168,9 +167,9 @@ class GgufImport {
         }
     }
 
-    /// Multi-head latent attention: what turns is the tail of a query row, and that of the one row
-    /// of latent channels (src/models/deepseek2.cpp). Newer files say in key_length_mla how wide a
-    /// query row is, and in key_length something else.
+    /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
+    /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla is the width of
+    /// a query row, and key_length something else.
     void latent_rotary_dim(const GgufField& count) {
         if (!count) {
             keys_.required("rope.dimension_count", "latent attention needs it");
@@ -246,7 +245,7 @@ class GgufImport {
     const ModelQuery& query_;
     const std::string name_;
     GgufFields keys_;
-    GgufArchitecture row_;           // Llama's, until the table says otherwise
+    GgufArchitecture row_;           // Llama's, unless the table has a row
     std::uint64_t layer_count_ = 0;  // 0: unknown
     GgufLayer layer_;
     Rotation rotation_;

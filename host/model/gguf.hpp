@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GGUF file that is parsed once and asked for several of its RoPEs.
+// A GGUF file that is parsed once to import several of its RoPEs.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace vkrope {
 
 class GgufModel {
    public:
-    /// Where the file is no GGUF file, rotation() says why. What reads is kept: each rotation reads
-    /// the tensors that shape its frequencies.
+    /// If the file is not a GGUF file, rotation() returns the error. Keeps `read`: each rotation
+    /// reads the tensors that shape its frequencies.
     GgufModel(std::uint64_t file_bytes, const GgufRead& read);
     explicit GgufModel(const std::string& path);
 
-    /// As from_gguf().
+    /// Like from_gguf().
     Result<Rotation> rotation(const ModelQuery& query) const;
 
    private:

@@ -4,9 +4,9 @@
 // MROPE and IMROPE are half_split; what differs between layers is in load_arch_hparams() and the
 // graph of src/models/*.cpp.
 //
-// A file's Q and K weights were permuted where the converter of the architecture permutes them, so
-// the pairing is not always the one of the config.json that the file was made from: Llama's is
-// half_split there and interleaved here.
+// The converters of some architectures permute the Q and K weights, so the pairing is not always
+// the one of the config.json that a file was made from: Llama's is half_split there and interleaved
+// here.
 #include "model/gguf_architectures.hpp"
 
 #include "model/sorted_table.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a `general.architecture` says that the keys of a GGUF file do not.
+// Properties of a `general.architecture` that the keys of a GGUF file do not state.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace vkrope {
 
 /// How the RoPE of an architecture differs between its layers.
 enum class GgufLayers {
-    same,              ///< it does not
+    same,              ///< all layers have the same RoPE
     local_base,        ///< sliding layers have rope.freq_base_swa and no factor: Gemma 3
     unscaled_sliding,  ///< sliding layers have no scaling: OLMo 3
     none_on_full,      ///< full-attention layers have no RoPE: Cohere 2
@@ -20,7 +20,7 @@ enum class GgufLayers {
 /// Whether tokens have a position on each of several axes.
 enum class GgufSections {
     none,
-    if_given,  ///< where the file has rope.dimension_sections
+    if_given,  ///< if the file has rope.dimension_sections
     required,
 };
 
@@ -31,30 +31,29 @@ struct GgufArchitecture {
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
     bool latent = false;             ///< multi-head latent attention
-    double yarn_log_unit = 1;        ///< what rope.scaling.yarn_log_multiplier is stored in
+    double yarn_log_unit = 1;        ///< unit of rope.scaling.yarn_log_multiplier
     bool yarn_in_softmax = false;    ///< that multiplier also scales the softmax
-    double yarn_beta_fast = 32;      ///< where the file does not say it
+    double yarn_beta_fast = 32;      ///< default if the file does not give it
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
     GgufLayers layers = GgufLayers::same;
     std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no sliding
                                ///< layers unless the file says which
     bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
-    bool window_decides = false;  ///< sliding layers only where attention.sliding_window is above 0
-    bool window_by_default = false;         ///< and, with window_decides, where the key is missing
-    std::uint32_t sliding_layer_count = 0;  ///< and where there are so many layers
-    const char* sliding = "sliding_attention";  ///< what sliding layers are called
+    bool window_decides = false;     ///< sliding layers only if attention.sliding_window is above 0
+    bool window_by_default = false;  ///< with window_decides: also if the key is missing
+    std::uint32_t sliding_layer_count = 0;      ///< the same, for a model with this many layers
+    const char* sliding = "sliding_attention";  ///< layer type of sliding layers
     std::uint32_t linear_period =
-        0;  ///< all but the last layer of a period are no softmax attention; 0: none are not
-    std::uint32_t no_rope_interval = 0;  ///< every so many-th layer has no RoPE; 0: none
+        0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
+    std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all have
     std::uint32_t alibi_layer_count =
-        0;  ///< a model of so many layers has ALiBi instead; 0: none has
+        0;  ///< a model with this many layers has ALiBi instead; 0: none has
 };
 
-/// The row of an architecture; null for one that the table does not have.
+/// The row of an architecture; null if the table does not have it.
 const GgufArchitecture* find_gguf_architecture(const std::string& name);
 
-/// Why the RoPE of an architecture cannot be imported, however plain its keys look; null where it
-/// can.
+/// Why the RoPE of an architecture cannot be imported, even if its keys look plain; null if it can.
 const char* unsupported_gguf_architecture(const std::string& name);
 
 }  // namespace vkrope

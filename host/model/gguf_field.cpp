@@ -27,7 +27,7 @@ std::string shown(const GgufValue& value) {
          shown(*field.value).c_str(), name(field.value->type), rule.c_str());
 }
 
-/// A boolean is no number.
+/// A boolean is not a number.
 bool is_number(const GgufValue& value) {
     return !value.is_list() && value.type != GgufType::string && value.type != GgufType::boolean;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading the keys of one architecture, checked. What breaks a rule is an error that names key,
-// value, type and rule.
+// Reads and checks the keys of one architecture. An error names key, value, type and rule.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace vkrope {
 
-/// A key that is there, by its whole name.
+/// A key that is present, with its full name.
 struct GgufField {
     std::string name;
     const GgufValue* value = nullptr;
@@ -25,16 +24,16 @@ class GgufFields {
     GgufFields(const GgufFile& file, std::string architecture)
         : file_(file), prefix_(std::move(architecture) + ".") {}
 
-    /// The key "<architecture>.<name>"; empty where the file does not have it.
+    /// The key "<architecture>.<name>"; empty if the file does not have it.
     GgufField find(const char* name);
 
-    /// As find(), or an error that says what needs it.
+    /// Like find(), but fails if the key is missing; `because` says what needs it.
     GgufField required(const char* name, const char* because);
 
-    /// The keys that begin like this are another layer's.
+    /// Marks keys with this beginning as read, since they belong to another layer.
     void pass_over(const char* beginning);
 
-    /// Of those that begin with "<architecture>.rope.", the ones that nobody has asked for.
+    /// Keys that begin with "<architecture>.rope." and that nobody has asked for.
     std::vector<std::string> ignored() const;
 
    private:
@@ -43,8 +42,7 @@ class GgufFields {
     std::set<std::string> asked_for_;
 };
 
-/// Adds the warning of a key that is missing and what stands in for it; `because` is the end of the
-/// sentence.
+/// Warns that a key is missing and which value is assumed; `because` is the end of the sentence.
 void warn_of_assumed(const GgufField& field, double value, const std::string& because,
                      std::vector<std::string>& warnings);
 
@@ -54,7 +52,7 @@ std::uint64_t whole_number(const GgufField& field, std::uint64_t low, std::uint6
 bool truth(const GgufField& field);
 std::string text(const GgufField& field);
 
-/// Whole numbers, one or a list of at least one.
+/// One whole number, or a list of at least one.
 std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low,
                                          std::uint64_t high);
 

@@ -16,26 +16,26 @@ namespace {
 
 using ull = unsigned long long;
 
-// What a head may ask of memory and of time. The size of the file bounds neither: a hole takes no
-// space, and its zeros are valid entries. The largest real heads have some 100 keys, 2000 tensors,
-// a million strings (tokens and merges) and 50 MB.
+// Limits on the memory and time that a head takes. The size of the file bounds neither: a hole in a
+// sparse file takes no space, and its zeros are valid entries. The largest real heads have some 100
+// keys, 2000 tensors, a million strings (tokens and merges) and 50 MB.
 constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t max_values = 16384;
 constexpr std::uint64_t max_tensors = std::uint64_t{1} << 17;
 constexpr std::uint64_t max_steps_together = std::uint64_t{1}
-                                             << 22;  // elements that are passed one by one
+                                             << 22;  // elements that are skipped one by one
 constexpr std::uint64_t max_name_bytes = 65535;      // the format's own limit
 constexpr std::uint64_t max_key_bytes_together =
-    1 << 20;  // they are kept, to find one that is given twice
+    1 << 20;  // keys are kept, to find one that is given twice
 constexpr std::uint64_t longest_text = 256;
-constexpr std::uint64_t longest_list = 65536;  // one number a layer
+constexpr std::uint64_t longest_list = 65536;  // one number per layer
 constexpr std::uint64_t max_list_numbers_together = 1 << 20;
 constexpr std::uint64_t max_dimensions = 4;
 constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head row
 constexpr std::uint32_t deepest_list = 8;
 constexpr std::uint32_t float32_tensor = 0;
 
-// The least that one of them takes.
+// Least bytes of a metadata value and of a tensor info.
 constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 
@@ -67,7 +67,7 @@ std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexc
     return value;
 }
 
-/// Beyond 2^53 a whole number is rounded: no rule that reads one reaches so far.
+/// Whole numbers above 2^53 are rounded; no rule accepts such a number.
 double number(GgufType type, std::uint64_t bits) noexcept {
     switch (type) {
         case GgufType::int8: return double(std::int8_t(bits));
@@ -86,8 +86,8 @@ const char* name(GgufType type) noexcept {
     return row(type).name;
 }
 
-/// Goes through the head of a file from its first byte on, and takes nothing that lies beyond the
-/// last byte that the file has, or that a head may have.
+/// Reads the head of a file from its first byte on, and nothing beyond the end of the file or
+/// beyond max_head_bytes.
 class GgufCursor {
    public:
     GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
@@ -96,7 +96,7 @@ class GgufCursor {
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
 
-    /// What a sentence about bytes that are not there speaks of.
+    /// Sets what errors about missing bytes name.
     void inside(std::string what) { what_ = std::move(what); }
     const char* what() const noexcept { return what_.c_str(); }
 
@@ -107,7 +107,7 @@ class GgufCursor {
         at_ += bytes;
     }
 
-    /// As skip() of `count` times `bytes`, which may be more than 64 bits hold.
+    /// Skips `count` times `bytes` bytes, which may not fit in 64 bits.
     void skip(std::uint64_t count, std::uint64_t bytes) {
         if (count > left() / bytes) {
             overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
@@ -124,7 +124,7 @@ class GgufCursor {
     std::uint64_t u64() { return whole(8); }
 
     std::string text(std::uint64_t bytes) {
-        skip(bytes);  // before memory is asked for
+        skip(bytes);  // checked before memory is allocated
         at_ -= bytes;
         std::string content(std::size_t(bytes), '\0');
         take(content.data(), content.size());
@@ -157,7 +157,7 @@ class GgufCursor {
             read(from, to, bytes);
             return;
         }
-        // Through a buffer: a tokenizer has some 100 000 strings, whose lengths lie between them.
+        // Buffered: a tokenizer has some 100 000 strings, with their lengths between them.
         if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
             buffered_ = 0;
             const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));
@@ -185,13 +185,14 @@ class GgufCursor {
 
 namespace {
 
-/// What all lists of a file may yet ask for.
+/// What all lists of a file may still use.
 struct Room {
     std::uint64_t numbers = max_list_numbers_together;  // that are kept
     std::uint64_t steps = max_steps_together;           // elements whose length is in the file
 };
 
-/// The elements of a list, whose type and count have been read. Numbers are passed in one step.
+/// Skips the elements of a list whose type and count have been read. Numbers are skipped in one
+/// step.
 void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
     if (is_number(type)) {
@@ -253,7 +254,7 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
     return value;
 }
 
-/// Of a key or a tensor.
+/// The name of a key or a tensor.
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
@@ -263,7 +264,7 @@ std::string read_name(GgufCursor& cursor) {
     return cursor.text(bytes);
 }
 
-/// A download that failed, or a pointer to one, has the right name and begins with words.
+/// A failed download, or a pointer file, has the right name but begins with words.
 void check_magic(GgufCursor& cursor) {
     constexpr std::string_view magic = "GGUF";
     const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
@@ -295,8 +296,7 @@ void check_version(GgufCursor& cursor) {
     }
 }
 
-/// Fails where `count` of them are more than a file may have, or than this one can hold, at `least`
-/// bytes each.
+/// Fails if `count` is above `most`, or more than fits this file at `least` bytes each.
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The head of a GGUF file: its metadata, and where its tensors lie. No weights are read.
-// The format: docs/gguf.md of ggml. Nothing that the file says of its sizes is believed before the
-// file is known to be that long. What a file of any length may ask for is bounded all the same:
-// from_gguf() says by what.
+// The head of a GGUF file: metadata and tensor locations. Reads no weights. Format: docs/gguf.md of
+// ggml. A size in the file is used only after a check that the file is that long. Memory and time
+// are bounded for files of any length: from_gguf() says by what.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace vkrope {
 
-/// As the file numbers them.
+/// Values as in the file.
 enum class GgufType : std::uint32_t {
     uint8 = 0,
     int8 = 1,
@@ -34,13 +33,13 @@ enum class GgufType : std::uint32_t {
 /// "uint32", "string", ...
 const char* name(GgufType type) noexcept;
 
-/// A value of the metadata. Long strings, long lists, and lists of anything but numbers are known
-/// by their type only.
+/// A value of the metadata. Of long strings, long lists, and lists of anything but numbers, only
+/// the type is known.
 struct GgufValue {
     GgufType type = GgufType::uint8;
-    bool known = false;           ///< text or numbers are what the file says
+    bool known = false;           ///< text or numbers hold the value
     std::string text = {};        ///< of a string
-    std::vector<double> numbers;  ///< one, or those of a list; of a boolean 0 or 1
+    std::vector<double> numbers;  ///< one, or the elements of a list; 0 or 1 for a boolean
 
     bool is_list() const noexcept { return type == GgufType::array; }
 };
@@ -50,14 +49,13 @@ class GgufFile {
     /// Reads metadata and tensor infos of a file of `file_bytes` bytes. Throws ImportError.
     GgufFile(std::uint64_t file_bytes, const GgufRead& read);
 
-    /// Null where the file does not have the key.
+    /// Null if the file does not have the key.
     const GgufValue* find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
 
     /// The numbers of one of the tensors that shape frequencies: "rope_freqs.weight",
-    /// "rope_factors_long.weight", "rope_factors_short.weight". Empty where the file has no such
-    /// tensor. Throws ImportError for one that is not a list of float32, or that is not where the
-    /// file says.
+    /// "rope_factors_long.weight", "rope_factors_short.weight". Empty if the file has no such
+    /// tensor. Throws ImportError if it is not a list of float32, or cannot be read at its offset.
     std::vector<double> factors(const std::string& tensor) const;
 
    private:
@@ -65,7 +63,7 @@ class GgufFile {
         std::uint32_t dimensions = 0;
         std::uint64_t count = 0;  // of the first dimension
         std::uint32_t element = 0;
-        std::uint64_t offset = 0;  // in the section of data
+        std::uint64_t offset = 0;  // in the data section
     };
 
     void read_values(class GgufCursor& cursor, std::uint64_t count);
@@ -76,7 +74,7 @@ class GgufFile {
     std::map<std::string, GgufValue> values_;
     std::map<std::string, Tensor> tensors_;  // those that shape frequencies
     std::uint64_t alignment_ = 32;
-    std::uint64_t data_ = 0;  // where the section of data begins
+    std::uint64_t data_ = 0;  // start of the data section
 };
 
 }  // namespace vkrope

@@ -13,7 +13,7 @@ namespace {
 
 using ull = unsigned long long;
 
-constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp takes 512
+constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp allows 512
 
 constexpr const char* full = "full_attention";
 
@@ -62,7 +62,7 @@ class GgufLayerTypes {
             require_one_a_layer(field, heads.size());
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
                 if (heads[layer] == 0) {
-                    types[layer] = "recurrent";  // or a convolution, or nothing: no attention
+                    types[layer] = "recurrent";  // or a convolution, or nothing: not attention
                 }
             }
         }
@@ -78,7 +78,7 @@ class GgufLayerTypes {
                 slides = whole_numbers(pattern, 0, 1);
                 require_one_a_layer(pattern, slides.size());
             } else {
-                period = whole_number(pattern, 0, max_gguf_layers);  // 0: all of them
+                period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
             fail(Code::invalid_data, "%s is missing: which layers slide is unknown",

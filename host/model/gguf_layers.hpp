@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kinds of layers a GGUF file has, and which of them is asked for.
+// The kinds of layers of a GGUF file, and the choice of one for a query.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct GgufLayer {
     bool sliding = false;  ///< it attends to a window
 };
 
-/// block_count; 0 where the file does not say it.
+/// block_count; 0 if the file does not have it.
 std::uint64_t gguf_layer_count(GgufFields& keys);
 
-/// As Layers::choose() of a config.json that says the same.
+/// Chooses as Layers::choose() does for an equivalent config.json.
 GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
                             std::uint64_t layer_count, const ModelQuery& query,
                             std::vector<std::string>& warnings);

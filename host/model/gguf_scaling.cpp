@@ -18,7 +18,7 @@ constexpr const char* of_llama3 = "rope_freqs.weight";
 constexpr const char* of_longrope_near = "rope_factors_short.weight";
 constexpr const char* of_longrope_far = "rope_factors_long.weight";
 
-/// YaRN's magnitude for a factor, as llama_context's constructor has it (src/llama-context.cpp).
+/// YaRN's magnitude for a factor, as in llama_context's constructor (src/llama-context.cpp).
 double magnitude(double factor, double mscale) {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
@@ -47,7 +47,7 @@ class GgufScaling {
         const std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
         if (divisors.size() >
             rotation_.inv_freq
-                .size()) {  // which scale_ggml() takes, and llama.cpp refuses in a file
+                .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
             fail(Code::invalid_data,
                  "rope.scaling: freq_factors has %llu elements: must have rotary_dim / 2 = %llu",
                  ull{divisors.size()}, ull{rotation_.inv_freq.size()});
@@ -78,7 +78,7 @@ class GgufScaling {
     std::string scaling_type() {
         const GgufField field = keys_.find("rope.scaling.type");
         if (!field) {
-            return "linear";  // what llama.cpp assumes; without a factor it is none
+            return "linear";  // what llama.cpp assumes; without a factor it scales nothing
         }
         const std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
@@ -88,9 +88,8 @@ class GgufScaling {
         return type;
     }
 
-    /// By which positions are divided. rope.scale_linear is the older key. llama.cpp reads 0, and a
-    /// factor that is missing, as 1: that is said where the file has a 0, or a type that lives by
-    /// its factor.
+    /// The divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and a
+    /// missing factor, as 1: this warns if the file has a 0, or if the type needs a factor.
     double factor(const std::string& type) {
         const GgufField field = keys_.find("rope.scaling.factor");
         const GgufField older = keys_.find("rope.scale_linear");
@@ -113,8 +112,8 @@ class GgufScaling {
         return 1;
     }
 
-    /// get_rope_factors() of src/llama-model.cpp: Llama 3's numbers before LongRoPE's, whose long
-    /// list is for contexts longer than the original one.
+    /// get_rope_factors() of src/llama-model.cpp: Llama 3's divisors come before LongRoPE's, whose
+    /// long list is for contexts longer than the original one.
     std::vector<double> divide(const std::string& type) {
         std::vector<double> divisors = input_.file.factors(of_llama3);
         std::vector<double> near = input_.file.factors(of_longrope_near);
@@ -172,8 +171,8 @@ class GgufScaling {
     }
 
     /// llama_context's constructor, src/llama-context.cpp: with YaRN the attention factor is
-    /// m(factor), or a ratio of two where the file has yarn_log_multiplier, and ggml's own factor
-    /// is divided out, which rope_yarn() multiplies by.
+    /// m(factor), or a ratio of two if the file has yarn_log_multiplier, divided by ggml's own
+    /// factor, which rope_yarn() multiplies by.
     void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
         const GgufArchitecture& architecture = input_.architecture;
         const GgufField ext = keys_.find("rope.scaling.yarn_ext_factor");
@@ -194,8 +193,8 @@ class GgufScaling {
             fail(Code::invalid_data, "%s is %.9g: must be a finite number, at least 0",
                  multiplier.name.c_str(), finite_number(multiplier));
         }
-        // DeepSeek's two are the same in every model, and only one is in the file; those of others
-        // are taken to be 1 and this one.
+        // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
+        // of other models are assumed to be 1 and the one in the file.
         const double mscale = architecture.yarn_in_softmax ? all_dims : 1;
         const double of_ggml = 1 + 0.1 * std::log(factor);
         const double both = from_file *
@@ -203,7 +202,7 @@ class GgufScaling {
                                            : magnitude(factor, 1));
         scaling.attn_factor = both / of_ggml;
         if (!(std::isfinite(scaling.attn_factor) &&
-              scaling.attn_factor > 0)) {  // negative is no "not set" here
+              scaling.attn_factor > 0)) {  // a negative value does not mean "not set" here
             fail(Code::invalid_data,
                  "rope.scaling: attn_factor is %g with the factor %.9g: must be finite and above 0",
                  scaling.attn_factor, factor);

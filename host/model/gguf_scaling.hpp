@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the keys "rope.scaling.*" and the tensors of divisors do to frequencies: the arguments with
-// which the graphs of llama.cpp call ggml_rope_ext.
+// Applies the keys "rope.scaling.*" and the tensors of divisors to frequencies, with the arguments
+// that the graphs of llama.cpp pass to ggml_rope_ext.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct GgufScalingInput {
     std::uint64_t seq_len = 0;
 };
 
-/// Applies them to frequencies of rotation.base without any; sets the attention factor, the softmax
-/// scale and the rope_type, and adds to the warnings what was assumed or ignored.
+/// Scales the unscaled frequencies of rotation.base; sets the attention factor, the softmax scale
+/// and the rope_type. Warns of what was assumed or ignored.
 void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation);
 
 }  // namespace vkrope

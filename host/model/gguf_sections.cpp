@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs, of which the last is
-// idle in most models.
+// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs; most models do not
+// use the last one.
 #include "model/gguf_sections.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using ull = unsigned long long;
 
-/// A pair beyond its axis' section is turned by the fourth position, which llama.cpp leaves 0 for
+/// A pair beyond the section of its axis has the fourth position, which llama.cpp leaves 0 for
 /// text.
 void interleave(Rotation& rotation) {
     Sections& sections = rotation.sections;
@@ -67,7 +67,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
         }
         return;
     }
-    // ggml would begin anew with the first section, or leave the last one unused: no model means
+    // ggml would start again with the first section, or leave the last one unused: no model means
     // that.
     if (sum != rotation.rotary_dim / 2) {
         fail(Code::invalid_data, "%s adds up to %llu: must be half the channels that turn, %u",
@@ -77,7 +77,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     std::copy(widths.begin(), widths.end(), sections.pairs);
     sections.axes = sections.pairs[3] == 0 ? 3 : 4;
     if (!pairing_is_asked_for) {
-        rotation.pairing = Pairing::half_split;  // whatever it is without sections
+        rotation.pairing = Pairing::half_split;  // whatever the pairing is without sections
     }
     if (architecture.sections_interleaved) {
         interleave(rotation);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which axis turns which pair of a GGUF file's model: rope.dimension_sections.
+// The axis of each pair: rope.dimension_sections of a GGUF file.
 #pragma once
 
 #include "model/gguf_architectures.hpp"
@@ -7,10 +7,10 @@
 
 namespace vkrope {
 
-/// Sets the sections, and with them the pairing, which ggml's rope of several axes has but one of;
-/// adds to the warnings.
+/// Sets the sections and adds warnings. Also sets the pairing to half_split, the only one of ggml's
+/// rope of several axes.
 ///
-/// pairing_is_asked_for  then the pairing stays
+/// pairing_is_asked_for  the pairing does not change
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
                         bool pairing_is_asked_for, Rotation& rotation);
 

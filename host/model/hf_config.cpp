@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face config.json -> Rotation. What each field means: modeling_rope_utils.py of
+// Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
 // transformers.
 #include "model/hf_config.hpp"
 
@@ -36,7 +36,7 @@ class Import {
         model_type();
         const ScalingSections sections = scaling_sections(config_, model_, rotation_.warnings);
         for (const auto& [type, section] : sections.by_type) {
-            require_known_scaling(section);  // an unknown type is what a user should hear of first
+            require_known_scaling(section);  // report an unknown type first
         }
         if (sections.by_type.empty()) {
             require_known_scaling(sections.all);
@@ -68,7 +68,7 @@ class Import {
    private:
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
-    /// The key with its value, as messages put it.
+    /// The key with its value, for messages.
     static std::string stated(const Field& field) {
         return field.name + " is " + shown(*field.value);
     }
@@ -78,7 +78,7 @@ class Import {
              " assumed, the default of " + model_name_);
     }
 
-    /// DBRX and MPT keep their numbers in an object of their own.
+    /// DBRX and MPT have their numbers in attn_config.
     static Scopes lookups(const Scope& config) {
         Scopes scopes = {config};
         if (const Field inner = find_first({config}, {"attn_config"});
@@ -91,7 +91,7 @@ class Import {
     void model_type() {
         Field field = find({config_}, {"model_type"});
         if (!field || (text(field).empty() && config_.object != &whole_)) {
-            field = find({{&whole_, ""}}, {"model_type"});  // whose text model's class is known
+            field = find({{&whole_, ""}}, {"model_type"});  // the text model has this class
         }
         if (!field) {
             warn("model_type is missing: defaults and pairing of llama assumed");
@@ -113,9 +113,9 @@ class Import {
              " is unknown: defaults and pairing of llama assumed");
     }
 
-    /// Models that share a model_type with others and are not like them.
+    /// Handles models that share a model_type with others but differ from them.
     void refuse_variants() {
-        // DeepSeek's smallest ones: the attention is Llama's.
+        // The smallest DeepSeek models have Llama's attention.
         if (model_.qk_rope_head_dim != 0 && without_latent_attention()) {
             model_ = *find_model_type("deepseek");
         }
@@ -141,15 +141,14 @@ class Import {
             fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE",
                  key, model_.name);
         }
-        // Nothing says that a class that nobody knows has RoPE at all.
+        // An unknown class may have no RoPE at all.
         if (model_.name == nullptr && unknown_type_ && !names_rope(top_)) {
             fail(Code::not_supported, "%s: it is unknown, and no key names RoPE",
                  stated(unknown_type_).c_str());
         }
     }
 
-    /// MPT names its scaling where it keeps its numbers, once for each implementation that it may
-    /// use.
+    /// MPT has its scaling in attn_config, once for each implementation that it may use.
     void refuse_scaling_of_attention() const {
         const Field chosen = find_first(top_, {"rope_impl"});
         const bool by_transformers = chosen && *chosen.value == "hf";
@@ -165,7 +164,7 @@ class Import {
         }
     }
 
-    /// The formulas that go by the name of ntk differ.
+    /// Several formulas are called ntk.
     void require_known_scaling(const ScalingSection& section) const {
         if (scaling_type(section) == "ntk" && !model_.mixed_ntk) {
             const Field type = find_first({section.scope()}, {"rope_type", "type"});
@@ -195,7 +194,7 @@ class Import {
         both_.push_back(section_.scope());
     }
 
-    /// ModernBERT's way of saying that local layers have the base of the others.
+    /// ModernBERT says in this way that local layers have the base of the others.
     bool local_base_is_global() const {
         const auto entry = config_.object->find("local_rope_theta");
         return entry != config_.object->end() && entry->is_null() && !has_local_base();
@@ -211,7 +210,7 @@ class Import {
         if (const Field field = find(
                 top_, {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"})) {
             const Pairing wanted = truth(field) ? Pairing::interleaved : Pairing::half_split;
-            // DeepSeek's classes have both and the key chooses; those of the others have one.
+            // DeepSeek's classes have both pairings and the key chooses; other classes have one.
             if (model_.name != nullptr && model_.qk_rope_head_dim == 0 &&
                 wanted != model_.pairing && !query_.pairing && model_name_ != "nomic_bert") {
                 fail(Code::invalid_data, "%s is %s: contradicts the pairing of model_type %s",
@@ -271,7 +270,7 @@ class Import {
         }
     }
 
-    /// Multi-head latent attention: what turns is the tail of a query row, and that of the one row
+    /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
     /// of latent channels.
     bool latent_head_dim() {
         const Field rope = find(top_, {"qk_rope_head_dim"});
@@ -309,7 +308,7 @@ class Import {
         return true;
     }
 
-    /// A count that may be a default of the model's class.
+    /// A count of the file, or the default of the model's class.
     std::uint64_t count(std::initializer_list<const char*> names, std::uint32_t otherwise,
                         std::uint64_t high, Field& field) {
         field = find(top_, names);
@@ -379,8 +378,8 @@ class Import {
         return partial_rotary_factor(both_);
     }
 
-    /// Of latent attention all of qk_rope_head_dim turns. A width beside it may say so too, or what
-    /// that is of a whole query row.
+    /// Latent attention rotates all of qk_rope_head_dim. A given width, or a share of a whole query
+    /// row, must agree.
     void agree_with_latent(const Field& given, const Field& factor) {
         turning_pairs_ = rotation_.rotary_dim / 2;
         if (given && whole_number(given, 2, max_head_dim) != rotation_.rotary_dim) {
@@ -402,8 +401,7 @@ class Import {
              " what qk_rope_head_dim does");
     }
 
-    /// The window of a proportional rotation is the whole head, of which the slower pairs stand
-    /// still.
+    /// The window of a proportional rotation is the whole head; its slower pairs do not rotate.
     void agree_with_proportional(const Field& given, const Field& factor) {
         share_ = factor ? portion(factor) : 1;
         turning_pairs_ = std::uint32_t(rotation_.head_dim * share_) / 2;
@@ -496,8 +494,8 @@ class Import {
         return ratio ? theta * positive_number(ratio) : theta;
     }
 
-    /// Where each layer type has a section of its own that holds, and the top level speaks of one
-    /// of them only, or to older readers. What it says there and no section does is named.
+    /// For models with a section per layer type. The sections count; the top level repeats one of
+    /// them, or is for older readers. Warns of a value there that no section has.
     void warn_unless_of_a_type(const Field& own, std::initializer_list<const char*> names,
                                const char* in_section) {
         for (const char* name : names) {
@@ -532,8 +530,8 @@ class Import {
         require_usable(rotation_, turning_pairs_, base, "rope_theta");
     }
 
-    /// Qwen, the first: NTK-aware scaling by the next power of two, less 1, of how much longer than
-    /// trained the sequence is.
+    /// The first Qwen: NTK-aware scaling by alpha = 2^(ceil(log2(r)) + 1) - 1, where r is the ratio
+    /// of the sequence to the trained length, at least 1.
     void qwen_dynamic_ntk() {
         const Field field = find(top_, {"use_dynamic_ntk"});
         if (!field || !truth(field)) {
@@ -567,8 +565,8 @@ class Import {
     }
 
     void max_position() {
-        // Qwen, the first, was trained with seq_length and says in max_position_embeddings what
-        // scaling reaches.
+        // The first Qwen was trained with seq_length; its max_position_embeddings is the length
+        // that scaling reaches.
         const bool trained = model_.grows_by_doubling && find_first(top_, {"use_dynamic_ntk"});
         const Field field = trained ? find_first(top_, {"seq_length", "max_position_embeddings"})
                                     : find_first(
@@ -593,18 +591,18 @@ class Import {
     Scopes both_;
     ScalingSection section_;  // of the layers that are asked for
     LayerKind layer_;
-    bool by_type_ = false;             // rope_parameters has one section a layer type
+    bool by_type_ = false;             // rope_parameters has one section per layer type
     Scopes type_scopes_;               // those sections
     bool latent_ = false;              // multi-head latent attention
-    double share_ = 1;                 // of the head, that turns: of a proportional rotation
-    std::uint32_t turning_pairs_ = 0;  // the others of the window stand still
-    Field unknown_type_;               // the model_type that the table does not have
-    ModelType model_;  // llama's, until the table says otherwise; its name stays null then
+    double share_ = 1;                 // rotated share of the head, in a proportional rotation
+    std::uint32_t turning_pairs_ = 0;  // the other pairs of the window do not rotate
+    Field unknown_type_;               // a model_type that the table does not have
+    ModelType model_;                  // llama's, with a null name, unless the table has a row
     std::string model_name_ = "llama";
     Rotation rotation_;
 };
 
-/// Text or vision, whose layers are all alike.
+/// The tower is text or vision. All layers of a vision tower have the same RoPE.
 void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
         fail(Code::invalid_argument, "tower is '%s': must be text or vision",

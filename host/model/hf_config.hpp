@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A Hugging Face config.json that is parsed once and asked for several of its RoPEs.
+// A Hugging Face config.json that is parsed once to import several of its RoPEs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,10 +11,11 @@ namespace vkrope {
 
 class HfConfig {
    public:
-    /// Where the text is no configuration, rotation() says why and document() is no object.
+    /// If the text is not a configuration, rotation() returns the error and document() is not an
+    /// object.
     explicit HfConfig(std::string_view json_text);
 
-    /// As from_hf_config().
+    /// Like from_hf_config().
     Result<Rotation> rotation(const ModelQuery& query) const;
 
     const nlohmann::json& document() const noexcept { return document_; }

@@ -20,7 +20,7 @@ constexpr const char* sliding = "sliding_attention";
 constexpr const char* chunked = "chunked_attention";
 constexpr std::uint64_t max_layers = 65536;
 
-/// Kinds of layers that are no softmax attention, and do not rotate.
+/// Kinds of layers that are not softmax attention, and do not rotate.
 constexpr const char* other_kinds[] = {
     "conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
     "moe",  "recurrent"};
@@ -34,7 +34,7 @@ bool contains(const Names& names, const std::string& name) {
 constexpr const char* rotating_kinds[] = {chunked,  "deepseek_sparse_attention", full,
                                           "hybrid", "minimax_m3_sparse",         sliding};
 
-/// Keys by which older files give every layer its kind, and what the values mean.
+/// Keys of older files that list the kind of every layer, and what the values mean.
 struct ListKey {
     const char* name;
     const char* of_zero;  ///< numbers: what 0 and 1 mean
@@ -48,7 +48,7 @@ constexpr ListKey list_keys[] = {
     {"hybrid_layer_pattern", full, sliding},       // MiMo
 };
 
-/// Keys that list the layers that are attention among others.
+/// Keys that list the attention layers of a mixed model.
 constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
 
 /// Keys that say how full-attention layers repeat.
@@ -81,7 +81,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     return kinds;
 }
 
-/// Each is compared with every other.
+/// Limits the number of layer types, since each is compared with every other.
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
@@ -132,7 +132,7 @@ void Layers::read_types(const ModelType& model) {
         require_array(field);
         list_ = kinds_of(field, key);
         require_few(field, list_);
-        if (key.name != std::string("block_types")) {  // which repeats
+        if (key.name != std::string("block_types")) {  // block_types repeats
             require_length(field, list_.size());
             compare_with_pattern(field.name, model.full_layers == FullLayers::first_of_period);
         }
@@ -163,7 +163,7 @@ void Layers::read_types(const ModelType& model) {
         return;
     }
     const Field step = find_first(
-        scope_, {"mamba_step"});  // PLaMo 2: one layer of so many is attention, that in the middle
+        scope_, {"mamba_step"});  // PLaMo 2: the middle one of mamba_step layers is attention
     const Field enabled = find_first(scope_, {"mamba_enabled"});
     if (step && !(enabled && !truth(enabled))) {
         list_.assign(whole_number(step, 1, max_layers), "mamba");
@@ -186,7 +186,7 @@ void Layers::read_types(const ModelType& model) {
     }
 }
 
-/// A list holds whatever a pattern beside it says, as in transformers.
+/// A list overrides a pattern beside it, as in transformers.
 void Layers::compare_with_pattern(const std::string& name, bool full_first) {
     const Field pattern = find_first(scope_, patterns);
     if (!pattern) {
@@ -269,7 +269,7 @@ std::string Layers::type_of(std::uint64_t layer) const {
     return {};
 }
 
-/// The kinds of layers that there are, full attention first.
+/// The kinds of layers of the model, full attention first.
 std::vector<std::string> Layers::types() const {
     std::vector<std::string> found;
     if (!list_.empty()) {
@@ -315,7 +315,7 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
     const LayerKind chosen = chosen_of(all, query, warnings);
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {
-        // A type with parameters of its own is explained by them.
+        // A type with parameters of its own needs no warning.
         if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
             !contains(named_, type) && (any || type == chosen.type)) {
             warnings.push_back("layer type " + shown_key(type) +

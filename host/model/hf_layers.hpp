@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kinds of layers a model has, and which of them rotate.
+// The kinds of layers of a model, and which of them have RoPE.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace vkrope {
 
-/// The kind of layer whose RoPE is asked for.
+/// A kind of layer, to choose its RoPE.
 struct LayerKind {
     std::string
-        type;  ///< "full_attention", "sliding_attention", ...; empty where the model has one kind
+        type;  ///< "full_attention", "sliding_attention", ...; empty if the model has one kind
     bool rotates = true;  ///< false for a layer without RoPE
     bool is_full() const { return type.empty() || type == "full_attention"; }
 };
 
-/// The layers of a configuration: `layer_types`, the older keys that say the same, or the pattern
+/// The layers of a configuration: `layer_types`, older keys with the same meaning, or the pattern
 /// of the model's class.
 class Layers {
    public:
@@ -29,8 +29,8 @@ class Layers {
     /// named   layer types that have rope_parameters of their own
     Layers(const Scope& config, const ModelType& model, const std::vector<std::string>& named);
 
-    /// The kind that the query asks for, or where it asks for none the one that a reader most
-    /// likely means, with a warning that says what was chosen.
+    /// The kind that the query asks for; if it asks for none, the one that a reader most likely
+    /// means, with a warning that names it.
     LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
 
    private:
@@ -57,7 +57,7 @@ class Layers {
     std::uint64_t full_in_period_ = 0;    // the layer of a period that is full attention
     std::vector<bool> rotating_;          // by layer; empty: by interval
     std::uint64_t no_rope_interval_ = 0;  // 0: none
-    std::vector<std::string> ignored_;    // keys that a list overrules and that say something else
+    std::vector<std::string> ignored_;    // keys that a list overrides and that contradict it
     bool without_rope_is_full_ = false;  // layers without RoPE are the full-attention ones: Llama 4
 };
 

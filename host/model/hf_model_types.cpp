@@ -339,7 +339,7 @@ constexpr ModelType model_types[] = {
     {.name = "telechat"},
     {.name = "vaultgemma", .head_dim = 256, .period = 2},
     {.name = "xlm-roberta",
-     .rope_asked_by = by_position_embedding_type},  // Jina's, with a rotary one
+     .rope_asked_by = by_position_embedding_type},  // Jina's models, with rotary embeddings
     {.name = "xlm-roberta-flash",
      .hidden_size = 1024,
      .num_attention_heads = 16,
@@ -357,7 +357,7 @@ constexpr ModelType model_types[] = {
      .rope_asked_by = "use_mem_rope"},
 };
 
-/// A model_type whose RoPE is that of another, or of the language model inside it.
+/// A model_type that has the RoPE of another one, or of the language model inside it.
 struct Alias {
     const char* name;
     const char* row;

@@ -14,28 +14,28 @@ using nlohmann::json;
 /// An object that holds the language model's configuration.
 struct Nested {
     const char* name;
-    bool wraps = false;  ///< or holds the object that does
-    bool half = false;   ///< one half of an encoder-decoder model; of a flat configuration it is
+    bool wraps = false;  ///< it contains such an object
+    bool half = false;   ///< one half of an encoder-decoder model; in a flat configuration it means
                          ///< something else
 };
 
-/// The likeliest first.
+/// Most likely first.
 constexpr Nested nested_configs[] = {
     {"text_config"},
     {"llm_config"},
     {"language_config"},
     {.name = "thinker_config", .wraps = true},  // of an omni model
-    {.name = "vlm_config", .wraps = true},  // of a retriever made of one, ColPali's and its like
+    {.name = "vlm_config", .wraps = true},      // of a retriever such as ColPali
     {.name = "decoder", .wraps = true, .half = true},
     {.name = "encoder", .wraps = true, .half = true},
 };
 
-/// Keys that shape the rotation and do not say so in their name.
+/// Keys that shape the rotation although their names do not say so.
 constexpr const char* widths[] = {"attention_head_dim",   "global_head_dim", "head_dim",
                                   "hidden_size_per_head", "kv_channels",     "layer_types",
                                   "qk_nope_head_dim",     "swa_head_dim"};
 
-/// And those that shape it where those are missing.
+/// Keys that shape it if those are missing.
 constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type",
                                  "num_attention_heads", "num_hidden_layers"};
 
@@ -79,7 +79,7 @@ void descend(LanguageModel& model) {
     }
 }
 
-/// What the rotation of a language model follows from, in the order of keys.
+/// The values that determine the rotation of a language model, in the order of keys.
 using Numbers = std::vector<std::pair<std::string, const json*>>;
 
 Numbers numbers_of(const Scope& config) {
@@ -102,7 +102,7 @@ std::string without_dot(const Scope& scope) {
     return scope.prefix.substr(0, scope.prefix.size() - 1);
 }
 
-/// The sentence of a key that stands outside.
+/// The warning for a key outside the language model's object.
 std::string ignored(const Scope& outside, const std::string& key, const json& value,
                     const LanguageModel& model) {
     const auto inner = model.config.object->find(key);
@@ -125,7 +125,7 @@ LanguageModel language_model(const json& document) {
 std::vector<std::string> ignored_around(const LanguageModel& model) {
     std::vector<std::string> warnings;
     const Numbers read = numbers_of(
-        model.config);  // once: a hostile file has it deep inside others
+        model.config);  // computed once: a hostile file has it deep inside others
     Scopes all = model.around;
     all.push_back(model.config);
     for (std::size_t depth = 0; depth < all.size(); ++depth) {

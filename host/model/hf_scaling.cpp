@@ -14,12 +14,12 @@ namespace {
 using nlohmann::json;
 using ull = unsigned long long;
 
-/// Fields that may stand here whatever the type.
+/// Fields that are valid for every type.
 constexpr const char* common_fields[] = {
     "rope_type",         "type",          "rope_theta", "partial_rotary_factor", "mrope_section",
     "mrope_interleaved", "xdrope_section"};
 
-/// A scaling that we know, and the fields that it reads.
+/// A supported scaling, and the fields that it reads.
 struct ScalingType {
     const char* name;
     std::initializer_list<const char*> fields;
@@ -69,7 +69,7 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
-/// The section without what need not be said twice: nulls, and what share() looks at.
+/// The section without fields that need no comparison: nulls, and those that share() compares.
 json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {
@@ -84,15 +84,15 @@ json comparable(const json& section) {
     return result;
 }
 
-/// The layer type that a section without layer types speaks of, in rope_parameters that have them;
-/// null where they have none.
+/// The section of rope_parameters that a rope_scaling without layer types describes: that for full
+/// attention. Null if there are no layer types.
 const json* scaled_type(const json& parameters) {
     const auto full = parameters.find("full_attention");
     return full != parameters.end() && full->is_object() ? &*full : nullptr;
 }
 
 void require_agreement(const json& parameters, const json& scaling) {
-    // Before layer types had sections, what a model scaled was its full-attention layers.
+    // Before layer types had sections, a model scaled its full-attention layers.
     const json* full = scaled_type(parameters);
     const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full
                                                                                  : parameters);
@@ -111,7 +111,7 @@ void require_agreement(const json& parameters, const json& scaling) {
     }
 }
 
-/// The layer type whose section says the same of `key`; empty where none does.
+/// The layer type whose section has this value of `key`; empty if none has.
 std::string type_that_says(const ScalingSections& sections, const std::string& key,
                            const json& value) {
     for (const auto& [type, section] : sections.by_type) {
@@ -156,8 +156,8 @@ ScalingSections divided(const std::string& name, const json& object,
     return sections;
 }
 
-/// What only rope_scaling says holds too, and what both say has to agree. Of sections per layer
-/// type it may be any one's.
+/// Copies a field that only rope_scaling has; if both have it, they must agree. With sections per
+/// layer type, one of them must agree.
 void share(json& parameters, const json& scaling, const char* key) {
     const auto old = scaling.find(key);
     if (old == scaling.end() || old->is_null()) {
@@ -185,8 +185,8 @@ void share(json& parameters, const json& scaling, const char* key) {
     }
 }
 
-/// InternLM's {"base", "type", "scaling_factor"} in the words of rope_scaling: InternLMAttention of
-/// its modeling_internlm.py.
+/// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling:
+/// InternLMAttention of its modeling_internlm.py.
 ScalingSection of_rotary(const Scope& config, const Field& rotary,
                          std::vector<std::string>& warnings) {
     const Scope scope = {rotary.value, rotary.name + "."};
@@ -284,13 +284,13 @@ class Parameters {
 
     double number(const char* name) const { return positive_number(required(own_, name)); }
 
-    /// The field, or `otherwise` where it is missing.
+    /// The field, or `otherwise` if it is missing.
     double number(const char* name, double otherwise) const {
         const Field field = find(own_, {name});
         return field ? positive_number(field) : otherwise;
     }
 
-    /// mscale and its like, of which 0 is a number.
+    /// mscale and similar fields, for which 0 is valid.
     double magnitude(const char* name, double otherwise) const {
         const Field field = find(own_, {name});
         return !field || *field.value == 0 ? (field ? 0 : otherwise) : positive_number(field);
@@ -314,7 +314,7 @@ class Parameters {
         return assumed;
     }
 
-    /// As stated, or else how much the trained length was extended.
+    /// The given factor, or else the ratio of the extended to the trained length.
     double factor_beyond(double original) {
         const Field field = find(own_, {"factor"});
         const Field length = find(everywhere_, {"original_max_position_embeddings"});
@@ -376,8 +376,8 @@ class Parameters {
                                              length(scaling.max_position_embeddings));
     }
 
-    /// What dynamic scaling would need beside alpha may stand there, as in HunYuan's files, as long
-    /// as it asks for nothing else.
+    /// Fields of dynamic scaling may be present beside alpha, as in HunYuan's files, if they ask
+    /// for nothing else.
     void fixed_ntk(const Field& alpha) {
         if (const Field factor = find(own_, {"factor"})) {
             if (positive_number(factor) != 1) {
@@ -455,10 +455,10 @@ class Parameters {
         }
     }
 
-    /// 0 is how a file says that it does without.
+    /// 0 in a file turns a magnitude off.
     bool is_number(const char* name) const { return magnitude(name, 0) != 0; }
 
-    /// The magnitudes that are there and do not count, and why.
+    /// Warns of magnitudes that are present but not used, and why.
     void warn_of_mscale(const char* because) {
         for (const char* name : {"mscale", "mscale_all_dim"}) {
             if (is_number(name)) {
@@ -503,7 +503,7 @@ class Parameters {
             warn("ignored key " + given.name + ", which is " + shown(*given.value) +
                  ": short_mscale and long_mscale are taken for their lists");
         }
-        // An attention factor that is given needs no factor.
+        // A given attention factor needs no factor.
         const bool needed = scaling.attention_factor == 0 &&
                             (scaling.short_mscale == 0 || scaling.long_mscale == 0);
         scaling.factor = needed || find(own_, {"factor"})
@@ -584,7 +584,7 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     if (!parameters.empty()) {
         return divided(config.prefix + "rope_parameters", parameters, warnings);
     }
-    // An explicit null is how a file says that it does without.
+    // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
         warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name +

@@ -16,48 +16,47 @@
 namespace vkrope {
 
 struct ScalingSection {
-    std::string name;  ///< as messages call it: "rope_parameters", "rope_scaling"; empty where the
+    std::string name;  ///< as in messages: "rope_parameters", "rope_scaling"; empty if the
                        ///< configuration has neither
     nlohmann::json object = nlohmann::json::object();
 
     Scope scope() const { return {&object, name + "."}; }
-    ScalingSection without_scaling() const;  ///< what it says of the rest: base, width, sections
+    ScalingSection without_scaling() const;  ///< only the other fields: base, width, sections
 };
 
 struct ScalingSections {
-    ScalingSection all;  ///< of every layer; empty where there is one per layer type
+    ScalingSection all;  ///< for all layers; empty if there is one per layer type
     std::vector<std::pair<std::string, ScalingSection>>
-        by_type;  ///< of each layer type that has one
+        by_type;  ///< for each layer type that has one
 
     std::vector<std::string> types() const;
-    const ScalingSection* of(const std::string& type) const;  ///< null where a layer type has none
+    const ScalingSection* of(const std::string& type) const;  ///< null if a layer type has none
 };
 
-/// Finds them; that both generations say different things is an error. Of a model whose class has a
-/// scaling of its own it is that where the file says nothing, with a warning. InternLM's object
-/// called rotary becomes such a section.
+/// Finds the sections. Fails if rope_parameters and rope_scaling contradict each other. If the file
+/// has neither, uses the scaling of the model's class, if it has one, with a warning. InternLM's
+/// object called rotary becomes such a section.
 ScalingSections scaling_sections(const Scope& config, const ModelType& model,
                                  std::vector<std::string>& warnings);
 
-/// The type under its present name: "su" is "longrope" and "mrope", which is no scaling, is
-/// "default". An unknown one is not_supported.
+/// The type under its current name: "su" is "longrope", and "mrope", which is not a scaling, is
+/// "default". Fails with not_supported for an unknown one.
 std::string scaling_type(const ScalingSection& section);
 
-/// The share of the head that turns, under any of its names.
+/// The rotated share of the head, under any of its names.
 Field partial_rotary_factor(const Scopes& scopes);
 
-/// What a scaling needs to know beside its own parameters.
+/// Inputs of a scaling other than its own parameters.
 struct ScalingInput {
     Scope config;     ///< the language model's own object
-    double base = 0;  ///< that the frequencies were made of
+    double base = 0;  ///< of the frequencies
     double partial_rotary_factor = 1;
-    bool deepseek_yarn = false;  ///< latent attention, a part of whose YaRN is in the softmax
+    bool deepseek_yarn = false;  ///< latent attention whose YaRN also scales the softmax
     std::uint64_t seq_len = 0;
 };
 
-/// Applies the scaling rotation.rope_type to frequencies without any; sets the attention factor and
-/// the softmax scale. Adds to the warnings what the section holds and the type does not use, and
-/// what was assumed.
+/// Applies the scaling rotation.rope_type to unscaled frequencies; sets the attention factor and
+/// the softmax scale. Warns of fields that the type does not use, and of what was assumed.
 void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation);
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions on several axes, as a configuration has them.
+// Sections for positions on several axes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace vkrope {
 
-/// Which axis turns which pair: mrope_section, xdrope_section, or the default of the model's class.
+/// The axis of each pair: mrope_section, xdrope_section, or the default of the model's class.
 Sections position_sections(const ScalingSection& section, const Scope& config,
                            const ModelType& model, std::uint32_t pairs,
                            std::vector<std::string>& warnings);

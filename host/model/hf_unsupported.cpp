@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Which values of a key are beyond us.
+/// Values of a key that are not supported.
 enum class When { is_true, is_false, is_given, not_rope };
 
 struct UnsupportedKey {
@@ -39,7 +39,7 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rope", When::is_false, no_rope},
 };
 
-/// Top-level keys that name RoPE and that we read, or that describe no rotation.
+/// Top-level keys that name RoPE and are read, or that describe no rotation.
 constexpr const char* known_keys[] = {"attn_rotary_emb",
                                       "original_rope",
                                       "partial_rotary_factor",
@@ -83,7 +83,7 @@ bool is_about_rope(const std::string& key) {
     return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos;
 }
 
-/// A key that asks for true or false is looked at where its value is one of them.
+/// A key with a rule for true or false is looked at only if its value is a boolean.
 bool looked_at(const std::string& key, const json& value) {
     const auto asks = [&](const UnsupportedKey& row) {
         const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
@@ -112,7 +112,7 @@ bool applies(When when, const json& value) {
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(scopes, {key.name});
-        // What classes that descend from BERT's write whether they have such embeddings or not:
+        // Classes derived from BERT's write this whether they have such embeddings or not:
         // ModernBERT has none.
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";

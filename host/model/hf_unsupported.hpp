@@ -8,12 +8,10 @@
 
 namespace vkrope {
 
-/// Fails with not_supported where a key of the configuration says that it does without RoPE, or
-/// changes it in a way that we do not implement, and names it: reading on as if it were not there
-/// would give wrong angles without a word.
+/// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
+/// changes it in a way that is not implemented. Ignoring the key would silently give wrong angles.
 ///
-/// rotates_by_class  the model's class has RoPE whatever its configuration says of position
-/// embeddings
+/// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
 
 /// Whether some key says that the model has RoPE.

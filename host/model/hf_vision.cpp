@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Which frequencies the two axes have, n = rotary_dim / 2.
+/// The frequencies of the two axes, n = rotary_dim / 2.
 enum class Spectrum {
     same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
     alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
@@ -30,7 +30,7 @@ struct Tower {
     const char* axes = "row, column";
 };
 
-// Sorted by nothing: there are few.
+// Not sorted: there are few.
 constexpr Tower towers[] = {
     {.name = "qwen2_vl", .hidden_size = 1280, .heads = 16},
     {.name = "qwen2_vl_vision", .hidden_size = 1280, .heads = 16},
@@ -84,8 +84,8 @@ std::string type_of(const json& object) {
     return field ? text(field) : std::string();
 }
 
-/// vision_config, at the top, in the thinker of an omni model or in the model that a retriever is
-/// made of.
+/// vision_config, at the top level, or in the thinker_config of an omni model or the vlm_config of
+/// a retriever.
 Scope vision_config(const json& config) {
     if (const Field field = find_first({{&config, ""}}, {"vision_config"});
         field && field.value->is_object()) {

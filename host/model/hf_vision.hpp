@@ -8,8 +8,8 @@
 
 namespace vkrope {
 
-/// The RoPE of vision_config: tokens have a row and a column, and each turns pairs with frequencies
-/// of its own, which inv_freq lists one section after another.
+/// The RoPE of vision_config: tokens have a row and a column, and each rotates its own pairs with
+/// its own frequencies, which inv_freq lists section by section.
 Rotation vision_rotation(const nlohmann::json& config);
 
 }  // namespace vkrope

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the importers give up from any depth, and the one place that catches it: it never leaves the
-// tier.
+// The exception by which importers fail from any depth, and the one place that catches it: it never
+// leaves the tier.
 #pragma once
 
 #include <cstdarg>
@@ -36,7 +36,7 @@ fail(Code code, const char* format, ...) {
     throw error;
 }
 
-/// What `work`, which reads `what`, ended with.
+/// Runs `work`, which reads `what`, and returns its status.
 template <class Work>
 Status status_of(const char* what, Work&& work) {
     try {

@@ -27,7 +27,7 @@ std::string printable(std::string text) {
     return text;
 }
 
-/// Looks at the events of a document and refuses what json::parse would accept silently.
+/// Reads the events of a document and refuses what json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
     bool null() override { return count(); }
@@ -84,7 +84,8 @@ class StrictReader : public json::json_sax_t {
     std::size_t values_ = 0;
 };
 
-/// A text whose floats that are not finite are nulls, and which of its nulls they are.
+/// A text with null in place of floats that are not finite, and the index and value of each such
+/// null.
 struct WithoutLiterals {
     std::string text;
     std::vector<std::pair<std::size_t, double>> floats;
@@ -127,7 +128,7 @@ WithoutLiterals without_literals(std::string_view text) {
     return result;
 }
 
-/// The document, with what stood where such nulls are.
+/// The document, with the floats in place of these nulls.
 json with_floats(const WithoutLiterals& source) {
     std::size_t nulls = 0, next = 0;
     return json::parse(source.text, [&](int, json::parse_event_t event, json& value) {
@@ -148,7 +149,7 @@ json parse_json(std::string_view text) {
         fail(Code::invalid_data, "not usable JSON: %zu bytes, must be at most %zu", text.size(),
              max_json_bytes);
     }
-    if (text.find('\0') != text.npos) {  // where the parser would stop, whatever follows
+    if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
         fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
              static_cast<unsigned long long>(text.find('\0')));
     }
@@ -172,11 +173,11 @@ std::string shown(const json& value) {
         return value.is_object() ? "an object" : "an array";
     }
     if (value.is_number_float() &&
-        !std::isfinite(value.get<double>())) {  // which dump() calls null
+        !std::isfinite(value.get<double>())) {  // dump() would write null
         const double number = value.get<double>();
         return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
-    // A string that will be cut is cut before each of its bytes may become six.
+    // A long string is cut before it is escaped, which may make six bytes of each byte.
     const std::string* text = value.get_ptr<const json::string_t*>();
     const json beginning = text != nullptr && text->size() > 2 * longest_shown
                                ? json(text->substr(0, 2 * longest_shown))

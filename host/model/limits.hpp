@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How large the numbers of a model file may be. What is larger is a damaged file, or one made to
-// harm.
+// Limits for the numbers in a model file. A file that exceeds them is damaged, or made to harm.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +12,6 @@ inline constexpr std::uint64_t max_heads = 65536;
 inline constexpr std::uint64_t max_hidden_size = max_head_dim * max_heads;
 inline constexpr std::size_t max_layer_types = 64;
 inline constexpr std::uint64_t max_whole = std::uint64_t{1}
-                                           << 53;  // whole numbers that a double holds
+                                           << 53;  // a double holds whole numbers up to this
 
 }  // namespace vkrope

@@ -14,9 +14,9 @@ using ull = unsigned long long;
 
 constexpr std::size_t max_warnings = 100;
 constexpr double fastest =
-    0x1p11;  // radians per position, which the fraction of a turn has room for
+    0x1p11;  // radians per position, for which the fraction of a turn has room
 constexpr double slowest =
-    std::numeric_limits<double>::min();  // below it digits of a double go lost
+    std::numeric_limits<double>::min();  // a double below this loses some digits
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules that hold for every kind of model file: of what is asked for, and of what comes out.
+// Rules for every kind of model file: for the query and for the result.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,14 @@ namespace vkrope {
 /// Fails for a query that contradicts itself, whatever the model.
 void check_query(const ModelQuery& query);
 
-/// Fails where numbers that are right one by one make frequencies or factors that no table can
-/// hold.
+/// Fails if numbers that are valid one by one make frequencies or factors that no table can hold.
 ///
-/// turning    the first so many pairs have a frequency; the others turn by 0
-/// base       that they were made of, and how the file calls it
+/// turning    number of leading pairs that have a frequency; the others do not rotate
+/// base       base of the frequencies, and its name in the file
 void require_usable(const Rotation& rotation, std::size_t turning, double base,
                     const char* base_name);
 
-/// Keeps as many warnings as people read, and says how many there were beyond.
+/// Limits the number of warnings, and adds one that counts those dropped.
 void shorten(std::vector<std::string>& warnings);
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables of families, whose rows have a name and are searched by it.
+// Tables whose rows are sorted and searched by name.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr bool before(const Row& row, std::string_view name) {
     return std::string_view(row.name) < name;
 }
 
-/// What find_row() needs; for a static_assert beside the table.
+/// Whether the rows are sorted, as find_row() needs; for a static_assert beside the table.
 template <class Row, std::size_t count>
 constexpr bool sorted(const Row (&rows)[count]) {
     for (std::size_t i = 1; i < count; ++i) {
@@ -25,7 +25,7 @@ constexpr bool sorted(const Row (&rows)[count]) {
     return true;
 }
 
-/// By bisection; null where there is none of that name.
+/// Binary search; null if no row has that name.
 template <class Row, std::size_t count>
 const Row* find_row(const Row (&rows)[count], std::string_view name) {
     const Row* row = std::lower_bound(std::begin(rows), std::end(rows), name, before<Row>);

@@ -9,7 +9,7 @@
 namespace vkrope::reference {
 namespace {
 
-/// An IEEE 754 binary interchange format, or bf16, which is one but for its name.
+/// An IEEE 754 binary interchange format, or bf16, which has the structure of one.
 struct Format {
     int exponent_bits = 0, fraction_bits = 0;
 
@@ -28,8 +28,8 @@ constexpr Format format_of(Type type) {
     }
 }
 
-/// The value of a magnitude (no sign bit). That of infinity is the power of two above the largest
-/// finite value, which is where its rounding cell would be centred.
+/// The value of a magnitude (no sign bit). For infinity: the power of two above the largest finite
+/// value, the centre of its rounding cell.
 double magnitude_value(Format format, std::uint32_t magnitude) {
     const auto exponent = int(magnitude >> format.fraction_bits);
     const std::uint32_t fraction = magnitude & ((1u << format.fraction_bits) - 1);
@@ -69,8 +69,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (magnitude == 0) {
         return sign;
     }
-    // Count in units of the last place that the result would have: 2^fraction_bits to
-    // 2^(fraction_bits + 1) of them, fewer for a subnormal. Scaling by a power of two is exact.
+    // Count in units in the last place of the result: 2^fraction_bits to 2^(fraction_bits + 1),
+    // fewer for a subnormal. Scaling by a power of two is exact.
     const int lowest = 1 - format.bias();
     const int exponent = std::max(std::ilogb(magnitude), lowest);
     if (exponent > format.bias()) {
@@ -82,8 +82,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (rest > 0.5L || (rest == 0.5L && units % 2 == 1)) {
         ++units;
     }
-    // The hidden bit, where there is one, adds the 1 by which the exponent field is short; a carry
-    // ends in the next exponent or in infinity.
+    // A hidden bit adds the 1 that the exponent field lacks; a carry goes into the next exponent or
+    // makes infinity.
     return sign | ((std::uint32_t(exponent - lowest) << format.fraction_bits) + units);
 }
 
@@ -99,7 +99,7 @@ ElementTable::ElementTable(Type type) {
 
 ElementTable::Cell ElementTable::f32_cell(std::uint32_t bits) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    constexpr double overflow = 0x1.ffffffp127;  // largest finite f32 and half an ulp
+    constexpr double overflow = 0x1.ffffffp127;  // largest finite f32 plus half an ulp
     const float value = std::bit_cast<float>(bits);
     if (std::isinf(value)) {
         return value > 0 ? Cell{overflow, infinity, value} : Cell{-infinity, -overflow, value};

@@ -9,8 +9,8 @@
 
 namespace vkrope::reference {
 
-/// The values of one element type, computed once so that comparing millions of elements is a
-/// look-up each.
+/// The values of all elements of one type, computed once, so that comparing an element is a
+/// look-up.
 class ElementTable {
    public:
     explicit ElementTable(Type type);
@@ -19,9 +19,9 @@ class ElementTable {
         return cells_.empty() ? reference::widen(Type::f32, bits) : cells_[bits].value;
     }
 
-    /// Distance of `exact` from what `bits`, which is not NaN, may stand for. f16 and bf16: from
-    /// the closed interval of reals that round to it. f32: from the value itself. Infinities of
-    /// every type: from the reals that overflow to them.
+    /// Distance from `exact` to the reals that `bits` stands for; `bits` is not NaN. f16 and bf16:
+    /// to the closed interval of reals that round to it. f32: to the value itself. Infinities of
+    /// every type: to the reals that overflow to them.
     long double distance(std::uint32_t bits, long double exact) const {
         const Cell cell = cells_.empty() ? f32_cell(bits) : cells_[bits];
         if (exact < cell.low) {
@@ -39,7 +39,7 @@ class ElementTable {
     static Cell f32_cell(std::uint32_t bits);
     static Cell small_cell(Type type, std::uint32_t bits);
 
-    std::vector<Cell> cells_;  // by the 16 bits of the element; empty for f32
+    std::vector<Cell> cells_;  // indexed by the 16 bits of the element; empty for f32
 };
 
 }  // namespace vkrope::reference

@@ -52,7 +52,7 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
            std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
 }
 
-/// The channels of one pair where it is read and where it is written.
+/// The channels of one pair in the input and in the output.
 struct Pair {
     std::array<std::uint64_t, 2> in, out;
 };
@@ -100,8 +100,8 @@ std::size_t bytes_of(Type type) {
     return type == Type::f32 ? 4 : 2;
 }
 
-/// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly,
-/// and turns cos and sin by what is then a tiny angle.
+/// A product of 31 and 53 bits does not fit in a long double. `rest` is its exact rounding error;
+/// cos and sin are rotated by this tiny angle.
 CosSin exact_cos_sin(long double position, long double inv_freq) {
     const long double angle = position * inv_freq;
     const long double rest = std::fma(position, inv_freq, -angle);
@@ -241,8 +241,8 @@ class Comparison {
         const double error = double(out_element_.distance(got, exact)) -
                              operation_.absolute_allowance;
         count_within(place, error, scale);
-        // Divides only where a new maximum is in sight. The scale may be infinite with the input; 0
-        // * infinity compares false.
+        // Divides only for a new maximum. The scale is infinite if the input is; 0 * infinity
+        // compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
         if (infinite || (error > 0 && error > verdict_.largest_error_u * scale)) {
             verdict_.largest_error_u = infinite ? error : error / scale;
@@ -252,7 +252,7 @@ class Comparison {
         }
     }
 
-    /// A NaN that changes its type or its channel stays a NaN; its payload may change on the way.
+    /// A NaN that changes type or channel must stay a NaN; its payload may change.
     void passed_through(const Place& place, std::uint64_t from, std::uint64_t to,
                         bool same_channel) {
         ++verdict_.elements;
@@ -282,7 +282,7 @@ class Comparison {
         }
     }
 
-    /// Wrong whatever the limits: the first such element is the worst of all.
+    /// For an element that is wrong whatever the limits. The first one is the worst of all.
     void wrong(const Place& place, std::uint32_t got, long double exact) {
         beyond(place);
         if (!found_wrong_) {
@@ -330,7 +330,7 @@ class Comparison {
     const ElementTable& out_element_;
     const std::vector<Pair> pairs_;
     std::vector<std::uint64_t> unpaired_;  // channels
-    long double factor_ = 1;               // that cos and sin are multiplied by
+    long double factor_ = 1;               // multiplies cos and sin
     std::vector<CosSin> angles_;           // of the current token, with factor and direction
     Verdict verdict_;
     bool found_wrong_ = false;
@@ -374,8 +374,8 @@ void check_windows(const Operation& operation, std::uint64_t head_dim) {
 
 }  // namespace
 
-// 31 bits times 53 are more than a long double holds: `rest` is what the product lost, exactly, and
-// turns cos and sin by what is then a tiny angle.
+// A product of 31 and 53 bits does not fit in a long double. `rest` is its exact rounding error;
+// cos and sin are rotated by this tiny angle.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
     const long double angle = p * f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device memory, by Vulkan Memory Allocator; the only file that includes it.
+// Device memory from Vulkan Memory Allocator; no other file includes it.
 #include <algorithm>
 #include <cinttypes>
 

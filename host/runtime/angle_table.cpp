@@ -17,8 +17,8 @@ Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, V
     return created(result, view, "vkCreateImageView");
 }
 
-// Fills staging memory with as many lines as it holds and copies them to the image or the buffer,
-// until the table is complete.
+// Fills staging memory with as many lines as fit and copies them to the image or buffer, until the
+// table is complete.
 Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image,
               VkBuffer buffer) {
     const AngleLines all = angle_lines(plan);
@@ -41,8 +41,8 @@ Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& p
     return {};
 }
 
-// Said before anything is allocated: a table grows with the largest position, and a device's memory
-// has an end.
+// Checked before anything is allocated: the table grows with the largest position and may exceed
+// the device's memory.
 Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
     const std::uint64_t memory = device.candidate.info.memory_bytes;
     const std::uint64_t largest = device.candidate.largest_allocation

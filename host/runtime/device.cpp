@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Making and unmaking a device of our own.
+// Creation and destruction of vkrope's own device.
 #include <algorithm>
 #include <cstring>
 
@@ -35,7 +35,7 @@ Result<std::optional<double>> Device::submit(
 
 namespace {
 
-// Of what this tier makes: windows and tables of the caller's are not among it.
+// Compares the fields that this tier sets; windows, table and head counts keep their defaults.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k &&
            a.v == b.v && a.angles == b.angles && a.positions == b.positions &&
@@ -101,7 +101,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
     half.shaderFloat16 = VK_TRUE;
     if (needs.offers_shader_float16) ref.enabled |= shader_float16;
-    if (options.validation) ref.enabled |= debug_utils;  // the instance has the extension then
+    if (options.validation) ref.enabled |= debug_utils;  // the instance then has the extension
     if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
     const float priority = 1.0f;
@@ -120,7 +120,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     const VkResult result = instance->vkCreateDevice(candidate.handle, &info, nullptr, &ref.device);
     if (Status s = created(result, ref.device, "vkCreateDevice"); !s) return s;
 
-    // All of them before the verdict: destroying needs some.
+    // Loads all functions before returning an error: the destructor needs some.
     Status loaded;
 #define VKROPE_LOAD(name)                                                                     \
     vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name)); \
@@ -136,7 +136,7 @@ void Device::Impl::abandon(const Abandoned& object) noexcept {
     try {
         abandoned.push_back(object);
     } catch (const std::bad_alloc&) {
-        // Leaked: that is the lesser harm.
+        // The object is leaked; freeing it could be worse.
     }
 }
 
@@ -181,10 +181,10 @@ Status Device::Impl::create_commands() {
 }
 
 Device::Impl::~Impl() {
-    if (pending) static_cast<void>(wait());  // what it says stands in `pending`
+    if (pending) static_cast<void>(wait());  // the result is in `pending`
     if (pending) {
-        // The queue never answered. Its objects are leaked on purpose: freeing them under it could
-        // crash the process.
+        // The queue never answered. Its objects are leaked on purpose: freeing them while it may
+        // use them could crash the process.
         static_cast<void>(instance.release());
         for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
         return;

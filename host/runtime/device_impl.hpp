@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a Device owns, and what the runtime calls on it.
+// State of a Device, and the runtime's functions for it.
 #pragma once
 
 #include "runtime/device_list.hpp"
 
-// Opaque here: only allocator.cpp and buffer.cpp know Vulkan Memory Allocator.
+// Opaque here: only allocator.cpp uses Vulkan Memory Allocator.
 struct VmaAllocator_T;
 
 namespace vkrope {
@@ -39,7 +39,7 @@ struct DeviceTable {
 #undef VKROPE_DECLARE
 };
 
-/// Host-visible memory that transfers go through.
+/// Host-visible memory for transfers.
 struct Staging {
     VkBuffer buffer = VK_NULL_HANDLE;
     void* allocation = nullptr;
@@ -47,7 +47,7 @@ struct Staging {
     VkDeviceSize bytes = 0;
 };
 
-/// What its owner let go while the queue might still be using it.
+/// Objects whose owner was destroyed while the queue might still use them.
 struct Abandoned {
     VkBuffer buffer = VK_NULL_HANDLE;
     VkImage image = VK_NULL_HANDLE;
@@ -66,34 +66,33 @@ struct Device::Impl {
     VkCommandPool command_pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
-    VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null where the queue has none
+    VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null if the queue has none
     std::uint64_t timeout_ns = 0;
     Staging staging;
-    bool recording = false;  ///< a callback of submit() has the command buffer
-    bool pending =
-        false;  ///< a wait failed: the queue may still be working, nothing of it may be freed
-    std::vector<Abandoned> abandoned;  ///< freed when the queue has answered after all
-    /// Compiled once a device: a kernel serves every shape.
+    bool recording = false;  ///< a callback of submit() is recording into the command buffer
+    bool pending = false;    ///< a wait failed: the queue may still be working, so none of its
+                             ///< objects may be freed
+    std::vector<Abandoned> abandoned;  ///< freed once the queue has answered
+    /// Compiled once per device: a kernel works for every shape.
     std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels;
-    Status lost;  ///< the status that every later submission returns, once a submission went wrong
-                  ///< for good
+    Status lost;  ///< error of every later submission after a fatal one
 
     ~Impl();
     Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
     Result<std::optional<double>> submit(
         const std::function<Status(VkCommandBuffer)>& record_commands);
 
-    /// Whether nothing records into the command buffer.
+    /// Returns an error if a callback is recording into the command buffer.
     Status check_not_recording() const;
 
-    /// Before staging memory or the command buffer is used again: waits for what an earlier wait
-    /// left behind.
+    /// Waits for what an earlier wait left behind; call it before reusing staging memory or the
+    /// command buffer.
     Status ready();
 
-    /// Frees it as soon as the queue has answered.
+    /// Frees `object` once the queue has answered.
     void abandon(const Abandoned& object) noexcept;
 
-    /// The kernel for `info`, made when it is first asked for.
+    /// The kernel for `info`, created on first use.
     Result<const Kernel*> kernel_for(const KernelInfo& info);
 
    private:
@@ -111,8 +110,8 @@ struct Device::Impl {
 Status create_allocator(Device::Impl& device);
 void destroy_allocator(Device::Impl& device) noexcept;
 
-/// A buffer of `usage`; device-local, or mapped for transfers if `mapped` is given. Nothing is left
-/// behind on failure.
+/// Creates a buffer with `usage`: device-local, or mapped for transfers if `mapped` is given.
+/// Nothing is left behind on failure.
 Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
                    VkBuffer& buffer, void*& allocation, std::byte** mapped = nullptr);
 Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image,
@@ -120,9 +119,9 @@ Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& 
 void free_buffer(Device::Impl& device, VkBuffer buffer, void* allocation) noexcept;
 void free_image(Device::Impl& device, VkImage image, void* allocation) noexcept;
 
-/// Staging memory of at least `wanted` bytes, or of its largest size if that is less.
+/// Provides at least `wanted` bytes of staging memory, or its maximum size if that is less.
 Status prepare_staging(Device::Impl& device, VkDeviceSize wanted);
-/// Between the host and the device, where staging memory is not coherent.
+/// Needed between host and device accesses if staging memory is not coherent.
 Status flush_staging(Device::Impl& device, VkDeviceSize bytes);
 Status invalidate_staging(Device::Impl& device, VkDeviceSize bytes);
 

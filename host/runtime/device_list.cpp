@@ -13,7 +13,7 @@ namespace vkrope {
 
 namespace {
 
-// Lower is better; a device that cannot be used comes after all that can.
+// Lower is better; unsuitable devices come after all suitable ones.
 int rank(const Candidate& candidate) {
     const int unsuitable = candidate.info.suitable ? 0 : 10;
     switch (candidate.info.type) {
@@ -37,7 +37,7 @@ std::string hex(const std::uint8_t* bytes, std::size_t count) {
 
 using Extensions = std::vector<VkExtensionProperties>;
 
-// All of them, or an error: one that is overlooked may be one that has to be enabled.
+// Returns all extensions or an error: a missing one could be one that must be enabled.
 Result<Extensions> extensions_of(const Instance& instance, VkPhysicalDevice device) {
     std::uint32_t count = 0;
     VkResult result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count,
@@ -105,15 +105,15 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     if (memory.memoryTypeCount == 0) candidate.info.reason = "it has no memory types";
 }
 
-// A device that cannot be described is unsuitable, and says why; only host memory that runs out is
-// an error.
+// A device that cannot be described is unsuitable, with a reason; only lack of host memory is an
+// error.
 Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     Result<Candidate> described;
     Candidate& candidate = described.value;
     candidate.handle = handle;
     VkPhysicalDeviceProperties properties = {};
     instance.vkGetPhysicalDeviceProperties(handle, &properties);
-    const char* const name = properties.deviceName;  // terminated by drivers that keep the rule
+    const char* const name = properties.deviceName;  // null-terminated only if the driver conforms
     candidate.info.name.assign(name, std::find(name, name + sizeof properties.deviceName, '\0'));
     candidate.info.type = properties.deviceType;
     candidate.info.api_version = properties.apiVersion;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What there is to choose from, and the choice.
+// Enumeration of devices.
 #pragma once
 
 #include "runtime/instance.hpp"
@@ -13,10 +13,10 @@ struct Candidate {
     DeviceInfo info;
     Requirements requirements;
     std::uint32_t queue_family =
-        no_queue_family;                  ///< with compute; one without graphics where there is one
-    std::uint32_t timestamp_bits = 0;     ///< of that family
+        no_queue_family;               ///< has compute; without graphics if there is such a family
+    std::uint32_t timestamp_bits = 0;  ///< of the queue family
     VkDeviceSize largest_allocation = 0;  ///< bytes
-    bool portability_subset = false;      ///< has to be enabled where it is offered
+    bool portability_subset = false;      ///< must be enabled if the device offers it
 };
 
 /// Every device of the instance, best first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors in host memory: the whole way, from a model's rotation to the rotated bytes.
+// Rotation of tensors in host memory: from a model's rotation to the rotated bytes.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -58,7 +58,7 @@ Status check(const HostShape& shape) {
     return {};
 }
 
-// The element strides of a layout; see enum Layout.
+// Element strides of a layout; see enum Layout.
 Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
@@ -78,7 +78,7 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
     return tensor;
 }
 
-// One past the largest |position| in use: the table need not reach further.
+// One past the largest |position| in use: the table need not cover more.
 std::uint64_t table_length(const HostShape& shape) {
     std::uint64_t largest = 0;
     const auto see = [&](std::int64_t position) {
@@ -120,7 +120,7 @@ struct HostRotation::Impl {
     Device::Impl* device = nullptr;
     Rotation rotation;
     HostShape shape;                 // with the positions of the last run
-    const Kernel* kernel = nullptr;  // the device's
+    const Kernel* kernel = nullptr;  // belongs to the device
     Owned<DescriptorArena> arena;
     AngleTable table;
     HostTensor q, k, v;
@@ -135,7 +135,7 @@ struct HostRotation::Impl {
                        std::uint32_t head_dim) {
         tensor.shape = strides_of(shape, heads, head_dim);
         constexpr std::uint64_t max_rows =
-            std::uint64_t{1} << 44;  // of up to 2^16 channels: more than any device holds
+            std::uint64_t{1} << 44;  // rows of up to 2^16 channels: more than any device holds
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > max_rows / shape.tokens) {
             return error(Code::limit_exceeded,
@@ -196,7 +196,7 @@ struct HostRotation::Impl {
         return sets.status;
     }
 
-    // The table first: where it cannot grow, nothing has changed.
+    // The table grows first: if it fails, nothing has changed.
     Status apply(const HostRun& run) {
         if (Status s = check(shape, run); !s) return s;
         HostShape next = shape;
@@ -246,7 +246,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         impl.device = &device.impl();
         impl.rotation = rotation;
         impl.shape = shape;
-        if (shape.axes == 0) impl.rotation.sections = {};  // one position a token turns all pairs
+        if (shape.axes == 0) impl.rotation.sections = {};  // one position rotates all pairs
         if (shape.axes != impl.rotation.sections.axes) {
             return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u",
                           shape.axes, rotation.sections.axes),

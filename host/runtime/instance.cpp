@@ -32,7 +32,7 @@ bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
     return false;
 }
 
-// Of the loader, or of a layer, which has none where it is not installed.
+// Extensions of the loader or of a layer; none if the layer is not installed.
 Result<std::vector<VkExtensionProperties>> extensions_of(
     PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
     std::uint32_t count = 0;
@@ -86,7 +86,7 @@ Status Instance::create() {
         info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
     }
 
-    // Validation: the layer's own extensions, and what it shall look for.
+    // Validation: the layer's own extensions, and the checks to enable.
     VkDebugUtilsMessengerCreateInfoEXT messenger = {};
     messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
     messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
@@ -132,7 +132,7 @@ Status Instance::create() {
 }
 
 Status Instance::load_functions() {
-    // All of them before the verdict: destroying needs one.
+    // Loads all functions before returning an error: the destructor needs one.
     Status loaded;
 #define VKROPE_LOAD(name)                                                         \
     name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name)); \

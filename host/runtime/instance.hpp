@@ -19,8 +19,8 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// One VkInstance, with its messenger where validation is on. Stays where it was made: drivers keep
-/// a pointer to its options.
+/// One VkInstance, with a messenger if validation is on. Must not move: drivers keep a pointer to
+/// its options.
 class Instance {
    public:
     static Result<std::unique_ptr<Instance>> make(const DeviceOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one file that knows how an operating system opens a shared library. The loader is never
-// closed: drivers leave threads and thread-local data behind that must find their code.
+// The only file that opens a shared library. The loader is never closed: drivers leave threads and
+// thread-local data behind that need its code.
 #include "runtime/loader.hpp"
 
 #if defined(_WIN32)

@@ -5,8 +5,7 @@
 
 namespace vkrope {
 
-/// vkGetInstanceProcAddr of the system's Vulkan loader, found at run time; null where there is
-/// none.
+/// vkGetInstanceProcAddr of the system's Vulkan loader, found at run time; null if there is none.
 PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept;
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Containers may throw; the tier's public functions may not.
+// Containers may throw; the public functions of this tier must not.
 #pragma once
 
 #include <exception>
@@ -17,7 +17,7 @@ Status& status_of(Result<T>& result) noexcept {
     return result.status;
 }
 
-/// What `body` returns, or the status of what it threw.
+/// Returns the result of `body`, or a status for the exception that it threw.
 template <class Body>
 auto no_throw(const Body& body) noexcept -> decltype(body()) {
     try {

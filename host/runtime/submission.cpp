@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One command buffer at a time: record, submit, wait no longer than agreed, read the time it took.
+// One command buffer at a time: records, submits, waits up to the timeout, reads the elapsed time.
 #include <cinttypes>
 
 #include "runtime/device_impl.hpp"
@@ -22,7 +22,7 @@ class Recording {
 
 }  // namespace
 
-// Starts recording; what earlier submissions wrote becomes visible to all that follows.
+// Starts recording; writes of earlier submissions become visible to all later commands.
 Status Device::Impl::begin() {
     VkResult result = vk.vkResetCommandPool(ref.device, command_pool, 0);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkResetCommandPool");
@@ -46,7 +46,7 @@ Status Device::Impl::begin() {
 Status Device::Impl::wait() {
     const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
     pending = result != VK_SUCCESS &&
-              result != VK_ERROR_DEVICE_LOST;  // unknown: nothing may be reused or freed
+              result != VK_ERROR_DEVICE_LOST;  // unknown state: nothing may be reused or freed
     if (!pending) free_abandoned();
     if (result == VK_SUCCESS) return {};
     Status status = vulkan_error(result, "vkWaitForFences");
@@ -58,7 +58,7 @@ Status Device::Impl::wait() {
     return status;
 }
 
-// A device that is lost, or does not answer, is so for good.
+// A lost device, or one that does not answer, stays unusable.
 Status Device::Impl::keep(const Status& status) {
     if (status.code == Code::device_lost || status.code == Code::timeout) lost = status;
     return status;
@@ -69,7 +69,7 @@ Status Device::Impl::ready() {
     return pending ? keep(wait()) : Status{};
 }
 
-// Nothing where there are no timestamps, or where they cannot be had; only a lost device is an
+// Returns nothing if there are no timestamps or they cannot be read; only a lost device is an
 // error.
 Result<std::optional<double>> Device::Impl::elapsed_ns() const {
     std::uint64_t ticks[2] = {};
@@ -85,8 +85,8 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() const {
             double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
 }
 
-// There is one command buffer, which a callback may be recording: to begin it anew would drop what
-// it has.
+// There is only one command buffer, and a callback may be recording it: beginning it again would
+// discard its commands.
 Status Device::Impl::check_not_recording() const {
     if (!recording) return {};
     return error(Code::invalid_argument,
@@ -104,7 +104,7 @@ Result<std::optional<double>> Device::Impl::submit(
         vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps, 0);
     }
     {
-        const Recording in_callback(recording);  // ends where the callback throws, too
+        const Recording in_callback(recording);  // also ends if the callback throws
         if (Status s = record_commands(commands); !s) return {s, {}};
     }
     if (timestamps)
@@ -116,8 +116,8 @@ Result<std::optional<double>> Device::Impl::submit(
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands;
-    // Here, not after the wait: where it fails nothing has been submitted, and the next submission
-    // tries again.
+    // Reset here, not after the wait: if it fails, nothing has been submitted and the next
+    // submission tries again.
     result = vk.vkResetFences(ref.device, 1, &fence);
     if (result != VK_SUCCESS) return {vulkan_error(result, "vkResetFences"), {}};
     result = vk.vkQueueSubmit(queue, 1, &info, fence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command "vkrope": finds the subcommand.
+// The command "vkrope": selects the subcommand.
 #include "shell/commands.hpp"
 #include "shell/program.hpp"
 
@@ -19,7 +19,7 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::tools
 
 int main(int argc, char** argv) {
-    // Files are published, and JSON printed, once the device is closed.
+    // Files are published and JSON is printed after the device is closed.
     return vkrope::tools::run_program("no output was written",
                                       [=] { return vkrope::tools::run(argc, argv); });
 }

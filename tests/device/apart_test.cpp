@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device that offers the 4 storage buffers of the specification and no more: Q and K take a
+// A device with only the 4 storage buffers that the specification guarantees: Q and K take one
 // dispatch each, and the bits are the same.
 #include "support/recording.hpp"
 
@@ -50,11 +50,12 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                                          AngleSource::direct_texture, AngleSource::direct_buffer}) {
             for (const Element element : {Element::f32, Element::f16}) {
                 for (const std::uint32_t k_offset :
-                     {0u, 4u}) {  // the same windows, and windows of their own
+                     {0u, 4u}) {  // same windows for Q and K, and different ones
                     for (const std::uint32_t D :
                          {32u, 9u}) {  // 9: rows of half words, next to each other
                         if (D == 9 && k_offset != 0) continue;
-                        // The layer takes long to rewrite a shader: one of each way to bind angles.
+                        // The layer is slow to rewrite shaders: keep one case for each way to bind
+                        // angles.
                         const bool kept = element == Element::f16 && D == 32 &&
                                           (source == AngleSource::factored_texture ||
                                            source == AngleSource::direct_buffer);

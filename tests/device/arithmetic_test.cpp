@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every value against the definition: pairings, element types, windows, layouts, head counts,
-// sources, mappings.
+// Checks every value against the definition: pairings, element types, windows, layouts, head
+// counts, angle sources, mappings.
 #include <string>
 
 #include "support/recording.hpp"
@@ -18,7 +18,7 @@ std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t 
     return std::size_t{shape.batch} * shape.tokens * heads * head_dim;
 }
 
-// Rotates random Q and K and holds both against the contract.
+// Rotates random Q and K and checks both against the contract.
 Rotated check(Device& on, const Rotation& r, const HostShape& shape,
               Direction direction = Direction::forward) {
     const Bytes q = random_elements(
@@ -42,8 +42,8 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
     struct Window {
         std::uint32_t head_dim, rotary_dim, offset;
     };
-    // Whole heads; partial ones as of GPT-NeoX and StableLM; at an offset as of MLA; halves that
-    // end within a word or a vector.
+    // Whole heads; partial windows as in GPT-NeoX and StableLM; with an offset as in MLA; halves
+    // that end within a word or a vector.
     constexpr Window windows[] = {{128, 128, 0}, {64, 64, 0},  {80, 80, 0},    {96, 24, 0},
                                   {80, 20, 0},   {64, 16, 48}, {192, 64, 128}, {6, 6, 0},
                                   {2, 2, 0},     {10, 4, 3},   {7, 6, 1},      {9, 2, 5},
@@ -52,7 +52,7 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
         for (const Pairing pairing : pairings) {
             for (const Element element : elements) {
                 if (element != Element::f32 && window.head_dim % 2 != 0)
-                    continue;  // rows of half words: in the next case
+                    continue;  // rows of half words: see the next case
                 for (const Mapping mapping : mappings) {
                     CAPTURE(window.head_dim);
                     CAPTURE(window.rotary_dim);
@@ -138,7 +138,7 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
 }
 
 TEST_CASE("four heads a lane, where enough lanes remain: same bits as one") {
-    // 2^16 lanes of four heads, 8 apart; the odd head counts leave lanes that have fewer.
+    // 2^16 lanes of four heads with stride 8; with odd head counts some lanes have fewer.
     const Rotation r = rotation(Pairing::half_split, 64, 32, 16, 16);
     HostShape shape{.tokens = 4100,
                     .q_heads = 19,
@@ -183,7 +183,7 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
                 HostShape same = shape;
                 same.angles = source;
                 const Rotated got = check(device(push), r, same);
-                if (source == AngleSource::computed) continue;  // has bits of its own
+                if (source == AngleSource::computed) continue;  // has different bits
                 CHECK(got.q ==
                       (source == AngleSource::factored_texture ? expected : direct_bits).q);
                 CHECK(got.k ==
@@ -249,7 +249,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         CHECK(table.plan().rows == (source == AngleSource::computed ? before : 5000));
         if (source == AngleSource::computed) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
-        CHECK(table.plan().rows == 5000);  // left as it was
+        CHECK(table.plan().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(
             device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
         const Bytes q = random_elements(Element::f32, 4 * 8, 5);
@@ -297,8 +297,7 @@ TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal hal
             if (element == Element::f32) {
                 const std::uint32_t exponent = (bits >> 23) & 0xff;
                 if (exponent == 0 || exponent > 0xf0)
-                    bits ^=
-                        0x40000000;  // subnormals may be flushed; overflow has its own rows below
+                    bits ^= 0x40000000;  // subnormals may be flushed; overflow is tested below
                 if (i % 97 == 0) bits = 0x7f800000;
                 if (i % 89 == 0) bits = 0x7fc00000;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of the caller's own: the bits of our table where its values are ours, and what it
-// says where they are not.
+// cos and sin from the caller: the same bits as our table if the values are equal, and the error or
+// result if they are not.
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -13,7 +13,7 @@ struct Tables {
     Bytes cos, sin;
 };
 
-// Of any values: [rows, stride], the columns behind the pairs are poison.
+// Random values, [rows, stride]; the columns after the pairs are NaN.
 Tables random_tables(Element element, std::uint32_t stride) {
     Tables tables{random_elements(element, (rows * stride + 1) / 2 * 2, 5),
                   random_elements(element, (rows * stride + 1) / 2 * 2, 6)};
@@ -39,7 +39,7 @@ Tables widened(const Tables& of, Element element, std::uint32_t stride) {
     return wide;
 }
 
-// Rotates 6 tokens at these positions; empty: implicit, from 3 on.
+// Rotates 6 tokens at `positions`; if empty, at implicit positions from 3 on.
 Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, Mapping mapping,
                   const std::vector<std::int32_t>& positions, const Bytes& in,
                   Direction direction = Direction::forward, std::uint32_t* outside = nullptr) {
@@ -51,7 +51,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
                    .mapping = mapping,
                    .table = element});
     const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
-    // One word into their buffers.
+    // cos starts one word into its buffer, sin two words.
     Bytes cos(4), sin(8);
     cos.insert(cos.end(), tables.cos.begin(), tables.cos.end());
     sin.insert(sin.end(), tables.sin.begin(), tables.sin.end());
@@ -110,8 +110,7 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
             const Bytes got = rotate_with(tables, element, stride, Mapping::cpu, positions, in);
             CHECK(got == rotate_with(wide, Element::f32, pairs, Mapping::gpu, positions, in));
             CHECK(got != in);
-            // By the definition, which rounds like the shader: products and sums in f32, each on
-            // its own.
+            // The definition rounds as the shader does: each product and each sum to f32.
             std::size_t wrong = 0;
             for (std::uint32_t e = 0; e < tokens * heads * D; ++e) {
                 const std::uint32_t channel = e % D - 2, pair = channel % pairs;

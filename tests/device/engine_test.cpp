@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine does around record(): a model's kernel, an arena for several kernels, positions
-// that move from step to step, work inside a submission.
+// What an engine does around record(): a kernel from a model, one arena for several kernels,
+// positions that change in each step, library calls inside a submission.
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
 
-// Rotated by a kernel and a call that know nothing but what kernel_info() says.
+// Rotates with a kernel and a call that depend only on kernel_info().
 Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element,
                      bool key, const Bytes& in, const Positions& positions,
                      const Owned<DescriptorArena>& arena) {
@@ -38,7 +38,7 @@ TEST_CASE(
     "kernels") {
     for (const bool push : {true, false}) {
         Device& on = device(push);
-        // Windows that end the rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
+        // Windows at the end of rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
         const Rotation latent = rotation(Pairing::interleaved, D, D, 48, 96),
                        plain = rotation(Pairing::half_split, D, D);
         const AngleTable table = must(
@@ -64,7 +64,7 @@ TEST_CASE(
                                              arena);
             CHECK(out != in);
             check_contract(latent, shape, key, in, out);
-            // The host's way finds the same widths by itself.
+            // HostRotation derives the same widths.
             HostShape by_itself{.tokens = tokens,
                                 .element = Element::f16,
                                 .first_position = 5,
@@ -96,12 +96,11 @@ TEST_CASE(
     Positions where{.ids = positions.whole()};
     where.axis_stride = tokens;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled &
-          push_descriptor))  // the arena outlives the kernel that it was made with
+    if (!(on.ref().enabled & push_descriptor))  // the arena outlives its kernel
         arena = make_arena(
             on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
     const Bytes out = rotate_by_info(on, r, table, Element::f32, false, in, where, arena);
-    // Each pair turns as it does where all axes are its own.
+    // Each pair is rotated as if all pairs had its axis.
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
         Rotation one = r;
         one.sections = {};
@@ -160,10 +159,10 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(after(implicit, {.first_position = 5000}) == alone({.first_position = 5000}));
         CHECK(implicit.angle_plan().rows >= 5000 + tokens);
         CHECK(implicit.angle_plan().rows > 2 * rows);
-        CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // it stays
+        CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // unchanged
         CHECK(after(implicit, {.direction = Direction::inverse, .first_position = 3}) !=
               alone({.first_position = 3}));
-        // The largest factored table, and no further: the source stays.
+        // The table grows up to the largest factored table; the angle source does not change.
         CHECK(after(implicit, {.first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
               alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
         CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code == Code::limit_exceeded);
@@ -191,7 +190,7 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         refuses(implicit.run(HostRun{.direction = Direction(5), .first_position = 9}),
                 "run.direction is 5");
         CHECK(after(implicit, {}) ==
-              alone({.first_position = 3}));  // a run that was refused changes nothing
+              alone({.first_position = 3}));  // a run that fails changes nothing
     }
 }
 
@@ -232,12 +231,12 @@ TEST_CASE(
     const Bytes out = download(q, in.size());
     CHECK(out != in);
     check_contract(r, {.tokens = tokens, .q_heads = heads, .first_position = 2}, false, in, out);
-    must(work.upload(in.data(), nullptr));  // a run that was refused has not moved it
+    must(work.upload(in.data(), nullptr));  // the failed run did not change its positions
     must(work.run());
     Bytes again(in.size());
     must(work.download(again.data(), nullptr));
     CHECK(again == out);
-    // A callback that fails leaves the device as it was.
+    // A failing callback leaves the device usable.
     CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code ==
           Code::invalid_argument);
     must(other.upload(in.data(), 16));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layouts in use: a rank's share of the heads, and a decode step that writes into a paged cache.
+// Layouts of engines: a rank's share of the heads, and a decode step that writes into a paged
+// cache.
 #include <algorithm>
 #include <memory>
 
@@ -39,7 +40,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
     struct Slice {
         std::uint32_t first, end;
     };
-    std::vector<Slice> slices = {{0, heads}};  // the whole comes first
+    std::vector<Slice> slices = {{0, heads}};  // first the whole
     for (std::uint32_t first = 0; first < heads; ++first) {
         for (std::uint32_t end = first + 1; end <= heads; ++end) slices.push_back({first, end});
     }
@@ -52,8 +53,8 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                 Device& on = device();
                 const std::uint32_t size = element_bytes(element), R = D == 7 ? 6 : 24;
                 // In place within [batch, tokens, heads, D], and out of place to [batch, tokens,
-                // slice, D]: each slice has its own copy of the whole, and room for its rows, with
-                // space between them.
+                // slice, D]. Each slice has its own copy of the whole and its own output rows, with
+                // gaps between them.
                 const std::size_t whole = std::size_t{rows} * heads * D * size,
                                   stride = (whole + 1023) / 256 * 256;
                 const Bytes x = random_elements(element, whole / size, 71);
@@ -125,8 +126,8 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
 }
 
 TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tokens go nowhere") {
-    // Eight sequences of one token each, of which two are padding. A table of blocks names the
-    // pages of each sequence's context.
+    // Eight sequences of one token each, two of them padding. A block table names the pages of each
+    // sequence.
     constexpr std::uint32_t batch = 8, q_heads = 4, k_heads = 2, D = 64, page_size = 16, pages = 24,
                             pages_each = 3;
     const std::int32_t context[batch] = {0, 15, 16, 0, 31, 33, 0, 47};
@@ -138,7 +139,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 CAPTURE(wide);
                 Device& on = device();
                 std::vector<std::int32_t> block_table(batch *
-                                                      pages_each);  // physical pages, in no order
+                                                      pages_each);  // physical pages, shuffled
                 for (std::uint32_t i = 0; i < block_table.size(); ++i)
                     block_table[i] = std::int32_t(i * 7 % pages);
                 std::vector<std::int64_t> slots;
@@ -151,8 +152,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 }
                 const std::vector<std::int32_t> narrow_slots(slots.begin(), slots.end());
 
-                // The new rows come as packed QKV: [batch, q_heads + 2 k_heads, D]. Q is rotated in
-                // place.
+                // New rows are packed QKV, [batch, q_heads + 2 k_heads, D]. Q is rotated in place.
                 constexpr std::uint32_t token = (q_heads + 2 * k_heads) * D;
                 const Bytes qkv = random_elements(element, batch * token, 81);
                 const Bytes cache = random_elements(element, pages * page_size * k_heads * D, 82);
@@ -225,8 +225,8 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 CHECK(q_verdict.elements == batch * q_heads * D);
                 CHECK(k_verdict.elements == 6 * k_heads * D);
 
-                // Nothing else changed: K and V of the packed rows, and all rows of the cache that
-                // no slot names.
+                // Everything else is unchanged: K and V of the packed rows, and all rows of the
+                // cache that no slot names.
                 Bytes rows_expected = qkv, cache_expected = cache;
                 const std::size_t bytes = D * element_bytes(element);
                 reference::each_row(q, [&](std::uint64_t, std::uint64_t first) {
@@ -242,7 +242,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 CHECK(cache_after != cache);
                 std::uint32_t outside = 0;
                 must(counter.download(&outside, 4));
-                CHECK(outside == 7);  // as before: padding is no mistake
+                CHECK(outside == 7);  // as before: padding is not counted
             }
         }
     }
@@ -251,7 +251,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
 TEST_CASE(
     "many heads, wide rows: all invocations of a token are there, and none ends a loop early") {
     struct Side {
-        std::uint32_t heads, head_dim;  // a kernel knows Q and K, a call has those with heads
+        std::uint32_t heads, head_dim;  // 0 heads: the kernel has the tensor, the call does not
         std::uint32_t offset = 0;       // of the window
         bool in_place = false;
     };
@@ -259,31 +259,29 @@ TEST_CASE(
         Side q, k;
         std::uint32_t tokens, rotary_dim;
         Element element;
-        bool
-            cut;  // more heads than an invocation that owns them all loops over: several dispatches
+        bool cut;  // too many heads for one invocation to loop over: several dispatches
     };
     const Case cases[] = {
-        // llvmpipe ends a shader after 65 535 iterations of all its loops: 2100 heads of 32 narrow
-        // steps are more, and so are 1100
-        // and 1100, and 70 001 of one step.
+        // llvmpipe ends a shader after 65 535 iterations of all its loops. 2100 heads of 32 narrow
+        // steps exceed that, as do 1100 + 1100 heads, and 70 001 heads of one step.
         {{2100, 129, 0, true}, {0, 129}, 1, 128, Element::f16, true},
         {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, Element::f16, true},
         {{70001, 2, 0, true}, {0, 2}, 1, 2, Element::f32, true},
-        // Out of place, an invocation copies 64 steps outside the window as well: for 1100 heads
-        // they are more, too. A tensor that
-        // a call does not have takes no invocations, however wide it is.
+        // Out of place, an invocation also copies 64 steps outside the window, so that 1100 heads
+        // exceed it, too. A tensor that is absent from a call takes no invocations, however wide it
+        // is.
         {{260, 1032, 512}, {0, 65532}, 2, 8, Element::f32, true},
         {{0, 65532}, {1100, 1032, 512}, 2, 8, Element::f32, true},
-        // One step rotates, and thousands copy: invocations are as many as those take, of the
-        // tensor that takes more.
+        // One step rotates and thousands copy: the tensor with more copies decides how many
+        // invocations there are.
         {{1, 65534}, {1, 65533, 1}, 1, 2, Element::f16, false},
         {{2, 65532, 0, true}, {2, 65532}, 2, 8, Element::f32, false},
         {{2, 65532}, {2, 65532, 0, true}, 2, 8, Element::f32, false},
-        // 65 invocations a token, which are 130 in workgroups of 128: one less a token would be
-        // seen.
+        // 65 invocations per token, 130 for two tokens in workgroups of 128: one less per token
+        // would fail.
         {{2, 32784}, {0, 32784}, 2, 8, Element::f32, false},
-        // Words of two halves, where the window rules out 16-byte access: one invocation has all
-        // steps of 300 heads.
+        // Access by words of two halves, since the window rules out 16 bytes: one invocation has
+        // all steps of 300 heads.
         {{300, 96}, {0, 96}, 2, 24, Element::f16, false},
         {{0, 96}, {300, 96}, 2, 24, Element::f16, false},
     };
@@ -294,14 +292,14 @@ TEST_CASE(
                                     of.k.offset);
         const AngleTable table = must(
             AngleTable::make(device(), r, AngleSource::factored_texture, 16));
-        Bytes in[2], before[2], after[2][2];  // after: by mapping
+        Bytes in[2], before[2], after[2][2];  // after[mapping]
         std::size_t bytes[2];
         for (const int key : {0, 1}) {
             const std::size_t elements = std::size_t{of.tokens} * sides[key].heads *
                                          sides[key].head_dim;
             bytes[key] = elements * element_bytes(of.element);
             in[key] = random_elements(of.element, elements / 2 * 2 + 4,
-                                      61 + key);  // whole words, and some that belong to no row
+                                      61 + key);  // whole words, and some bytes beyond the rows
             before[key] = sides[key].in_place
                               ? in[key]
                               : random_elements(of.element, elements / 2 * 2 + 4, 63 + key);
@@ -344,8 +342,8 @@ TEST_CASE(
                               .angles = AngleSource::factored_texture};
         for (const bool key : {false, true}) {
             CAPTURE(key);
-            // Every head is rotated, and what is outside its window is the input's; what is behind
-            // the last one stays.
+            // Every head is rotated; channels outside its window are copied; bytes after the last
+            // row are unchanged.
             check_contract(r, shape, key, in[key], after[0][key]);
             CHECK(std::equal(before[key].begin() + std::ptrdiff_t(bytes[key]), before[key].end(),
                              after[0][key].begin() + std::ptrdiff_t(bytes[key])));
@@ -375,7 +373,7 @@ TEST_CASE(
     for (const std::uint32_t k_heads : {8u, 128u}) {
         const Owned<Kernel> told = kernel_for(Mapping::gpu, q_heads, k_heads);
         for (const std::uint32_t tokens :
-             {2u, many}) {  // one head a lane; several, of 2^16 lanes or more
+             {2u, many}) {  // one head per lane; several, with 2^16 lanes or more
             const Bytes q = random_elements(element, std::size_t{tokens} * q_heads * D, 81),
                         k = random_elements(element, std::size_t{tokens} * k_heads * D, 82);
             Bytes expected[2];

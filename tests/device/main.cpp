@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,14 +39,14 @@ void on_message(const Message& message) {
 
 Device open(bool push_descriptors) {
     const char* select = std::getenv("VKROPE_DEVICE");
-    // GPU-assisted validation holds every dispatch against what was pushed last into its command
-    // buffer (so in 1.4.309).
+    // GPU-assisted validation checks every dispatch against the last push to its command buffer (in
+    // 1.4.309).
     DeviceOptions options{
         .select = select ? select : "",
         .validation = true,
         .on_message = on_message,
         .push_descriptors = push_descriptors && !gpu_assisted(),
-        .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it knows how slow this machine is
+        .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it accounts for slow machines
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);
@@ -56,7 +55,7 @@ Device open(bool push_descriptors) {
     return std::move(opened.value);
 }
 
-// The validation layer that the loader finds; device() has it on, so there is one.
+// The validation layer that the loader finds. There is one, since device() enables it.
 VkLayerProperties validation_layer(const Device& on) {
     const DeviceRef& ref = on.ref();
     const auto enumerate = reinterpret_cast<PFN_vkEnumerateInstanceLayerProperties>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What RoPE is for: properties of the rotation that hold whatever the formula. Tolerances follow
-// from the contract: an output is within 2.5 u (|x0| + |x1|) of the exact value, u = 2^-24.
+// Properties that RoPE must have, whatever the formula. Tolerances follow from the contract: an
+// output is within 2.5 u (|x0| + |x1|) of the exact value, u = 2^-24.
 #include <cmath>
 #include <numeric>
 
@@ -26,7 +26,7 @@ Bytes bytes_of(const std::vector<float>& values) {
     return bytes;
 }
 
-// `row` at every position from `first` on: [tokens, D].
+// Rotates `row` to every position from `first` on: [tokens, D].
 std::vector<float> rotate_row(const std::vector<float>& row, std::uint32_t tokens,
                               std::int32_t first, Pairing pairing) {
     std::vector<float> rows;
@@ -48,7 +48,7 @@ Pair channels(Pairing pairing, std::uint32_t j) {
     return pairing == Pairing::half_split ? Pair{j, j + D / 2} : Pair{2 * j, 2 * j + 1};
 }
 
-// How far a dot product of a rotated q and a rotated k may be from the exact one.
+// Largest error of a dot product of a rotated q and a rotated k.
 double dot_error(const std::vector<float>& q, const std::vector<float>& k, Pairing pairing) {
     double sum = 0;
     for (std::uint32_t j = 0; j < D / 2; ++j) {
@@ -82,7 +82,7 @@ TEST_CASE(
                 spread = std::max(spread, std::fabs(here - dot(&near_q[0], &near_k[0])));
             }
         }
-        CHECK(spread > 1000 * allowed);  // other distances do give other products
+        CHECK(spread > 1000 * allowed);  // other distances give other products
     }
 }
 
@@ -181,8 +181,8 @@ TEST_CASE("inverse undoes forward") {
             for (std::uint32_t j = 0; j < D / 2; ++j) {
                 const auto [a, b] = channels(pairing, j);
                 const double size = double(std::fabs(before[row + a]) + std::fabs(before[row + b]));
-                // The second rotation sees errors of `bound` in both members, and pairs up to
-                // sqrt(2) as large.
+                // The second rotation starts from errors of `bound` in both members, and from pairs
+                // up to sqrt(2) as large.
                 const double allowed = (2 * bound + 2 * bound) * size;
                 CHECK(std::fabs(double(after[row + a]) - double(before[row + a])) <= allowed);
                 CHECK(std::fabs(double(after[row + b]) - double(before[row + b])) <= allowed);

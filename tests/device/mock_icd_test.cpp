@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the Vulkan samples'
-// mock ICD), under the validation layer: every binding, offset, push constant and barrier of
-// thousands of dispatches is one that Vulkan allows.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the mock ICD of the
+// Vulkan samples), under the validation layer: Vulkan allows every binding, offset, push constant
+// and barrier of thousands of dispatches.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -20,10 +19,10 @@ namespace {
 constexpr VkDeviceSize tebibyte = VkDeviceSize{1} << 40;
 constexpr std::uint32_t D = 128;
 
-std::size_t messages = 0;  // that the layer is not expected to give
+std::size_t messages = 0;  // unexpected messages of the layer
 
 void on_message(const Message& message) {
-    // What only the tests ask for: the layer's own extensions.
+    // Only the tests enable these: the layer's own extensions.
     if (std::strstr(message.id, "specialuse-extension") ||
         std::strstr(message.id, "BestPractices-deprecated-extension"))
         return;
@@ -37,9 +36,8 @@ T must(Result<T> result) {
     return std::move(result.value);
 }
 
-// ---- Between the library and the loader: sparse buffers, which need no memory, are enabled;
-// dispatches and barriers are counted
-// ----
+// ---- Between library and loader: enables sparse buffers, which need no memory; counts dispatches
+// and barriers ----
 
 PFN_vkCreateDevice real_create_device = nullptr;
 PFN_vkGetPhysicalDeviceFeatures real_get_features = nullptr;
@@ -52,7 +50,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_sparse_device(VkPhysicalDevice physical,
                                                     const VkDeviceCreateInfo* info,
                                                     const VkAllocationCallbacks* allocator,
                                                     VkDevice* device) {
-    // The layer wants to see that somebody asked.
+    // The layer requires a query before features are enabled.
     VkPhysicalDeviceFeatures offered = {}, features = {};
     real_get_features(physical, &offered);
     if (!offered.sparseBinding || !offered.sparseResidencyBuffer)
@@ -107,7 +105,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 }
 
 Device open() {
-    // The mock offers push descriptors, but none of them in a set.
+    // The mock offers push descriptors, but allows none per set.
     return must(Device::open({.select = "Mock",
                               .get_instance_proc_addr = get,
                               .validation = true,
@@ -146,7 +144,7 @@ struct Recorded {
     std::uint64_t dispatches = 0, barriers = 0;
 };
 
-// Records one call, and holds what was recorded against what dispatches() announced.
+// Records one call, and compares the recorded dispatches with dispatches().
 Recorded check(Device& on, const KernelInfo& info, Call call) {
     const Rotation rotation{
         .head_dim = D, .rotary_dim = D, .inv_freq = std::vector<double>(D / 2, 1.0)};
@@ -181,15 +179,15 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
         REQUIRE(on.info().limits.maxStorageBufferRange == 1u << 27);
         REQUIRE(on.info().limits.minStorageBufferOffsetAlignment == 16);
         const Tebibyte a(on), b(on);
-        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle leaves room for alignment, so that
-           // one token less than 2^16 fits
+        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle needs room for alignment, so that
+           // 2^16 - 1 tokens fit
             const Tensor q{.where = a.whole(), .heads = 8};
             const Recorded r = check(on, {.rotary_dim = D, .q = f16},
                                      {.tokens = 1u << 29, .q_in = q, .q_out = q});
             CHECK(r.dispatches == ((1u << 29) + 65534) / 65535);
             CHECK(r.barriers == 0);
         }
-        {  // [1, 8, 2^28, 128] f32, heads before tokens, from one buffer to another
+        {  // [1, 8, 2^28, 128] f32, heads before tokens, out of place
             const std::int64_t S = 1 << 28;
             const Tensor q{.where = a.whole(),
                            .heads = 8,
@@ -200,7 +198,7 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
             out.where = b.whole();
             const Recorded r = check(on, {.rotary_dim = D, .q = f32},
                                      {.tokens = 1u << 28, .q_in = q, .q_out = out});
-            CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // a token is a workgroup
+            CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // one workgroup per token
             CHECK(r.barriers == 0);
         }
         {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8
@@ -211,7 +209,7 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
             CHECK(r.dispatches == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
             CHECK(r.barriers == 0);
         }
-        {  // [2^20, 2^8, 16, 128] f16, of which Q is 12 heads and K 2: their ranges overlap, their
+        {  // [2^20, 2^8, 16, 128] f16 with 12 heads of Q and 2 of K: their ranges overlap, their
            // rows do not
             const auto part = [&](std::uint32_t first, std::uint32_t heads) {
                 return Tensor{.where = {a.whole().buffer, first * D * 2, tebibyte - first * D * 2},
@@ -229,9 +227,8 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                                       .k_in = part(12, 2),
                                       .k_out = part(12, 2)});
             CHECK(r.dispatches ==
-                  2 * 8192);  // 128 sequences each: the heads of V behind the last row need not fit
-            CHECK(r.barriers == 1);  // between Q's last and K's first: neighbouring parts of one
-                                     // tensor share nothing
+                  2 * 8192);  // 128 sequences each: the heads of V after the last row need not fit
+            CHECK(r.barriers == 1);  // between Q's last and K's first, not between parts of one
         }
     }
     CHECK(messages == 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where positions come from: ids of 64 bits, ids on several axes, offsets, ragged batches, shards.
-// Each is held against plain int32 ids, bit for bit: those the other tests hold against the
-// contract.
+// Sources of positions: 64-bit ids, ids on several axes, offsets, ragged batches, shards. Each must
+// give the bits of plain int32 ids, which other tests check against the contract.
 #include <algorithm>
 
 #include "support/recording.hpp"
@@ -29,7 +28,7 @@ struct Rotating {
         : element(of), batch(sequences), tokens(count),
           in(random_elements(of, std::size_t{sequences} * count * heads * D, seed)) {}
 
-    // What a kernel makes of `in`, with these positions.
+    // Rotates `in` at these positions.
     Bytes operator()(Device& on, const KernelInfo& info, const AngleTable& table,
                      const Positions& positions, Buffer* counter = nullptr) const {
         return (*this)(on, make_kernel(on, info), table, positions, counter);
@@ -63,11 +62,11 @@ std::uint32_t count_in(Buffer& counter) {
     return stored(Element::f32, download(counter, 4), 0);
 }
 
-// What record_positions() writes.
+// The ids that record_positions() writes.
 std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr) {
     const Owned<PositionKernel> kernel(must(create_positions(on.ref())));
     const std::size_t count = std::size_t{call.batch} * call.tokens;
-    // From the middle of the buffer, so that what lies around it is seen.
+    // Writes to the middle of the buffer, so that changes around it are detected.
     const std::vector<std::int32_t> before(count + 8, 77);
     Buffer out = upload(on, bytes_of(before)), counter = upload(on, Bytes(4));
     call.out = part(out, 16, count * 4);
@@ -120,15 +119,15 @@ TEST_CASE(
 TEST_CASE("several axes: each pair has the bits that its axis alone would give it") {
     struct Case {
         Sections sections;
-        std::uint32_t axes[R / 2];  // of each pair
+        std::uint32_t axes[R / 2];  // axis of each pair
     };
     const Case cases[] = {
         {{.axes = 3, .pairs = {6, 7, 7}},
          {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2}},
         {{.axes = 3, .pairs = {3, 0, 2}},
-         {0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2}},  // repeats
+         {0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2}},  // sections repeat
         {{.axes = 3, .pairs = {4, 8, 8}},
-         {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}},  // whole units
+         {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}},  // multiples of a unit
         {{.axes = 2, .pairs = {10, 10}},
          {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
         {{.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}},
@@ -138,7 +137,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
         {{.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}},
          {0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 7}},
     };
-    // All of each with the first case; with the others, the ways in turn.
+    // The first case runs with every combination; the other cases take turns.
     std::vector<KernelInfo> ways;
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
@@ -220,11 +219,11 @@ TEST_CASE(
                   .batch_stride = tokens * axes,
                   .axis_stride = 1,
                   .token_stride = axes}) == expected);
-    // Text: one row for all axes is what one axis alone is.
+    // Text: one row of ids for all axes gives the bits of a single axis.
     const Bytes text = rotate(device(), info, table, {.ids = part(ids, 0, tokens * 4)});
     CHECK(text == rotate(device(), info_for(Element::f32, PositionSource::ids), without,
                          {.ids = part(ids, 0, tokens * 4)}));
-    // The second axis of token 1 is outside.
+    // The second axis of token 1 is outside the table.
     std::vector<std::int32_t> far = abs;
     far[batch * tokens + 1] = 64;
     Buffer ids_far = upload(device(), bytes_of(far)), counter = upload(device(), Bytes(4));
@@ -241,7 +240,7 @@ TEST_CASE(
     "the last id of the last axis, and the last of a caller's odd table, stand at the very end of "
     "what is bound") {
     constexpr std::uint32_t tokens = 3, axes = 3, pairs = R / 2, rows = 5,
-                            stride = pairs + 1;  // 16-bit rows in the middle of words
+                            stride = pairs + 1;  // 16-bit rows that start in the middle of a word
     const std::vector<std::int64_t> ids = {0, 4, 1, 2, 3, 4, 4, 0, 4};  // [tokens, axes]
     KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
@@ -263,7 +262,8 @@ TEST_CASE(
     run(device(), make_kernel(device(), info), call);
     CHECK(count_in(counter) == 0);
     const Bytes out = download(x, in.size());
-    // The last pair is of the last axis; of the last token it reads the last number of the table.
+    // The last pair belongs to the last axis; for the last token it reads the last number of the
+    // table.
     const float c = value(Element::f16, numbers, (rows - 1) * stride + pairs - 1);
     const std::size_t first = ((tokens - 1) * heads + heads - 1) * D + offset + pairs - 1;
     const float x0 = value(Element::f32, in, first), x1 = value(Element::f32, in, first + pairs);
@@ -327,7 +327,7 @@ TEST_CASE(
 
         auto ids = random_positions<std::int64_t>(batch * tokens, INT64_MIN / 4, INT64_MAX / 4, 9);
         for (std::size_t i = 0; i < ids.size(); i += 2)
-            ids[i] >>= 31;  // half of them fit, or nearly
+            ids[i] >>= 31;  // half of them fit into int32, or nearly
         Buffer ids_buffer = upload(on, bytes_of(ids));
         const auto got = expand(on, {.batch = batch, .tokens = tokens, .ids = ids_buffer.whole()},
                                 &outside);
@@ -352,7 +352,7 @@ TEST_CASE("ragged batches: a token's place in its sequence, empty sequences and 
             for (std::uint32_t i = 0; i < sequences; ++i)
                 starts.push_back(starts.back() + (generator() % 3 ? generator() % 50 : 0));
             const std::uint32_t tokens = std::uint32_t(starts.back()) +
-                                         9;  // the last ones are padding
+                                         9;  // the last tokens are padding
             const auto offsets = random_positions<std::int32_t>(sequences, -100, 100,
                                                                 std::uint32_t(round));
             Buffer starts_buffer = upload(
@@ -381,7 +381,7 @@ TEST_CASE("ragged batches: a token's place in its sequence, empty sequences and 
 TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touched") {
     std::mt19937 generator(23);
     for (int round = 0; round < 20; ++round) {
-        const auto values = round == 0 ? std::vector<std::int32_t>{90, 60, 30, 0}  // falling
+        const auto values = round == 0 ? std::vector<std::int32_t>{90, 60, 30, 0}  // descending
                                        : random_positions<std::int32_t>(
                                              2 + generator() % 30, round % 2 ? -50 : INT32_MIN,
                                              round % 2 ? 200 : INT32_MAX, std::uint32_t(round));
@@ -433,7 +433,7 @@ TEST_CASE(
             CHECK(shard(device(), info, table, {.ids = shard_ids.whole(), .batch_stride = local}) ==
                   want);
         }
-        // Ragged: two sequences of other lengths, cu_seqlens of the whole.
+        // Ragged: two sequences of different lengths; cu_seqlens of the whole.
         const std::vector<std::int32_t> cu = {0, std::int32_t(whole), std::int32_t(3 * whole)};
         Buffer cu_buffer = upload(device(), bytes_of(cu));
         for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
@@ -443,7 +443,7 @@ TEST_CASE(
                               .cp_size = cp_size,
                               .cp_rank = rank};
             std::vector<std::int32_t> expected_ids;
-            for (const std::uint32_t size : {chunk, 2 * chunk}) {  // of a chunk of each sequence
+            for (const std::uint32_t size : {chunk, 2 * chunk}) {  // chunk length of each sequence
                 for (const std::uint32_t held : {rank, 2 * cp_size - 1 - rank}) {
                     for (std::uint32_t t = 0; t < size; ++t)
                         expected_ids.push_back(std::int32_t(held * size + t));

@@ -8,8 +8,8 @@
 namespace vkrope::test {
 
 TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte keeps its bits") {
-    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, from an offset that no device
-    // binds at: 3 elements.
+    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, at an offset of 3 elements, which
+    // no device can bind.
     constexpr std::uint32_t D = 20, tokens = 9, row = 8 * D, lead = 3;
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
@@ -45,8 +45,8 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             }));
             const Bytes after = download(buffer, before.size());
 
-            // The rotated heads, taken out as packed rows, hold the contract; everything else is
-            // untouched.
+            // The rotated heads, copied out as packed rows, meet the contract; everything else is
+            // unchanged.
             Bytes in, out;
             std::size_t changed_outside = 0;
             for (std::size_t e = 0; e < before.size() / size; ++e) {
@@ -154,7 +154,7 @@ TEST_CASE(
                     CAPTURE(int(pairing));
                     CAPTURE(int(mapping));
                     CAPTURE(offset);
-                    Bytes around(table.size() + room, std::byte{0x3f});  // as angles: 0.747
+                    Bytes around(table.size() + room, std::byte{0x3f});  // 0.747 as f32
                     std::memcpy(around.data() + offset, table.data(), table.size());
                     Buffer angles = upload(device(), around), x = upload(device(), in);
                     Call call{.tokens = tokens, .positions = {.first = 2}};
@@ -182,8 +182,8 @@ TEST_CASE("an input of one type, an output of another") {
     const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
     AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-        // f32 Q stays f32; f32 K goes to an f16 cache: the same bits as an f32 rotation, then
-        // rounded.
+        // f32 Q stays f32; f32 K goes to an f16 cache, with the bits of an f32 rotation that is
+        // then rounded.
         const Owned<Kernel> kernel = make_kernel(device(),
                                                  {.rotary_dim = 16,
                                                   .q = {Element::f32, Element::f32, D, offset},

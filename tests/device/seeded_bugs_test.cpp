@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Known bugs, made on purpose: they prove that the checks which should find such bugs in this
-// library are on.
+// Deliberate bugs that prove that the checks which should find such bugs in this library are on.
 #include <memory>
 
 #include "support/test_device.hpp"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t head_dim = 64, tokens = 16;
 
-// A device whose layer's messages are counted, and a rotation in place on it.
+// A device that counts the messages of its layer, and a rotation in place on it.
 struct Seeded {
     explicit Seeded(const char* part_of_message) {
         DeviceOptions options{.select = device().info().uuid,
@@ -27,7 +26,7 @@ struct Seeded {
         q = must(Buffer::make(on, tokens * head_dim * 4));
     }
 
-    // Rotates twice; `between` is recorded in between.
+    // Rotates twice, and records `between` in between.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
         const Owned<Kernel> kernel(must(
             create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
@@ -61,7 +60,7 @@ struct Seeded {
     Buffer q;
 };
 
-// Vulkan as a kernel sees it, with one bug: storage buffers are bound to half of their range.
+// Vulkan with one bug: storage buffers are bound to half of their range.
 PFN_vkGetInstanceProcAddr real_instance_proc_addr;
 PFN_vkGetDeviceProcAddr real_device_proc_addr;
 PFN_vkUpdateDescriptorSets real_update;

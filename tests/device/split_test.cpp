@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tensors beyond what the device binds or dispatches at once: many dispatches give the bits of one.
-// With limits that the device is made to report, over many layouts; and for real, with tensors of
-// hundreds of MiB and of 3 GiB.
+// The device reports reduced limits, over many layouts; and real tensors have hundreds of MiB and 3
+// GiB.
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -14,12 +14,12 @@ namespace vkrope::test {
 namespace {
 
 struct Forced {
-    std::uint32_t range = 0, workgroups = 0;  ///< 0: as the device says
+    std::uint32_t range = 0, workgroups = 0;  ///< 0: the device's limit
     Mapping mapping = Mapping::by_device;
 };
 
 Owned<Kernel> make_kernel(Device& on, KernelInfo info, const Forced& limits) {
-    // Two rows along y: calls of this size would not have to be cut where 7 are allowed.
+    // 2 along y: calls of this size would not be cut if 7 were allowed.
     const DeviceRef ref = reporting(on, {.storage_range = limits.range,
                                          .workgroups_x = limits.workgroups,
                                          .workgroups_y = limits.workgroups ? 2u : 0u,
@@ -33,7 +33,7 @@ Function function(Device& on, const char* name) {
     return reinterpret_cast<Function>(on.ref().get_instance_proc_addr(on.ref().instance, name));
 }
 
-// Records and submits one call. Returns how many dispatches it took.
+// Records and submits one call. Returns its number of dispatches.
 std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
     const std::uint64_t count = must(dispatches(&kernel, call));
     Owned<DescriptorArena> arena;
@@ -55,7 +55,7 @@ std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
 
 // ---- Layouts ----
 
-// Buffers with what they hold at first, and a call on them.
+// Buffers with their initial content, and a call on them.
 struct Scenario {
     std::string name = {};
     std::uint64_t dispatches = 1;  ///< of the unsplit call
@@ -81,7 +81,7 @@ struct Scenario {
     }
 };
 
-// Everything that the call's buffers hold afterwards.
+// The content of all buffers of the call afterwards.
 std::vector<Bytes> result(Device& on, Scenario& s, const Forced& limits, std::uint64_t& count) {
     for (auto& [buffer, bytes] : s.buffers) must(buffer.upload(bytes.data(), bytes.size()));
     const Owned<Kernel> kernel = make_kernel(on, s.info, limits);
@@ -192,7 +192,7 @@ std::vector<Scenario> scenarios(Device& on) {
         for (std::uint32_t i = 0; i < where.size(); ++i)
             where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
         std::sort(where.begin(),
-                  where.begin() + S);  // one sequence in order, one all over the place
+                  where.begin() + S);  // one sequence in order, one shuffled
         s.call.paged_cache = {.slot_mapping = s.hold(on, where), .page_size = 8};
         count_outside(s);
         finish(s, 200);
@@ -239,8 +239,7 @@ std::vector<Scenario> scenarios(Device& on) {
 
 TEST_CASE(
     "a range of 64 KiB, 7 workgroups, and both: the bits of the unsplit call, over many layouts") {
-    for (const bool push :
-         {true, false}) {  // with an arena: fewer of them, since compiling is slow
+    for (const bool push : {true, false}) {  // with an arena: fewer cases, since compiling is slow
         Device& on = device(push);
         for (Scenario& s : scenarios(on)) {
             if (!push && s.info.angles == AngleSource::factored_texture && !s.info.scatter_k)
@@ -276,7 +275,7 @@ TEST_CASE(
 
 namespace {
 
-// Values below 2 of either sign, of any element type; the same for the same `block`.
+// Values of magnitude below 2, of either sign and any element type; equal for equal `block`.
 void fill(Element element, std::uint64_t block, Bytes& bytes) {
     const std::uint64_t mask = element == Element::f32 ? 0xbfffffffbfffffffu : 0xbfffbfffbfffbfffu;
     std::uint64_t state = block * 0x9e3779b97f4a7c15u + 1;
@@ -287,7 +286,7 @@ void fill(Element element, std::uint64_t block, Bytes& bytes) {
     }
 }
 
-// Bytes that the machine can still give, where it says so.
+// Bytes that are available on the machine; UINT64_MAX if unknown.
 std::uint64_t available_memory() {
     std::ifstream meminfo("/proc/meminfo");
     for (std::string line; std::getline(meminfo, line);) {
@@ -296,8 +295,7 @@ std::uint64_t available_memory() {
     return UINT64_MAX;
 }
 
-// A tensor whose memory is `runs` times [tokens, heads, 128], each run contiguous: sequences, or
-// planes of one head.
+// A tensor in `runs` contiguous runs of memory: sequences, or planes of one head.
 struct Large {
     std::string name;
     Element in, out;
@@ -319,8 +317,8 @@ struct Large {
     }
 };
 
-// Memory that the host writes and reads where it is, as much as the driver really gives: Buffer
-// asks for no more than it promises.
+// Memory that the host maps and accesses directly. The driver may give more than it promises, and
+// Buffer asks only for what it promises.
 class MappedBuffer {
    public:
     MappedBuffer() = default;
@@ -339,7 +337,7 @@ class MappedBuffer {
         function<PFN_vkFreeMemory>(*on_, "vkFreeMemory")(on_->ref().device, memory_, nullptr);
     }
 
-    // On failure the status says which call failed; the object then frees what there is.
+    // On failure the status names the failing call; the destructor frees what was made.
     static Result<MappedBuffer> make(Device& on, VkDeviceSize bytes) {
         Result<MappedBuffer> made;
         made->on_ = &on;
@@ -409,8 +407,8 @@ class MappedBuffer {
     VkDeviceSize bytes_ = 0;
 };
 
-// Rotates all of it with one call, and then, in a buffer of its own, a few tokens at a time; every
-// bit has to be the same.
+// Rotates all of it with one call, and then, in a separate buffer, a few tokens at a time; every
+// bit must be the same.
 template <class Any>
 void rotate_large(Device& on, const Large& large) {
     CAPTURE(large.name);
@@ -442,7 +440,7 @@ void rotate_large(Device& on, const Large& large) {
     Buffer ids = must(Buffer::make(on, positions.size() * 4));
     must(ids.upload(positions.data(), positions.size() * 4));
 
-    // Pieces in the order of memory; the last one of a run may be short.
+    // Pieces in memory order; the last one of a run may be short.
     const std::uint32_t row = large.run_heads() * Large::D;
     const std::uint64_t in_row = std::uint64_t{row} * element_bytes(large.in),
                         out_row = std::uint64_t{row} * element_bytes(large.out);
@@ -522,8 +520,8 @@ TEST_CASE(
 
 TEST_CASE("3 GiB in place: offsets past 2^31 bytes") {
     if (gpu_assisted()) return;
-    // Without the layer: lavapipe gives such memory, but says that its heap has 2 GiB, and the
-    // layer would take it at its word.
+    // Without the layer: lavapipe gives such memory, but reports a heap of 2 GiB, which the layer
+    // would enforce.
     Device on = must(Device::open({.select = device().info().uuid}));
     rotate_large<MappedBuffer>(on, {"[2, 786432, 8, 128] f16, 3 GiB", Element::f16, Element::f16,
                                     true, false, 2, 786'432, 8});
@@ -540,7 +538,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
                                               .q = {Element::f32, Element::f32, D, 0},
                                               .positions = PositionSource::ids},
                                              {.mapping = Mapping::gpu});
-    // A workgroup has 8 tokens: one lane for the step of a row, 8 for heads of which there is one.
+    // A workgroup has 8 tokens: one lane for the step of a row, 8 head lanes for one head.
     for (const auto& shape : {std::pair{1u, 65536u * 64 + 100}, {65537u, 3u}}) {
         const std::uint32_t batch = shape.first, tokens = shape.second;
         CAPTURE(batch);

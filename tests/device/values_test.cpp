@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// V beside Q and K: its rows arrive bit for bit, or converted, where the caller says, and Q and K
-// become what they become without it.
+// V together with Q and K: its rows arrive bit for bit, or converted, where the caller says, and Q
+// and K are the same as without it.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t tokens = 21, pages = 5, page_size = 6;  // 30 slots for 21 tokens
 
-/// How the rows of K and V lie.
+/// Layout of the rows of K and V.
 enum class Place { apart, packed, packed_in_place, heads_first, paged };
 
 struct Shape {
@@ -43,7 +43,7 @@ void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, 
     std::memcpy(to.data() + to_at, from.data() + from_at, bytes);
 }
 
-/// A tensor on the device whose rows lie anywhere, and where they are for the host.
+/// A tensor on the device with any layout, and the layout for the host.
 struct Field {
     Tensor tensor;
     std::size_t row_bytes = 0, first = 0, token_step = 0, head_step = 0;  // bytes
@@ -68,8 +68,8 @@ Field field(const Buffer& buffer, Element element, std::uint32_t head_dim, std::
 
 constexpr std::size_t nowhere = SIZE_MAX;
 
-/// [tokens, heads, head_dim] from and to such rows, which start at these bytes; of those that are
-/// nowhere, zeros.
+/// [tokens, heads, head_dim] to and from rows that start at these bytes; zeros for rows that are
+/// nowhere.
 Bytes gathered(const Field& of, std::uint32_t heads, const Bytes& memory,
                const std::vector<std::size_t>& rows_at) {
     Bytes out(rows_at.size() * heads * of.row_bytes);
@@ -91,7 +91,7 @@ void scattered(const Field& of, std::uint32_t heads, Bytes& memory, const Bytes&
 
 struct Outcome {
     Rows rows;
-    Bytes k_memory, v_memory;  // all that their outputs are in
+    Bytes k_memory, v_memory;  // the whole buffers of their outputs
     std::uint64_t dispatches = 0;
     std::uint32_t outside = 0;
 };
@@ -103,11 +103,11 @@ struct Trial {
     Mapping mapping = Mapping::by_device;
     ReportedLimits limits = {};
     bool with_v = true;
-    bool q_called = true, k_called = true, v_called = true;  // by the call: the kernel knows them
+    bool q_called = true, k_called = true, v_called = true;  // in the call: the kernel has them
     std::uint32_t k_pages = pages, v_pages = pages;          // of the caches
 };
 
-/// Where the rows of the tokens start, in bytes.
+/// Start of each token's rows, in bytes.
 std::vector<std::size_t> packed_rows(const Field& of) {
     std::vector<std::size_t> at(tokens);
     for (std::size_t t = 0; t < tokens; ++t) at[t] = of.first + t * of.token_step;
@@ -118,8 +118,8 @@ std::int32_t slot_of(std::uint32_t token) {
     return std::int32_t(token * 7 % (pages * page_size));
 }
 
-/// The kernel of a trial, and of every other one with the same shape, elements, mapping and limits,
-/// to a cache or not.
+/// The kernel of a trial, and of all trials with the same shape, elements, mapping and limits, if
+/// both or neither write to a cache.
 Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
     const Shape& shape = trial.shape;
     const KernelInfo info{
@@ -245,11 +245,10 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     return outcome;
 }
 
-/// One of each dimension: push, shape, elements, place, mapping, buffers.
+/// One value of each dimension: push, shape, elements, place, mapping, buffers.
 using Choice = std::array<std::uint32_t, 6>;
 
-/// Some of these, so that each value of a dimension is there with each value of every other one
-/// with which it is anywhere.
+/// A subset of `all` with every pair of values of two dimensions that occurs in `all`.
 std::vector<Choice> of_every_pair(const std::vector<Choice>& all) {
     const auto each_pair = [](const Choice& choice, const auto& visit) {
         for (std::uint32_t a = 0; a < choice.size(); ++a) {
@@ -329,7 +328,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                     for (std::uint32_t mapping = 0; mapping < std::size(mappings); ++mapping) {
                         for (std::uint32_t limit = 0; limit < std::size(limits); ++limit) {
                             if (limits[limit] == 5 && places[place] == Place::paged)
-                                continue;  // slots take the one dispatch of Q and K
+                                continue;  // slots need the shared dispatch of Q and K
                             all.push_back({push, shape, element, place, mapping, limit});
                         }
                     }
@@ -337,7 +336,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
             }
         }
     }
-    // Pipelines take a device long. The sweep and the conformance checks have other combinations.
+    // Creating pipelines is slow. The sweep and the conformance checks cover other combinations.
     const std::vector<Choice> some = of_every_pair(all);
     std::set<std::uint32_t> shapes_seen, elements_seen;
     std::uint64_t joined = 0, alone = 0;
@@ -364,7 +363,7 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
                     .limits = {.storage_buffers = limits[limit]}};
         const Owned<Kernel> kernel = kernel_for(on, trial);
         const Outcome with = tried(on, kernel, trial, table, given);
-        // A call without V, and of each shape and each kind of elements one of a kernel without V.
+        // The call without V; and once per shape and per set of elements, a kernel without V.
         trial.v_called = false;
         const Outcome without = tried(on, kernel, trial, table, given);
         CHECK(with.rows.q == without.rows.q);
@@ -448,7 +447,7 @@ TEST_CASE(
                 for (std::uint32_t t = 0; t < tokens; ++t) {
                     const auto slot = std::uint32_t(slot_of(t));
                     outside += slot >= held ||
-                               t == tokens - 1;  // of which the table does not have the position
+                               t == tokens - 1;  // whose position is outside the table
                     if (slot >= held) continue;
                     if (k) move(k_memory, slot * k_row, rotated.k, t * k_row, k_row);
                     move(v_memory, slot * v_row, given.v, t * v_row, v_row);

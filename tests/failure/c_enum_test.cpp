@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What callers in C may put into structs that only a kernel or a device reads. Numbers that are no
-// enumerators: each is refused and named; under the undefined-behaviour sanitizer this also shows
-// that none is taken for an enumerator on the way. And V, which structs of older callers do not
-// have. What needs neither is in tests/unit/c/c_abi_test.cpp.
+// Values that callers in C may put into structs that only a kernel or a device reads. Numbers that
+// are not enumerators: each is refused and named. Under the undefined-behaviour sanitizer this also
+// shows that none is treated as an enumerator on the way. And V, which structs of older callers do
+// not have. tests/unit/c/c_abi_test.cpp has the cases that need neither a kernel nor a device.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -36,8 +36,8 @@ struct Destroy {
     }
 };
 
-/// `call` with each of these numbers in `field`: refused by an error that says "NAME is NUMBER".
-/// The field is then what it was.
+/// Calls `call` with each of these numbers in `field`, which must fail with an error that says
+/// "NAME is NUMBER". Then restores the field.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
     const std::uint32_t before = number_in(field);
@@ -119,7 +119,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);
-        // The call is right otherwise.
+        // Otherwise the call is valid.
         CHECK_MESSAGE(record(&error) == VKROPE_SUCCESS, error.what);
         CHECK(recorded(host).size() > before);
     }
@@ -151,7 +151,7 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         info.v = &v_width;
         info.v_heads = 2;
         const OwnedKernel newer = create();
-        // Where the struct ends before V, whatever lies behind it is no struct of ours.
+        // If the struct ends before V, the bytes after it must not be read.
         vkrope_head_format no_width = {};
         info.v = &no_width;
         info.struct_size = offsetof(vkrope_kernel_info, v);
@@ -175,7 +175,7 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         call.v_in = &v;
         call.v_out = &v_out;
         call.angles = &angles;
-        // How many of K's and V's outputs a call binds, in how many dispatches.
+        // The number of outputs of K and V that a call binds, and its dispatches.
         const auto bound = [&](const OwnedKernel& kernel) {
             const std::size_t before = dispatches(host).size();
             std::set<VkBuffer> buffers;
@@ -264,8 +264,8 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         });
         CHECK(table == nullptr);
 
-        // What selects a device is quoted as it is, also where it looks like a sentence that C has
-        // in other words.
+        // `select` is quoted unchanged, even if it looks like a sentence that is worded differently
+        // in C.
         for (const char* select :
              {"source is 9: must be an AngleSource", "rotation.rotates is false"}) {
             options.select = select;

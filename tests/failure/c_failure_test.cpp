@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface, with every call and every allocation failing in turn. Linked with the shared
-// library. Without the model tier, for the reason that plan_failure_test.cpp gives.
+// library. Without the model tier; plan_failure_test.cpp gives the reason.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -38,7 +38,7 @@ Struct sized() {
     return s;
 }
 
-// What `call` answers and what it writes to its vkrope_error, as the other scenarios say it.
+// The result of `call` and its vkrope_error as a Status, as in the C++ scenarios.
 template <class Function>
 Status answer(const Function& call) {
     vkrope_error error;
@@ -46,14 +46,13 @@ Status answer(const Function& call) {
     const vkrope_result result = call(&error);
     CHECK(error.code == result);
     Status status;
-    status.code = Code(-int(
-        result));  // the codes of one are those of the other, negative; anything else is nobody's
+    status.code = Code(-int(result));  // the negated C++ codes; other numbers have no meaning
     status.vk_result = error.vk_result;
     std::memcpy(status.what, error.what, sizeof status.what);
     return status;
 }
 
-// The same for a function that makes an object: on failure its handle is null.
+// Like answer(), for a function that makes an object: on failure its handle is null.
 template <class Handle, class Deleter, class Function>
 Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
     Handle* handle = wrong_handle<Handle*>();
@@ -297,7 +296,7 @@ Status open_and_close(void*) {
     return open(device);
 }
 
-// What is uploaded comes back.
+// Downloads what it uploaded.
 Status use_buffer(void* prepared) {
     vkrope_device* device = static_cast<Opened*>(prepared)->device.get();
     OwnedBuffer buffer;
@@ -381,14 +380,13 @@ Status rotate(void* prepared) {
     if (Status s = answer(upload); !s) return s;
     if (Status s = answer(run); !s) return s;
     CHECK((nanoseconds == 2000 ||
-           nanoseconds ==
-               -1));  // the fake's; -1 where there are no timestamps, or where they cannot be had
+           nanoseconds == -1));  // the fake's time; -1 if timestamps are missing or fail
     return answer(download);
 }
 
 // ---- what fails ----
 
-// Names begin as those of the same scenarios in C++, whose tolerances hold here too.
+// Names begin like those of the same C++ scenarios, whose tolerances also apply here.
 std::vector<Scenario> kernel_scenarios() {
     const auto prepare = [] { return std::make_shared<Prepared>(FakeConfig{}); };
     const FakeConfig no_push{.push_descriptors = false};
@@ -470,7 +468,7 @@ std::vector<Scenario> runtime_scenarios() {
     const FakeConfig validation{.validation = true},
         no_push{.push_descriptors = false, .timestamps = false};
     return {
-        // std::stable_sort asks for a buffer, and does without one.
+        // std::stable_sort requests a buffer, and can do without it.
         {.name = "devices, from C", .act = list_devices, .harmless_allocations = 1},
         {.name = "open a device, from C", .act = open_and_close, .harmless_allocations = 1},
         {.name = "open a device, validation, from C",

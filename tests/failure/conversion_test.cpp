@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which float modes the modules of a kernel declare, and who converts f16: what create() makes of
-// the device's properties, of what is enabled and of what was asked for. And the limit of uniform
-// buffers.
+// Which float modes the modules of a kernel declare, and whether the device or integer code
+// converts f16, as create() derives it from the properties of the device, the enabled features and
+// the requested conversion. And the limit of uniform buffers.
 #include <set>
 
 #include "support/fake_vulkan/kernel_host.hpp"
@@ -17,7 +17,7 @@ constexpr VkShaderFloatControlsIndependence independences[] = {
 // SPV_KHR_float_controls, in the order of the properties below.
 constexpr std::uint32_t rounding_mode_rte = 4462, denorm_preserve = 4459, keep_zero_inf_nan = 4461;
 
-// An execution mode and its width.
+// An execution mode and its width in bits.
 using Mode = std::pair<std::uint32_t, std::uint32_t>;
 
 struct Declared {
@@ -25,7 +25,7 @@ struct Declared {
     std::set<std::uint32_t> capabilities;
     bool float16 = false;          // capability
     std::size_t conversions = 0;   // OpFConvert
-    std::size_t instructions = 0;  // of functions
+    std::size_t instructions = 0;  // in functions
 };
 
 Declared declared_by(const std::vector<std::uint32_t>& words) {
@@ -47,7 +47,7 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
     return found;
 }
 
-// A kernel of one pipeline: rows of 3 elements are narrow, and an invocation of a CPU owns all
+// A kernel with one pipeline: rows of 3 elements are narrow, and on a CPU an invocation has all
 // heads.
 KernelInfo small(Element element, Conversion conversion = Conversion::by_device) {
     return {.rotary_dim = 2,
@@ -56,7 +56,7 @@ KernelInfo small(Element element, Conversion conversion = Conversion::by_device)
             .conversion = conversion};
 }
 
-// What the one module of such a kernel declares.
+// The declarations of the only module of such a kernel.
 Declared declared_by(const KernelHost& host, const KernelInfo& info) {
     const std::size_t before = fake().shaders().size();
     const auto kernel = create(host.ref, info);
@@ -88,7 +88,7 @@ TEST_CASE(
     "a module declares what is reported and enabled, and f16 is the device's where it rounds as "
     "SPIR-V says") {
     std::set<std::size_t> all_native, normals,
-        integer;  // sizes of such modules: they tell the three kinds apart
+        integer;  // instruction counts of such modules: they distinguish the three kinds
     for (std::uint32_t reported = 0; reported < 64; ++reported) {
         const bool rte16 = reported & 1, rte32 = reported & 2, denorm16 = reported & 4,
                    denorm32 = reported & 8, keep16 = reported & 16, keep32 = reported & 32;
@@ -112,15 +112,15 @@ TEST_CASE(
                     CAPTURE(int(rounding));
                     CAPTURE(int(denorms));
                     CAPTURE(off);
-                    // Of a module without 16-bit floats, whose modes concern one width alone.
+                    // Modes of a module without 16-bit floats, which concern only one width.
                     std::set<Mode> single;
                     if (off != float_controls) {
                         if (rte32) single.insert({rounding_mode_rte, 32});
                         if (denorm32) single.insert({denorm_preserve, 32});
                         if (keep32) single.insert({keep_zero_inf_nan, 32});
                     }
-                    // With both widths: where these are not independent, both have a mode, or
-                    // neither has it.
+                    // With both widths: if they are not independent, both have a mode, or neither
+                    // has it.
                     const bool rounds =
                         rte16 && (rte32 || rounding != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
                     const bool native = off == 0 && rounds && keep16;
@@ -144,13 +144,13 @@ TEST_CASE(
                     if (native) {
                         CHECK(declared_by(host, small(Element::f16, Conversion::native)).modes ==
                               both);
-                        // Who converts nothing needs no 16-bit floats.
+                        // A kernel that converts nothing needs no 16-bit floats.
                         CHECK(declared_by(host, small(Element::f32, Conversion::native)).modes ==
                               single);
                     } else {
                         check_refused(host, small(Element::f16, Conversion::native));
                     }
-                    if (reported % 8 != 7) continue;  // each kind of rounding has been seen by then
+                    if (reported % 8 != 7) continue;  // all kinds of rounding are covered by then
                     for (const Element element : {Element::f32, Element::bf16}) {
                         const Declared other = declared_by(host, small(element));
                         CHECK_FALSE(other.float16);
@@ -168,7 +168,7 @@ TEST_CASE(
     REQUIRE(all_native.size() == 1);
     REQUIRE(normals.size() == 1);
     REQUIRE(integer.size() == 1);
-    CHECK(*all_native.begin() < *normals.begin());  // which leave subnormal halves to integers
+    CHECK(*all_native.begin() < *normals.begin());  // normals convert subnormal halves by integers
 }
 
 TEST_CASE("a module names each capability of its modes, and none without modes") {
@@ -240,11 +240,11 @@ TEST_CASE(
         CHECK_MESSAGE(std::string(refused.what).find(text) != std::string::npos, refused.what);
     }
     CHECK(made(65536, 4092));
-    CHECK(made(1u << 18, 65534).code == Code::limit_exceeded);  // the widest takes 32 bytes more
+    CHECK(made(1u << 18, 65534).code == Code::limit_exceeded);  // the largest takes 32 bytes more
     CHECK(made((1u << 18) + 32, 65534));
     KernelHost host;
     KernelInfo textured = wide(4092);
-    textured.angles = AngleSource::factored_texture;  // which is no uniform buffer
+    textured.angles = AngleSource::factored_texture;  // not a uniform buffer
     const auto kernel = create(host.ref, textured);
     CHECK(kernel.status);
     destroy(kernel.value);

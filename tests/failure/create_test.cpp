@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// requirements(), create() and arenas: which objects are made, with what, and that all of them go.
+// requirements(), create() and arenas: which objects are made, with which parameters, and that all
+// of them are destroyed.
 #include <map>
 #include <set>
 
@@ -46,13 +47,13 @@ TEST_CASE("requirements: what the device offers") {
         if (offered & 4) expected.emplace_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
         const char* const* first = needs->optional_extensions;
         CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
-        // shaderFloat16 is not an extension but a feature: who enables it, says so.
+        // shaderFloat16 is a feature, not an extension: the caller reports that it is enabled.
         CHECK(needs->enabled ==
               ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
         CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
         check_no_faults();
     }
-    // The extension may be there without the feature.
+    // The extension may be present without the feature.
     KernelHost int8_alone({.float16_feature = false});
     const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical,
                                     fake_get_instance_proc_addr);
@@ -111,9 +112,9 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    // One tensor, its table and its ids; K beside it; V beside both where its heads
-                    // are K's; the counter. Where they are too many, V leaves first, then K, then
-                    // the counter. V by itself binds what K would.
+                    // One tensor, its table and its ids; then K; then V if its heads are K's; then
+                    // the counter. If these are too many, V leaves first, then K, then the counter.
+                    // V by itself binds as many as K.
                     const std::size_t alone = angles == AngleSource::direct_buffer ? 4 : 3;
                     const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
@@ -144,7 +145,7 @@ TEST_CASE(
                             nobody = 0;
     const std::set<std::uint32_t> of_one = {arm, broadcom, imagination};
     std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>>
-        words_of;  // by heads that a lane has
+        words_of;  // by heads per lane
     for (const std::uint32_t vendor :
          {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
         for (const auto type :
@@ -154,7 +155,7 @@ TEST_CASE(
             CAPTURE(int(type));
             const KernelHost host({.type = type, .vendor = vendor});
             KernelInfo info = kernel_info();
-            info.q_heads = info.k_heads = 64;  // of which a workgroup has 8 side by side
+            info.q_heads = info.k_heads = 64;  // 8 of them side by side in a workgroup
             const Owned<Kernel> kernel(create(host.ref, info).value);
             REQUIRE(kernel);
             const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -166,17 +167,17 @@ TEST_CASE(
             for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
                 const Geometry& geometry = kernel->pipelines[i].geometry;
                 if (heads == 1) CHECK(geometry.k_after_q);
-                if (heads != 1 && geometry.q_batch == 1) continue;  // for calls of few tokens
+                if (heads != 1 && geometry.q_batch == 1) continue;  // for calls with few tokens
                 ++many;
                 CHECK(geometry.q_batch == heads);
                 CHECK(geometry.k_batch == heads);
             }
-            CHECK(many == 3);  // one for each kind of access
+            CHECK(many == 3);  // one per access width
             words_of[heads].insert(fake().shaders());
             check_no_faults();
         }
     }
-    // No more of the vendor is in the code.
+    // The code depends on nothing else of the vendor.
     CHECK(words_of.size() == 4);
     std::set<std::vector<std::vector<std::uint32_t>>> all;
     for (const auto& [heads, words] : words_of) {
@@ -267,7 +268,7 @@ TEST_CASE(
         REQUIRE((factored && direct && computed && positions));
         Owned<Kernel> first(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
         const Owned<DescriptorArena> arena(create_arena(first.get(), 16).value);
-        first.reset();  // which the arena does not need any more
+        first.reset();  // the arena does not need it any more
         REQUIRE(arena);
         const bool all = storage_buffers >= 11;
         CAPTURE(storage_buffers);
@@ -276,7 +277,7 @@ TEST_CASE(
         };
         CHECK(rotate(factored, AngleSource::factored_texture));
         CHECK(rotate(direct, AngleSource::direct_texture));
-        // Of the same source, with ids and without K.
+        // The same source, with ids and without K.
         KernelInfo alone = kernel_info(AngleSource::factored_texture);
         alone.positions = PositionSource::ids;
         alone.k = {};
@@ -307,8 +308,8 @@ TEST_CASE(
 TEST_CASE(
     "an arena of one source of angles serves every kernel without V, and with V where the device "
     "binds V's two buffers besides") {
-    // Of Q and K with ids, slots and the counter there are 7 storage buffers, to which a source
-    // adds none, its table, or the caller's two.
+    // Q and K with ids, slots and the counter bind 7 storage buffers, to which a source adds none,
+    // its table, or the caller's two.
     const struct {
         AngleSource angles;
         std::uint32_t without_v;
@@ -358,8 +359,8 @@ TEST_CASE(
             CHECK(serves(q_and_k, by_ids));
             CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
             CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
-            if (storage_buffers >= without_v) {  // with fewer, V goes alone, as a K, and these
-                                                 // kernels bind no more than without it
+            if (storage_buffers >= without_v) {  // with fewer, V has its own dispatch, as a K, and
+                                                 // these kernels bind no more than without V
                 CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
                 CHECK(serves(with_v(by_ids), with_v(q_and_k)) ==
                       (storage_buffers >= without_v + 1));
@@ -376,8 +377,7 @@ TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without
         for (const bool feature : {false, true}) {
             KernelHost host;
             fake().config.api_version = version;
-            fake().config.float16 =
-                false;  // the extension, which a later driver need not list any more
+            fake().config.float16 = false;  // the extension, which a later driver need not list
             fake().config.float16_feature = feature;
             fake().config.float_controls = {};
             const auto needs = requirements(host.ref.instance, host.ref.physical,

@@ -20,7 +20,7 @@ struct Totals {
 };
 Totals totals;
 
-// What came of the failures that are tolerated.
+// The observed results and outcomes of a tolerated failure.
 struct Seen {
     std::set<VkResult> results;
     std::set<Code> outcomes;
@@ -56,7 +56,7 @@ bool contains(const std::vector<Item>& all, const Item& item) {
     return std::find(all.begin(), all.end(), item) != all.end();
 }
 
-// A list of tolerances, and which of them were needed.
+// A list of tolerances, and the ones that were needed.
 class Tolerated {
    public:
     explicit Tolerated(const std::vector<Tolerance>& list) : list_(list), seen_(list.size()) {}
@@ -138,7 +138,7 @@ void count(const Verdict& verdict, const std::string& what) {
     FAIL_CHECK(what << verdict.why);
 }
 
-// After the failure: the same again, without one.
+// After the failure: the same again, without a failure.
 void retry(Run& run, const Scenario& scenario, const Status& first, Verdict& verdict) {
     const Status again = run.act(verdict);
     const bool for_good = !scenario.keeps_nothing &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fails every call of a scenario, in turn, with every result that it may have.
+// Fails every call of a scenario, in turn, with every result that the call may return.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,20 @@
 
 namespace vkrope::test {
 
-/// How many a scenario has, where that is a promise; else at least one.
+/// The number that a scenario promises; without a promise, at least one.
 using Promised = std::optional<std::size_t>;
 
 /// Something that a program does with the library.
 struct Scenario {
     std::string name;
     FakeConfig config = {};
-    /// Makes what `act` starts from; what it returns is destroyed at the end. Nothing fails
+    /// Makes the objects that `act` starts from; the result is destroyed at the end. Nothing fails
     /// meanwhile.
     std::function<std::shared_ptr<void>()> prepare = [] { return std::shared_ptr<void>(); };
-    /// Does it, and destroys what it made. `prepared` is what prepare() returned.
+    /// Does it, and destroys what it made. `prepared` is the result of prepare().
     std::function<Status(void* prepared)> act = {};
-    /// Nothing that `act` made may outlive it; otherwise what was prepared may keep memory for
-    /// later, and be lost for good.
+    /// No object that `act` made may outlive it. If false, the prepared objects may keep memory for
+    /// later, and may be lost for good.
     bool keeps_nothing = true;
     Promised calls = {};        ///< calls that return a VkResult
     Promised allocations = {};  ///< calls of operator new
@@ -34,7 +34,7 @@ struct Scenario {
     std::size_t harmless_allocations = 0;
 };
 
-/// A failure that another outcome than its own error is right for.
+/// A failure whose correct outcome is not its own error.
 struct Tolerance {
     const char* scenario;  ///< start of its name
     const char* entry;
@@ -43,14 +43,14 @@ struct Tolerance {
     const char* reason;
 };
 
-/// Counts and fails; every deviation is a failed check of doctest. So is a result or an outcome
-/// that is tolerated and never comes.
+/// Counts calls and fails each of them; every deviation is a failed check of doctest. So is a
+/// tolerated result or outcome that never occurs.
 void fail_every_call(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});
 
-/// The same for each operator new of the library: out_of_host_memory, and nothing leaked. Memory of
-/// malloc is not failed; only Vulkan Memory Allocator asks for it, for its own objects, and has no
-/// way to say that there is none.
+/// The same for each operator new of the library: the error is out_of_host_memory, and nothing
+/// leaks. malloc does not fail; only Vulkan Memory Allocator calls it, for its own objects, and
+/// cannot report that it failed.
 void fail_every_allocation(const std::vector<Scenario>& scenarios);
 
 /// "failure injection: N points in N scenarios, N failed as they should"

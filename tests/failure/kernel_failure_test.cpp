@@ -54,8 +54,8 @@ Scenario arena() {
                 }};
 }
 
-// Nothing in record() can fail half-way: it makes no call that returns a VkResult, and asks nobody
-// for memory.
+// Nothing in record() can fail half-way: it calls nothing that returns a VkResult, and allocates no
+// memory.
 Scenario record_a_call(const char* name, const FakeConfig& config, AngleSource angles,
                        bool v = false) {
     return {.name = name,

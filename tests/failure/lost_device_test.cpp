@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// After the worst: a device that is lost, and one that does not answer.
+// A device that is lost, and one that does not respond.
 #include <doctest/doctest.h>
 
 #include "support/fake_vulkan/fake_vulkan.hpp"
@@ -107,7 +107,7 @@ TEST_CASE(
                 CHECK(fake().count("vkQueueSubmit") == 0);
                 fake().forget_calls();
             }
-            // The rotation is gone, its objects are not: the fence has not been signaled.
+            // The rotation is destroyed, but its objects are not: the fence has not been signaled.
             for (const char* entry : {"vkDestroyBuffer", "vkDestroyImage", "vkDestroyImageView",
                                       "vkDestroyDescriptorPool", "vkFreeMemory"})
                 CHECK(fake().count(entry) == 0);

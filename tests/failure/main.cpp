@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdio>

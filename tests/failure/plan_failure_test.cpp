@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From a model's numbers to a table: nothing in it calls Vulkan, and nothing asks for memory.
+// From a model's numbers to a table: nothing calls Vulkan, and nothing allocates memory.
 //
-// Reading the numbers from a model's file is not among it. The destructor of nlohmann::json
-// allocates, and where it cannot it ends the program: no allocation of the model tier can be failed
-// for that reason.
+// Reading the numbers from a file is not included. The destructor of nlohmann::json allocates, and
+// ends the program if that fails, so allocations of the model tier cannot be failed.
 #include <doctest/doctest.h>
 
 #include "injection.hpp"
@@ -13,7 +12,7 @@ namespace vkrope::test {
 
 namespace {
 
-// What the frequencies tier writes to is the caller's.
+// The memory that the frequencies tier writes to belongs to the caller.
 struct Prepared {
     Rotation rotation{.head_dim = 128, .rotary_dim = 128, .inv_freq = std::vector<double>(64)};
     std::vector<float> memory = std::vector<float>(17 * 128);

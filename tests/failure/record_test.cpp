@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record(): the very calls, the very numbers.
+// record(): the exact calls and numbers.
 #include <memory>
 
 #include "support/fake_vulkan/host_memory.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// A kernel on a host, with an arena where there are no push descriptors.
+// A kernel on a host, with an arena if there are no push descriptors.
 struct Recorder {
     explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(),
                       std::uint32_t calls = 8)
@@ -86,8 +86,8 @@ TEST_CASE(
                                       kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
-                    // Apart: Q and K take a dispatch each, and what does not overlap needs no
-                    // barrier.
+                    // Apart: Q and K take one dispatch each, and need no barrier unless they
+                    // overlap.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.q_in = call.q_out = {};
                     CHECK(recorder(call));
@@ -113,7 +113,7 @@ TEST_CASE(
     "record: apart dispatches have a barrier between them exactly where their bound ranges "
     "overlap") {
     Recorder recorder({.storage_buffers = 4, .debug_utils = false});
-    // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows apart, ranges not.
+    // [tokens, 8 + 2 + 2 heads, 128] in one buffer: rows are disjoint, ranges are not.
     Call packed = kernel_call(recorder.host);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize start = first * 256, bytes = 7 * 12 * 256;
@@ -132,13 +132,13 @@ TEST_CASE(
     CHECK(barrier.memory_barriers[0].srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(barrier.memory_barriers[0].dstAccessMask ==
           (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
-    // Side by side in one buffer: no byte of one range is in the other.
+    // Adjacent in one buffer: the ranges share no byte.
     Call beside = kernel_call(recorder.host);
     beside.k_out.where.buffer = beside.q_out.where.buffer;
     beside.k_out.where.offset = beside.q_out.where.range;
     CHECK(recorder(beside));
     CHECK(fake().calls() == pushes + pushes);
-    // The inputs alone may overlap: nobody writes them.
+    // Only the inputs overlap, and nothing writes them.
     Call shared = kernel_call(recorder.host);
     shared.k_in.where = {shared.q_in.where.buffer, 0, shared.k_in.where.range};
     CHECK(recorder(shared));
@@ -151,8 +151,7 @@ TEST_CASE(
     KernelInfo info = kernel_info();
     info.positions = PositionSource::ids;
     Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
-    // The ids stand before one of the tensors, in its buffer: the tensor's binding starts where
-    // they do.
+    // The ids are before one of the tensors, in its buffer: the tensor's binding starts at the ids.
     const auto calls = [&](Tensor Call::*tensor) {
         Call call = kernel_call(recorder.host, 5);
         (call.*tensor).where.offset = 64;
@@ -188,7 +187,7 @@ TEST_CASE(
         call.out_of_range = {host.words, 2052, 4};
         CHECK(recorder(call));
         const Command dispatch = dispatches(host).at(0);
-        // Offsets are lowered to what the device binds at, and to 16 bytes at least.
+        // Offsets are rounded down to the alignment of the device, at least 16 bytes.
         const VkDeviceSize least = alignment < 16 ? 16 : alignment;
         const auto lowered = [&](VkDeviceSize offset) { return offset / least * least; };
         const VkDeviceSize q_at = lowered(200), ids_at = lowered(1036), status_at = lowered(2052);
@@ -238,7 +237,7 @@ TEST_CASE(
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
-              offset / 4 % 4);  // in words, from a multiple of 16 bytes on
+              offset / 4 % 4);  // in words after a multiple of 16 bytes
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
     for (const VkDeviceSize offset : {0u, 16u, 32u})
@@ -358,7 +357,7 @@ TEST_CASE(
 }
 
 TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, with both numbers") {
-    // Q and K with ids, a table and a counter are 7; one of them, 5.
+    // Q and K with ids, a table and a counter bind 7 buffers; one of them, 5.
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 7u}) {
         KernelInfo info = kernel_info(AngleSource::direct_buffer);
         info.positions = PositionSource::ids;
@@ -396,7 +395,7 @@ TEST_CASE(
         INFO(status.what);
         REQUIRE(status);
         std::vector<std::vector<VkBuffer>>
-            buffers;  // of each dispatch: what it reads and writes of tensors
+            buffers;  // of each dispatch: tensors that it reads and writes
         for (const Command& dispatch : dispatches(host)) {
             std::vector<VkBuffer>& bound = buffers.emplace_back();
             const bool with_k = (pushed(dispatch).flags & shader::flag_v) != 0;
@@ -446,7 +445,7 @@ TEST_CASE(
           }) == Named{{"v", "v_out"}});
     CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) ==
           Named{{"q", "q_out", "k", "k_out"}});
-    // Q, K, V and the counter are 7; Q, K and the counter 5.
+    // Q, K, V and the counter bind 7; Q, K and the counter 5.
     CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);
     CHECK(recorded_on({.storage_buffers = 6}, as_it_is) == two);
     CHECK(recorded_on({.storage_buffers = 4}, as_it_is) ==
@@ -456,8 +455,8 @@ TEST_CASE(
 }
 
 TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
-    // 16 bytes of f16 are 8 channels, a step moves two such units: 8 steps a row of 128, for 8
-    // heads of a token on a GPU.
+    // 16 bytes of f16 are 8 channels, and a step has two such units: a row of 128 has 8 steps, for
+    // 8 heads of a token on a GPU.
     const auto groups_of = [](const FakeConfig& config, std::uint32_t batch, std::uint32_t tokens) {
         Recorder recorder(config);
         Call call = kernel_call(recorder.host, tokens);
@@ -473,7 +472,7 @@ TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along
     CHECK(groups_of({}, 3, 7) == Groups{7, 1, 3});
     CHECK(groups_of({.workgroup_count = {4, 4, 4}}, 1, 7) == Groups{4, 1, 1});
     CHECK(fake().count("vkCmdDispatch") == 2);  // Q and K stay together
-    // On a CPU a lane takes 64 bytes, 32 channels, and all heads: 64 tokens a workgroup.
+    // On a CPU a lane has 64 bytes, 32 channels, in all heads: 64 tokens per workgroup.
     CHECK(groups_of({.type = VK_PHYSICAL_DEVICE_TYPE_CPU}, 1, 100) == Groups{2, 1, 1});
 }
 
@@ -505,7 +504,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             call.angles.view = VK_NULL_HANDLE;
             refused(call, Code::invalid_argument);
             if (push_descriptors) continue;
-            // Three sets: three calls of one dispatch, but only one of two.
+            // Three sets are enough for three calls of one dispatch, but only one of two.
             const int fits = storage_buffers == 4 ? 1 : 3;
             for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
             refused(kernel_call(host), Code::limit_exceeded);

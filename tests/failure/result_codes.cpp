@@ -6,7 +6,7 @@
 namespace vkrope::test {
 
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
-    // vk.xml of Vulkan 1.3.239, with what its extensions add.
+    // From vk.xml of Vulkan 1.3.239, with the codes that its extensions add.
     static const std::map<std::string, std::vector<VkResult>> table = {
         {"vkAllocateCommandBuffers", {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY}},
         {"vkAllocateDescriptorSets",

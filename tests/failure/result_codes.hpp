@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each entry point may return besides VK_SUCCESS.
+// Results that each entry point may return besides VK_SUCCESS.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -9,8 +9,8 @@
 
 namespace vkrope::test {
 
-/// Of the Vulkan registry (vk.xml), attributes successcodes and errorcodes; and VK_ERROR_UNKNOWN,
-/// which any may return. Empty for an entry point that is not in the table.
+/// From the Vulkan registry (vk.xml), attributes successcodes and errorcodes; and VK_ERROR_UNKNOWN,
+/// which any entry point may return. Empty if the entry point is not in the table.
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array);
 
 }  // namespace vkrope::test

@@ -28,7 +28,7 @@ Status open_and_close(void*) {
     return Device::open(options()).status;
 }
 
-// Made once, so that what the library allocates is all that counts.
+// Made once, so that only allocations of the library are counted.
 const Rotation& rotation() {
     static const Rotation the_rotation = [] {
         Rotation r;
@@ -45,7 +45,7 @@ const HostShape& shape() {
     return the_shape;
 }
 
-// What is uploaded comes back.
+// Downloads what it uploaded.
 Status use_buffer(void* device) {
     auto buffer = Buffer::make(*static_cast<Device*>(device), 4096);
     if (!buffer) return buffer.status;
@@ -62,7 +62,7 @@ Status make_table(void* device) {
     return AngleTable::make(*static_cast<Device*>(device), rotation(), source, 100).status;
 }
 
-// Everything that a program without a device of its own does.
+// All steps of a program without its own device.
 Status rotate(void* device, const HostShape& what) {
     auto made = HostRotation::make(*static_cast<Device*>(device), rotation(), what);
     if (!made) return made.status;
@@ -73,8 +73,7 @@ Status rotate(void* device, const HostShape& what) {
     if (Status s = made->upload(q.data(), k.data()); !s) return s;
     const auto ran = made->run();
     if (!ran) return ran.status;
-    CHECK(ran->value_or(2000) ==
-          2000);  // the fake's; nothing where there are no timestamps, or where they cannot be had
+    CHECK(ran->value_or(2000) == 2000);  // the fake's time; none if timestamps are missing or fail
     return made->download(q.data(), k.data());
 }
 
@@ -99,7 +98,7 @@ std::vector<Scenario> scenarios() {
     const FakeConfig controls{.float_controls = all_float_controls()};
     const FakeConfig without_push{.push_descriptors = false, .timestamps = false};
     return {
-        // std::stable_sort asks for a buffer, and does without one.
+        // std::stable_sort requests a buffer, and can do without it.
         {.name = "devices",
          .act = [](void*) { return devices(options()).status; },
          .harmless_allocations = 1},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that a device with small limits needs many dispatches for. A model of the shader reads
-// bindings and push constants, and says which row each dispatch reads, writes and counts: all of
-// them together every row of the call, once, where it belongs.
+// Calls that need many dispatches on a device with small limits. A model of the shader reads
+// bindings and push constants, and says which row each dispatch reads, writes and counts. Together
+// they must handle every row of the call once, at its place.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -25,18 +25,18 @@ struct Row {
 
 using Byte = std::pair<VkBuffer, VkDeviceSize>;
 
-// A call, and what the buffers that it reads hold.
+// A call, and the content of the buffers that it reads.
 struct Scenario {
     Call call;
     std::vector<std::int64_t> slot_mapping = {};  ///< [batch, tokens]
-    std::vector<bool> outside_table = {};         ///< [batch, tokens]: the position is
-    std::uint32_t pages = 0;                      ///< of the cache
+    std::vector<bool> outside_table = {};  ///< [batch, tokens]: whether the position is outside
+    std::uint32_t pages = 0;               ///< number of pages of the cache
     std::size_t at(const Row& row) const {
         return std::size_t{row.batch} * call.tokens + row.token;
     }
 };
 
-// ---- What the contract says: kernel.hpp, Tensor and Rows ----
+// ---- The contract: kernel.hpp, Tensor and PagedCache ----
 
 std::uint64_t or_packed(std::int64_t given, std::uint64_t packed) {
     return given == 0 ? packed : std::uint64_t(given);
@@ -75,8 +75,8 @@ const Tensor& output(const Call& call, Which which) {
     return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
 }
 
-// Where every row goes to, but for those of a V that is in place, which are there; -1 and slots
-// that the cache does not have go nowhere.
+// The destination of every row, except for those of an in-place V, which stay there; rows with slot
+// -1 or a slot outside the cache have none.
 std::map<Byte, Row> destinations(const Scenario& scenario) {
     const Call& call = scenario.call;
     std::map<Byte, Row> rows;
@@ -165,7 +165,7 @@ class Model {
     }
 
     void check_all() const {
-        CHECK(visited_.size() == rows_.size());  // visit() lets none come twice
+        CHECK(visited_.size() == rows_.size());  // visit() refuses repeated rows
         for (std::uint32_t i = 0; i < counts_.size(); ++i) {
             const std::uint32_t b = i / scenario_.call.tokens, t = i % scenario_.call.tokens;
             bool outside = scenario_.outside_table[i];
@@ -187,14 +187,14 @@ class Model {
     static std::uint32_t at(std::uint32_t start, const shader::RowLayout& side, std::uint32_t z,
                             std::uint32_t token, std::uint32_t head) {
         return start + z * side.z + token * side.token +
-               head * side.head;  // in 32 bits, as the shader
+               head * side.head;  // in 32 bits, like the shader
     }
 
     const VkDescriptorBufferInfo& bound(std::uint32_t binding) const {
         return dispatch_->descriptors.at(binding).buffer;
     }
 
-    // The byte of a word or row of a binding that holds all of it.
+    // The address of a word or row of a binding, which must contain all of it.
     Byte byte(std::uint32_t binding, std::uint64_t offset, std::uint64_t bytes) const {
         const VkDescriptorBufferInfo& where = bound(binding);
         REQUIRE(offset + bytes <= where.range);
@@ -227,8 +227,8 @@ class Model {
         return {.batch = std::uint32_t(number / step), .token = std::uint32_t(number % step)};
     }
 
-    // One row: it comes from where the call has it, with the token's own position, and nobody else
-    // has written it.
+    // One row: it must come from its place in the call, with its token's position, and must not
+    // have been written before.
     void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
                std::uint32_t z, std::uint32_t index, Row& token, bool& known) {
         const Call& call = scenario_.call;
@@ -324,7 +324,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
         return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value
                                            : nullptr);
     };
-    if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is taken
+    if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is used
         const auto small = arena_of(announced.value - 1);
         CHECK(record(host.commands, &kernel, scenario.call, small.get()).code ==
               Code::limit_exceeded);
@@ -335,7 +335,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     INFO(status.what);
     REQUIRE(status);
     const std::size_t after = fake().commands(host.commands).size();
-    if (sets) {  // it took them all
+    if (sets) {  // all sets were used
         CHECK(record(host.commands, &kernel, scenario.call, arena.get()).code ==
               Code::limit_exceeded);
         CHECK(fake().commands(host.commands).size() == after);
@@ -448,8 +448,8 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             for (Tensor* q : {&c.q_in, &c.q_out}) q->heads_per_group = 2, q->group_stride = 4 * D;
             for (Tensor* k : {&c.k_in, &c.k_out}) k->heads_per_group = 1, k->group_stride = 4 * D;
             break;
-        case Layout::uneven:  // groups of 4 to groups of 6, which have pairs of heads in common, at
-                              // two distances
+        case Layout::uneven:  // groups of 4 to groups of 6: they share pairs of heads, at two
+                              // distances
             c.q_in = strided(host.q, 12, S * 15 * D, 15 * D, D);
             c.q_in.heads_per_group = 4, c.q_in.group_stride = 5 * D;
             c.q_out = strided(host.q_out, 12, S * 14 * D, 14 * D, D);
@@ -459,7 +459,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             c.k_in = strided(host.k, 4, S * D, D, broadcast);
             c.k_out = bshd(host.k_out, 4);
             break;
-        case Layout::odd:  // rows that begin at any element, ids, a counter
+        case Layout::odd:  // rows that begin at odd elements, ids, a counter
             c.q_in = c.q_out = strided(host.q, 4, (S * 4 * (D + 1) + 3), 4 * (D + 1), D + 1, 6);
             c.k_in = strided(host.k, 2, S * 2 * D + 5, 2 * D, D, 2);
             break;
@@ -473,8 +473,8 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             const std::uint32_t page_bytes = c.paged_cache.page_size * heads * row_bytes;
             s.pages = std::uint32_t(KernelHost::buffer_bytes / page_bytes);
             c.k_out = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
-            if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache that has
-                                                   // the groups the other way around
+            if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache with the
+                                                   // opposite order of groups
                 c.k_in = strided(host.k, 4, S * 10 * D, 10 * D, D);
                 c.k_in.heads_per_group = c.k_out.heads_per_group = 2;
                 c.k_in.group_stride = 5 * D;
@@ -509,8 +509,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
             c.v_out = c.k_out;
             c.v_out.where.buffer = host.v_out;
             break;
-        case V::apart:  // fewer heads, or where pages of one row have K's strides, rows further
-                        // apart
+        case V::apart:  // fewer heads; if pages of one row have K's strides, rows with larger gaps
             if (layout == Layout::paged_by_head) {
                 c.v_in = strided(host.v, 2, S * 3 * D, 3 * D, D);
                 c.v_out = c.k_out;
@@ -525,8 +524,8 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
         case V::in_place: c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D); break;
     }
     for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
-    // Dispatches that count wait for each other: with a counter in every call there would be little
-    // else to see.
+    // Dispatches that count wait for each other: a counter in every call would hide everything
+    // else.
     if (random() % 2) c.out_of_range = {host.words, KernelHost::buffer_bytes / 2 + 20, 4};
     return s;
 }
@@ -564,7 +563,7 @@ TEST_CASE(
     "token counts once") {
     std::mt19937 random(75);
     std::uint64_t many = 0, barriers = 0, without = 0;
-    std::uint64_t with_k = 0, without_k = 0;  // calls with V, in K's dispatch or not
+    std::uint64_t with_k = 0, without_k = 0;  // calls with V in K's dispatch, and outside it
     for (const Layout layout : layouts) {
         for (const Limits& limits : small_limits) {
             for (const bool apart : {false, true}) {
@@ -637,14 +636,13 @@ TEST_CASE(
     std::mt19937 random(76);
     const auto outcome = [&](Layout layout) {
         Scenario s = scenario(host, layout, V::absent, 1, 400, random);
-        s.call.out_of_range = {};  // which every dispatch that counts would write
+        s.call.out_of_range = {};  // every dispatch that counts would write it
         return check(host, *kernel, s);
     };
     const Outcome apart = outcome(Layout::bshd), packed = outcome(Layout::packed);
-    CHECK(apart.dispatches ==
-          7 + 4);  // 64 KiB, less what alignment may take: 63 tokens of Q, 127 of K
+    CHECK(apart.dispatches == 7 + 4);  // 64 KiB minus alignment: 63 tokens of Q, 127 of K
     CHECK(apart.barriers == 0);
-    // Rows of the same length are cut at the same tokens, and no part then touches what another one
+    // Rows of the same length are cut at the same tokens, so that no part touches what another one
     // writes.
     CHECK(packed.dispatches == 13);
     CHECK(packed.barriers == 0);

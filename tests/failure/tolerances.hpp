@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every failure that another outcome than its own error is right for, in one place.
+// Every failure whose correct outcome is not its own error.
 #pragma once
 
 #include "injection.hpp"

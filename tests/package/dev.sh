@@ -10,7 +10,14 @@ set -u
 }
 rm -rf "$SCRATCH" && mkdir -p "$SCRATCH/bin" "$SCRATCH/a \$b 'c'" || exit 1
 cd "$SCRATCH/a \$b 'c'" || exit 1
-cp "$SOURCE/dev" .
+# take_dev FOLDER: the entry script, and those that it sources.
+take_dev() {
+    mkdir -p "$1/tests/support" "$1/host/tools/conformance" &&
+        cp "$SOURCE/dev" "$1" && cp "$SOURCE/tests/run.sh" "$1/tests" &&
+        cp "$SOURCE/tests/support/devices.sh" "$1/tests/support" &&
+        cp "$SOURCE/host/tools/conformance/every_device.sh" "$1/host/tools/conformance"
+}
+take_dev . || exit 1
 failed=0
 wrong() { echo "FAILED: $*" && failed=1; }
 
@@ -21,7 +28,7 @@ stub() {
 echo 'echo "apt-get $*" >>"$CALLED"; echo "${APT_SAYS:-}" >&2; exit 100' | stub apt-get
 echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' | stub dpkg-query
 echo 'echo 0' | stub id
-echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 100.0 sec*proc (1 test)\nbench = 1000.0 sec*proc (1 test)\n"' | stub ctest
+echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 150.0 sec*proc (1 test)\ndevice = 10000.0 sec*proc (1 test)\n"' | stub ctest
 stub cmake <<'END'
 case " $* " in *' -n ') echo 'no work to do' ;; esac
 for folder in dev release asan clang; do mkdir -p build/$folder/CMakeFiles; done
@@ -50,9 +57,9 @@ tool() {
 # Paths that cannot be built in are refused before anything is made there.
 here=$PWD
 for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
-    mkdir "$SCRATCH/a${character}b" && cp dev "$SCRATCH/a${character}b" && cd "$SCRATCH/a${character}b" || exit 1
+    mkdir "$SCRATCH/a${character}b" && take_dev "$SCRATCH/a${character}b" && cd "$SCRATCH/a${character}b" || exit 1
     says 1 'CMake takes no path with one of' build
-    [ "$(ls)" = dev ] || wrong "a refused ./dev build leaves $(ls)"
+    [ ! -e build ] || wrong 'a refused ./dev build leaves a folder build'
     cd "$here" || exit 1
 done
 
@@ -77,7 +84,7 @@ fi
 mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13
 : >build/deps/swiftshader/mock_icd.json
 : >"$CALLED"
-tool release vkrope 'echo "vkrope $1"'
+tool dev vkrope 'echo "vkrope $1"'
 tool dev vkrope_pace 'echo 2.5'
 : >build/sweep.txt
 mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.log
@@ -89,9 +96,13 @@ says 0 "checked $PWD" check
 
 # A slow machine has longer time limits.
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test
-for text in '--timeout 5400, 3' 'unit           100.0        60  slow machine' 'bench         1000.0       120  over budget'; do
+for text in 'usual seconds, two tests at a time: unit ' '--timeout 5400, 3' \
+    'unit           150.0       100  slow machine' 'device       10000.0        90  over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
+! grep -q '^bench ' "$SCRATCH/log" || wrong './dev test names a group that it does not run'
+says 0 './dev test --thorough took ' test --thorough
+grep -qF -e '--timeout 5400 -C thorough, 3' "$SCRATCH/log" || wrong "./dev test --thorough runs others: $(cat "$SCRATCH/log")"
 says 0 './dev test --all took ' test --all
 grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
 tool dev vkrope_pace 'echo 0.7'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes GGUF files, right ones and wrong ones. The format: docs/gguf.md of ggml.
+// Writes valid and invalid GGUF files. The format: docs/gguf.md of ggml.
 #pragma once
 
 #include <bit>
@@ -15,9 +15,9 @@ class GgufBuilder {
     GgufBuilder() = default;
 
     std::uint32_t version = 3;
-    std::uint64_t extra_values = 0, extra_tensors = 0;  // that the header counts and the file lacks
+    std::uint64_t extra_values = 0, extra_tensors = 0;  // only counted in the header
 
-    // Keys of the architecture ...
+    // Keys that begin with the architecture ...
     GgufBuilder& u32(const std::string& key, std::uint32_t value) {
         return value_of(prefix_ + key, 4, little(value, 4));
     }
@@ -45,7 +45,7 @@ class GgufBuilder {
         return value_of(prefix_ + key, 9, bytes);
     }
 
-    // ... and of any name.
+    // ... and keys with any name.
     GgufBuilder& text_of(const std::string& key, const std::string& value) {
         return value_of(key, 8, string(value));
     }
@@ -86,7 +86,7 @@ class GgufBuilder {
         return *this;
     }
 
-    /// All that comes before the tensors' data.
+    /// Everything before the tensors' data.
     std::string head() const {
         return "GGUF" + little(version, 4) + little(tensor_count_ + extra_tensors, 8) +
                little(value_count_ + extra_values, 8) + values_ + tensors_;

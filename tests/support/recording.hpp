@@ -13,7 +13,7 @@ inline Owned<Kernel> make_kernel(Device& on, const KernelInfo& info) {
     return Owned<Kernel>(must(create(on.ref(), info)));
 }
 
-/// An arena for so many dispatches, where the device needs one.
+/// An arena for this many dispatches; null if the device needs none.
 template <class Kind>
 Owned<DescriptorArena> make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
     if (on.ref().enabled & push_descriptor) return {};
@@ -26,7 +26,7 @@ inline Buffer upload(Device& on, const Bytes& bytes) {
     return buffer;
 }
 
-/// Any numbers as bytes.
+/// The bytes of any numbers.
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {
     Bytes bytes(numbers.size() * sizeof(Number));

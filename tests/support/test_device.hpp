@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device that the tests run on, with the validation layer on: any message that is not on the
-// short list fails the run.
+// The device of the tests, with the validation layer on: any message that is not on the short list
+// of expected messages fails the run.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,23 +13,23 @@
 
 namespace vkrope::test {
 
-/// Opened once; VKROPE_DEVICE says which. With push descriptors where the device offers them, or
-/// without; always without them where gpu_assisted().
+/// Opened once; VKROPE_DEVICE selects it. With push descriptors if the device offers them, or
+/// without; always without them if gpu_assisted().
 Device& device(bool push_descriptors = true);
 
-/// Whether this run is with GPU-assisted validation: the layer rewrites the shaders so that they
-/// check what they access.
+/// Whether this run uses GPU-assisted validation: the layer rewrites the shaders to check their
+/// accesses.
 bool gpu_assisted();
 
-/// What a test that goes through many combinations takes of them: every n-th, by
-/// VKROPE_SWEEP_SHARE; without it all. Every kernel is made of one source, so that a share tells
-/// another device from the first.
+/// A test with many combinations runs every n-th of them, by VKROPE_SWEEP_SHARE; all if it is not
+/// set. Every kernel is made from one source, so a share is enough to find differences between
+/// devices.
 std::size_t sweep_share();
 
-/// Messages so far that are not on the list of expected ones.
+/// Number of messages so far that are not on the list of expected ones.
 std::size_t unexpected_messages();
 
-/// The value, or a failed test with the sentence of the status.
+/// The value; if there is none, fails the test with the sentence of the status.
 template <class T>
 T must(Result<T> result) {
     INFO(result.status.what);
@@ -62,7 +62,7 @@ inline float value(Element element, const Bytes& bytes, std::size_t index) {
     return reference::widen(type_of(element), stored(element, bytes, index));
 }
 
-/// base^(-2j/R), with the window of Q and of K.
+/// A rotation with inv_freq base^(-2j/R) and the windows of Q and of K.
 Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
                   std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
                   double attention_factor = 1.0);
@@ -71,11 +71,11 @@ struct Rotated {
     Bytes q, k;
 };
 
-/// The whole way: upload, rotate once, download.
+/// Uploads, rotates once, downloads.
 Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
                const Bytes& k, Direction direction = Direction::forward);
 
-/// Holds one output against the contract: the error bound of direct tables, and every bit outside
+/// Checks one output against the contract: the error bound of direct tables, and every bit outside
 /// the window.
 void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
                     const Bytes& out, Direction direction = Direction::forward);

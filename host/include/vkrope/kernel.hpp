@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tier "kernel": rotate query and key tensors inside a command buffer of yours, on a device of
-// yours.
+// Tier "kernel": rotates query and key tensors in the application's command buffer, on its device.
 //
 // Nothing here submits, waits, allocates device memory or compiles after create(). Objects are
 // immutable once created and may be shared between threads; a command buffer and its
@@ -13,41 +12,41 @@
 
 namespace vkrope {
 
-/// Device functionality that the application enabled at vkCreateDevice: nothing is inferred from
-/// mere support.
+/// Functionality that the application enabled at vkCreateDevice. Support by the device alone is not
+/// enough.
 enum DeviceFeature : std::uint32_t {
-    push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() then needs no DescriptorArena
-    debug_utils = 2,  ///< VK_EXT_debug_utils of the instance: objects get names, each call a label
+    push_descriptor = 1,  ///< VK_KHR_push_descriptor: record() needs no DescriptorArena
+    debug_utils = 2,  ///< VK_EXT_debug_utils of the instance: objects get names, calls get labels
     /// VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error
     /// bounds assume.
     float_controls = 4,
-    /// The feature shaderFloat16, of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float_controls,
-    /// the device itself converts f16.
+    /// The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float_controls,
+    /// the device converts f16.
     shader_float16 = 8,
 };
 
 /// What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo.
 struct Requirements {
-    std::uint32_t api_version = 0;  ///< the lowest VkApplicationInfo::apiVersion and device version
-    /// Device extensions that this device offers and that the kernel makes use of.
+    std::uint32_t api_version = 0;  ///< minimum VkApplicationInfo::apiVersion and device version
+    /// Device extensions that this device offers and the kernel can use.
     const char* optional_extensions[4] = {};
     std::uint32_t optional_extension_count = 0;
-    std::uint32_t enabled = 0;  ///< DeviceRef::enabled, once all optional extensions are enabled
+    std::uint32_t enabled = 0;  ///< DeviceRef::enabled if all optional extensions are enabled
     /// The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be
-    /// enabled: then DeviceRef::enabled may have DeviceFeature::shader_float16 too.
+    /// enabled; DeviceRef::enabled may then include DeviceFeature::shader_float16.
     bool offers_shader_float16 = false;
-    /// What DeviceRef::enabled may have without any of these extensions where
-    /// VkApplicationInfo::apiVersion is at least 1.2: float controls are part of a device of
-    /// Vulkan 1.2, and shaderFloat16, once enabled, is a field of VkPhysicalDeviceVulkan12Features.
+    /// Bits that DeviceRef::enabled may include without these extensions if
+    /// VkApplicationInfo::apiVersion is at least 1.2: float controls are part of Vulkan 1.2
+    /// devices, and shaderFloat16, once enabled, is a field of VkPhysicalDeviceVulkan12Features.
     std::uint32_t enabled_in_core = 0;
 };
 
-/// Asks a physical device what the kernel needs of it. Code::not_supported says what it lacks.
+/// Queries what the kernel needs from a physical device. Code::not_supported names what it lacks.
 /// Thread-safe.
 Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
                                   PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 
-/// A borrowed device. Its handles must outlive every kernel and arena that is made with them.
+/// A borrowed device. Its handles must outlive every kernel and arena created with them.
 struct DeviceRef {
     VkInstance instance = VK_NULL_HANDLE;
     VkPhysicalDevice physical = VK_NULL_HANDLE;
@@ -63,75 +62,75 @@ struct Kernel;
 struct DescriptorArena;
 struct PositionKernel;
 
-/// Destroys what create(), create_positions() and create_arena() made, for owners.
+/// Deleter for the objects of create(), create_positions() and create_arena().
 struct Destroyer {
     template <class Object>
     void operator()(Object* object) const noexcept {
         destroy(object);
     }
 };
-/// The owner of a Kernel, a DescriptorArena or a PositionKernel: move-only, and destroys it at its
-/// end.
+/// Move-only owner of a Kernel, a DescriptorArena or a PositionKernel.
 template <class Object>
 using Owned = std::unique_ptr<Object, Destroyer>;
 
-/// Hands what was made to an owner: `auto kernel = own(create(device, info));` is a
+/// Passes a created object to an owner: `auto kernel = own(create(device, info));` is a
 /// Result<Owned<Kernel>>.
 template <class Object>
 Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
     return {made.status, Owned<Object>(made.value)};
 }
 
-/// Compiles every pipeline that record() may choose, at most nine. The caller destroys it; own()
-/// makes sure. Thread-safe, as far as the caller's pipeline cache and allocation callbacks are.
+/// Compiles every pipeline that record() may choose, at most nine. The caller must destroy the
+/// kernel; own() does it. Thread-safe if the caller's pipeline cache and allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
-/// No command buffer that uses the kernel may be pending, no other thread may use it. Null is
+/// No command buffer that uses the kernel may be pending, and no other thread may use it. Null is
 /// ignored.
 void destroy(Kernel* kernel) noexcept;
 
-/// The most calls that one arena serves.
+/// Largest `calls` of an arena.
 inline constexpr std::uint32_t max_calls = 65536;
 
-/// Descriptor sets for `calls` calls of record(), for devices without push descriptors: one per
-/// thread and frame. A call of several dispatches counts as so many, see dispatches(). It serves
-/// every kernel of the same DeviceRef::device, PositionKernels too; on a device that binds fewer
-/// than 11 storage buffers to a stage (maxPerStageDescriptorStorageBuffers), those of an equal
-/// KernelInfo: it may serve others, and record() refuses those that it does not. Thread-safe.
+/// Descriptor sets for `calls` calls of record() on a device without push descriptors; create one
+/// arena per thread and frame. A call takes one set per dispatch, see dispatches(). The arena works
+/// with every kernel and PositionKernel of the same DeviceRef::device. If the device binds fewer
+/// than 11 storage buffers per stage (maxPerStageDescriptorStorageBuffers), only kernels of an
+/// equal KernelInfo are certain to work; record() rejects an arena that does not fit. Thread-safe.
 ///
-/// kernel  says which device; need not outlive the arena
+/// kernel  determines the device; need not outlive the arena
 /// calls   1 to max_calls
 Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls);
 
-/// Takes all sets back. No command buffer recorded with the arena may be pending, nor be submitted
-/// afterwards. The arena is externally synchronised.
+/// Makes all sets available again. Command buffers recorded with the arena must not be pending and
+/// must not be submitted afterwards. The arena is externally synchronised.
 void reset(DescriptorArena* arena) noexcept;
 
-/// As reset(), for good. Null is ignored. The device must still exist.
+/// Destroys the arena, with the rules of reset(). Null is ignored. The device must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
-/// A head stride for inputs: every head reads one and the same row.
+/// head_stride of an input whose heads all read the same row.
 inline constexpr std::int64_t broadcast = INT64_MIN;
 
-/// Where the rows of a tensor are. Strides are in elements; 0 means packed as [batch, tokens,
-/// heads, head_dim].
+/// Location of a tensor's rows. Strides are in elements; 0: packed as [batch, tokens, heads,
+/// head_dim].
 struct Tensor {
-    /// Buffer, offset and range in bytes of the tensor's own bytes; never VK_WHOLE_SIZE.
+    /// Buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed.
     VkDescriptorBufferInfo where = {};
-    std::uint32_t heads = 0;  ///< 0: this tensor is absent from the call
+    std::uint32_t heads = 0;  ///< 0: the tensor is absent from the call
     std::int64_t token_stride = 0, head_stride = 0, batch_stride = 0;
-    /// A second head axis, as in QKV of [tokens, groups, q_per_group + 2, head_dim]: `heads` counts
-    /// them all, in groups of so many, group_stride apart. 0: one group.
+    /// Second head axis, as in QKV of [tokens, groups, q_per_group + 2, head_dim]: `heads` is the
+    /// total, in groups of heads_per_group heads that are group_stride elements apart. 0: one
+    /// group.
     std::uint32_t heads_per_group = 0;
     std::int64_t group_stride = 0;  ///< 0: packed, heads_per_group * head_stride
-    /// Bytes of the whole buffer; 0: unknown. Needed only where 16-bit rows end in the middle of a
-    /// word that `range` does not cover: the shader accesses whole words, and must know that the
-    /// buffer has this one.
+    /// Size of the whole buffer in bytes; 0: unknown. Needed only if 16-bit rows end in the middle
+    /// of a word that `range` does not cover: the shader accesses whole words, so the buffer must
+    /// contain this one.
     VkDeviceSize buffer_size = 0;
 };
 
-/// Destination rows of k_out, and of v_out, one a token, in a cache of pages each, as many as
-/// where.range holds (of the smaller cache, where a call has both):
+/// Paged cache: destination rows of k_out and v_out, one per token. The number of pages follows
+/// from where.range (of the smaller cache if a call has both):
 ///
 ///     [slots, heads, head_dim]                  page_size 1
 ///     [pages, page_size, heads, head_dim]       packed, the default
@@ -139,151 +138,154 @@ struct Tensor {
 ///                                               head_stride page_size * head_dim,
 ///                                               page_stride heads * page_size * head_dim
 ///
-/// Rows that no token names keep their bits. Where two tokens name one row, its content is
+/// Rows without a token keep their bits. If two tokens have the same slot, its content is
 /// undefined.
 struct PagedCache {
-    /// int32 or int64 [batch, tokens]: page * page_size + row; -1 skips the token, any other value
-    /// outside the cache does too, and counts in Call::out_of_range. Offset and range are multiples
-    /// of 4.
+    /// int32 or int64 [batch, tokens]: page * page_size + row. -1 skips the token. Any other value
+    /// outside the cache skips it and increments Call::out_of_range. Offset and range must be
+    /// multiples of 4.
     VkDescriptorBufferInfo slot_mapping = {};
-    bool int64 = false;  ///< slots of 64 bits
-    /// Rows of a page; 1 to 2^31. With 1, another page_stride than the packed one is an error, for
-    /// page_size may have been forgotten; single rows that lie apart have a row_stride and a
-    /// page_stride of one length.
+    bool int64 = false;  ///< slot_mapping is int64
+    /// Rows per page, 1 to 2^31. With 1, a page_stride (if 0: row_stride) other than packed is an
+    /// error, because page_size may have been forgotten. For single rows with gaps, set row_stride
+    /// and page_stride to the same value.
     std::uint32_t page_size = 1;
-    /// Elements, of both caches: where their rows differ in length and neither is packed, V takes a
-    /// call of its own. 0: packed. token_stride and batch_stride of k_out and v_out are 0 then.
+    /// Elements, for both caches; 0: packed. If rows of K and V differ in length and neither cache
+    /// is packed, V needs its own call. token_stride and batch_stride of k_out and v_out must be 0.
     std::int64_t page_stride = 0, row_stride = 0;
-    std::int64_t batch_stride = 0;  ///< slots from one sequence's to the next's; 0: packed
+    std::int64_t batch_stride = 0;  ///< slots from one sequence to the next; 0: packed
 };
 
-/// Positions of the tokens, by the kernel's PositionSource. One that the angle source does not
-/// cover, or an int64 outside int32, leaves the rows of its token unrotated and counts in
-/// Call::out_of_range; so does one axis of several.
+/// Positions of the tokens, see PositionSource. If the angle source does not cover a position on
+/// any axis, or an int64 id does not fit in int32, the rows of the token stay unrotated and
+/// Call::out_of_range is incremented.
 struct Positions {
-    std::int32_t first = 0;  ///< implicit: position of token 0; the last one must be an int32
-    /// Ids: int32 or int64 [axes, batch, tokens]; offset and range are multiples of 4.
+    std::int32_t first = 0;  ///< implicit: position of token 0; the last position must fit in int32
+    /// Ids: int32 or int64 [axes, batch, tokens]; offset and range must be multiples of 4.
     VkDescriptorBufferInfo ids = {};
-    bool int64 = false;  ///< ids of 64 bits
-    /// Ids from one sequence to the next; 0: all share one row. Implicit: positions from one
-    /// sequence's token 0 to the next's.
+    bool int64 = false;  ///< ids are int64
+    /// Ids from one sequence to the next; 0: all share one row. Implicit: positions from token 0 of
+    /// one sequence to token 0 of the next.
     std::int64_t batch_stride = 0;
-    std::int64_t axis_stride = 0;   ///< ids from axis to axis; 0: all share one row
-    std::int64_t token_stride = 1;  ///< ids from token to token; at least 1
+    std::int64_t axis_stride = 0;   ///< ids from one axis to the next; 0: all share one row
+    std::int64_t token_stride = 1;  ///< ids from one token to the next; at least 1
 };
 
-/// Where cos and sin are.
+/// Angle table of a call.
 struct Angles {
-    const AnglePlan* plan = nullptr;    ///< read during the call only; filled by fill_angles unless
-                                        ///< it is the caller's own
+    const AnglePlan* plan =
+        nullptr;  ///< read during the call only; content from fill_angles, except a cos_sin_cache
     VkImageView view = VK_NULL_HANDLE;  ///< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
                                         ///< when the commands execute
-    /// direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset is a multiple of 4. computed: a
-    /// uniform buffer, whose offset is a multiple of minUniformBufferOffsetAlignment.
+    /// direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset must be a multiple of 4.
+    /// computed: a uniform buffer; offset must be a multiple of minUniformBufferOffsetAlignment.
     VkDescriptorBufferInfo buffer = {};
-    VkDescriptorBufferInfo sin = {};  ///< cos_sin_cache
+    VkDescriptorBufferInfo sin = {};  ///< cos_sin_cache: sin
 };
 
-/// One rotation of Q, K or both, which may take V along. Input and output of a tensor are the same
-/// bytes (in place) or disjoint.
+/// One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must be
+/// the same bytes (in place) or disjoint.
 struct Call {
-    std::uint32_t batch = 1, tokens = 0;  ///< 0 tokens is legal and records nothing
+    std::uint32_t batch = 1, tokens = 0;  ///< 0 tokens is valid and records nothing
     Tensor q_in = {}, q_out = {}, k_in = {}, k_out = {};
-    /// Moved to where it is stored, and to another element type if the kernel says so; in place
-    /// nothing is left to do. With K's heads, head_dim and strides, in elements, it takes K's
-    /// dispatch; otherwise it has one of its own.
+    /// V is copied, and converted if the kernel says so; in place, nothing is copied. A V with the
+    /// heads, head_dim and strides (in elements) of K shares K's dispatch; any other V has its own.
     Tensor v_in = {}, v_out = {};
     Positions positions = {};
     Angles angles = {};
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
     PagedCache paged_cache = {};
-    /// Optional uint32: plus one for each token whose position the table does not cover, which
-    /// leaves its rows unrotated, or whose slot the cache does not have, which leaves its K and its
-    /// V nowhere. Never cleared here.
+    /// Optional uint32 counter: incremented for each token whose position the table does not cover
+    /// (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
+    /// Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
 };
 
-/// Dispatches that record() makes of a call, and sets of an arena that it takes: one, or as many as
-/// there are parts; 0 where there is nothing to do, for want of tokens or with a V alone that stays
-/// in place. Tokens beyond the workgroups of a dispatch go into further ones. Q, K and V go apart
-/// where the device binds too few storage buffers for all, and where a tensor exceeds what it binds
-/// at once; V also where it lies otherwise than K. A cache may span several such ranges; heads in
-/// groups may meet a batch or slots. Fails as record() would, for all but the arena. Thread-safe.
+/// Number of dispatches that record() makes for a call, and of sets that it takes from an arena. 0
+/// if there is nothing to do: no tokens, or only a V in place and no out_of_range. More than one if
+///
+/// - the tokens exceed the workgroups of a dispatch,
+/// - the device binds too few storage buffers for Q, K and V together,
+/// - a tensor or cache exceeds the range that the device binds at once,
+/// - V's layout differs from K's,
+/// - heads in groups are combined with a batch or slots.
+///
+/// Returns the errors of record(), except those of the arena. Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
-/// How what record() records is ordered against other commands.
+/// Stages and accesses for barriers around the commands of record().
 struct Boundary {
     VkPipelineStageFlags stage = 0;     ///< first and last stage
-    VkAccessFlags input_access = 0;     ///< of q_in, k_in, v_in, ids and an angle table in a buffer
-    VkAccessFlags texture_access = 0;   ///< of an angle table in a texture
-    VkAccessFlags output_access = 0;    ///< of q_out, k_out, v_out and out_of_range
-    VkAccessFlags in_place_access = 0;  ///< of a tensor that is both
+    VkAccessFlags input_access = 0;     ///< q_in, k_in, v_in, ids and an angle table in a buffer
+    VkAccessFlags texture_access = 0;   ///< an angle table in a texture
+    VkAccessFlags output_access = 0;    ///< q_out, k_out, v_out and out_of_range
+    VkAccessFlags in_place_access = 0;  ///< a tensor in place
 };
-/// The same for every kernel. Thread-safe.
+/// Same for every kernel. Thread-safe.
 Boundary boundary() noexcept;
 
 /// Records one rotation into `commands`, which must be recording, outside a render pass, on a
 /// compute queue family.
 ///
-/// boundary() says which stage accesses what, and how; buffers need
-/// VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Ordering against earlier and later commands is the caller's:
-/// record() puts a barrier only between dispatches of its own whose bound ranges overlap and of
-/// which one writes. A call owns the 4-byte words that its tensors touch; a word that it shares
-/// with a neighbour is read and written atomically, and counts whole for the caller's barriers.
+/// boundary() gives the stages and accesses. Buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an
+/// angle table AnglePlan::usage. The caller orders the rotation against earlier and later commands:
+/// record() inserts barriers only between its own dispatches whose bound ranges overlap and of
+/// which one writes. A call owns the whole 4-byte words of its tensors. A word shared with
+/// neighbouring data is read and written atomically, and barriers of the caller must cover all of
+/// it.
 ///
 /// Per dispatch it makes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants,
-/// dispatch), 5 with an arena (update and bind a set instead of push), 2 more around all with
+/// dispatch) or 5 with an arena (update and bind a set instead of push), plus 2 in total with
 /// debug_utils, and allocates nothing.
 ///
-/// Disturbs: the compute pipeline, descriptor set 0 and the push constants of the compute bind
+/// Disturbs the compute pipeline, descriptor set 0 and the push constants of the compute bind
 /// point.
 ///
 /// Any number of threads may record with one kernel at a time.
 ///
 /// commands  externally synchronised
-/// arena     null with push descriptors; otherwise one that serves this kernel, externally
-/// synchronised, with as many sets left as
-///           dispatches() says
+/// arena     null with push descriptors; otherwise an arena for this kernel, externally
+///           synchronised, with at least dispatches() sets left
 ///
 /// On error nothing has been recorded.
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
               DescriptorArena* arena = nullptr) noexcept;
 
-// ---- The upload of an angle table ----
+// ---- Upload of an angle table ----
 
-/// What to create the image of a texture's plan with, as vkCreateImage takes it: to be copied into
-/// once, then sampled by compute shaders of one queue family. Thread-safe.
+/// VkImageCreateInfo for the texture of a plan, which is copied into once, then sampled by compute
+/// shaders of one queue family. Thread-safe.
 VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept;
 
-/// What to create the view for Angles::view with. Thread-safe.
+/// VkImageViewCreateInfo for Angles::view. Thread-safe.
 VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept;
 
-/// From where, and to where, a table is copied.
+/// Source and destination of a table upload.
 struct AngleUpload {
-    VkBuffer staging =
-        VK_NULL_HANDLE;  ///< has VK_BUFFER_USAGE_TRANSFER_SRC_BIT, and what fill_angles wrote
-    VkDeviceSize staging_offset = 0;  ///< bytes; a multiple of 16 for textures, of 4 for buffers
-    VkImage image = VK_NULL_HANDLE;   ///< textures: of angle_image_info()
+    VkBuffer staging = VK_NULL_HANDLE;  ///< usage VK_BUFFER_USAGE_TRANSFER_SRC_BIT; holds the
+                                        ///< output of fill_angles
+    VkDeviceSize staging_offset = 0;    ///< bytes; a multiple of 16 for textures, of 4 for buffers
+    VkImage image = VK_NULL_HANDLE;     ///< textures: created with angle_image_info()
     VkBuffer buffer =
-        VK_NULL_HANDLE;  ///< buffers: has AnglePlan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        VK_NULL_HANDLE;  ///< buffers: usage AnglePlan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT
     VkDeviceSize buffer_offset = 0;  ///< bytes; a multiple of 4
-    /// Part of the table, see AngleLines: staging holds so many lines from this one on. The first
-    /// part comes first and the last one last. 0 lines: all from first_line on.
+    /// Part of the table, see AngleLines: staging holds `lines` lines from `first_line` on. The
+    /// first part must be uploaded first and the last part last. 0 lines: all from first_line on.
     std::uint32_t first_line = 0, lines = 0;
 };
 
-/// Records the copy of a table that fill_angles wrote: the transitions of the image, the copy, and
-/// the barrier after which what record() records later on the same queue may read it. Once a model,
-/// not per call: it looks up what it calls. The image is in
-/// VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL then. On error nothing has been recorded.
+/// Records the upload of a table that fill_angles wrote: image transitions, the copy, and a barrier
+/// after which later commands of record() on the same queue may read it. Leaves the image in
+/// VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL. Use it once per model, not per call: it looks up
+/// Vulkan functions. On error nothing has been recorded.
 ///
 /// commands  recording, outside a render pass, on a compute queue family; externally synchronised
-/// plan      not of a cos_sin_cache, whose content the caller has
+/// plan      not a cos_sin_cache: its content belongs to the caller
 Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
                            const AngleUpload& upload) noexcept;
 
-// ---- Positions that are not int32 ids yet ----
+// ---- Conversion of positions to int32 ids ----
 
 /// Compiles the pipeline of record_positions(). Thread-safe like create().
 Result<PositionKernel*> create_positions(const DeviceRef& device);
@@ -291,49 +293,45 @@ Result<PositionKernel*> create_positions(const DeviceRef& device);
 /// Like destroy(Kernel*).
 void destroy(PositionKernel* kernel) noexcept;
 
-/// Like create_arena(const Kernel*, calls); record_positions() takes one set a call.
+/// Like create_arena(const Kernel*, calls); record_positions() takes one set per call.
 Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_t calls);
 
-/// What becomes int32 ids, once per step for all layers. Three forms:
+/// Computes int32 ids, once per step for all layers. Three forms:
 ///
-/// - One row a sequence, `cu_seqlens` absent: `out` is [batch, tokens], and token t of sequence b
-/// is at offsets[b] + first + t, or
-///   at ids[b, t], which are 64 bits.
-/// - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens], and token t of packed sequence i,
-/// with
-///   cu_seqlens[i] <= t < cu_seqlens[i + 1], is at offsets[i] + first + t - cu_seqlens[i]. A token
-///   of no sequence is at 0.
-/// - A shard, cp_size > 1: every sequence is cut into 2 cp_size chunks of one length, of which this
-/// rank holds chunk cp_rank and
-///   chunk 2 cp_size - 1 - cp_rank, one after the other (zig-zag). `tokens` counts those of this
-///   rank; cu_seqlens those of the whole, padded to multiples of 2 cp_size. As fused_rope of
-///   TransformerEngine does.
+/// - One row per sequence, no `cu_seqlens`: `out` is [batch, tokens]. The position of token t of
+///   sequence b is offsets[b] + first + t, or ids[b, t] (int64).
+/// - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens]. The position of token t of packed
+///   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
+///   A token of no sequence has position 0.
+/// - A shard, cp_size > 1: each sequence is cut into 2 cp_size chunks of equal length. This rank
+///   holds chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank (zig-zag), as fused_rope of
+///   TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all
+///   ranks, padded to multiples of 2 cp_size.
 ///
-/// A position outside int32 becomes -2^31, which no table covers but computed angles do, and counts
-/// in out_of_range.
+/// A position that does not fit in int32 becomes -2^31 and increments out_of_range. No table covers
+/// -2^31, but computed angles do.
 struct PositionCall {
     std::uint32_t batch = 1, tokens = 0;  ///< of `out`; 0 tokens records nothing
     std::int32_t first = 0;
     /// Optional: int64 [batch, tokens], instead of offsets and first.
     VkDescriptorBufferInfo ids = {};
-    VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one a sequence
-    /// Optional: int32 or int64, ascending from 0. Whatever the values, nothing outside the buffers
-    /// is touched.
+    VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one per sequence
+    /// Optional: int32 or int64, ascending from 0. No value causes accesses outside the buffers.
     VkDescriptorBufferInfo cu_seqlens = {};
-    std::uint32_t sequences = 0;  ///< of cu_seqlens
+    std::uint32_t sequences = 0;  ///< sequences in cu_seqlens
     bool offsets_int64 = false, cu_seqlens_int64 = false;
     std::uint32_t cp_size = 1,
-                  cp_rank =
-                      0;  ///< shards, and which one; tokens (or each sequence) is a multiple of 2
-    VkDescriptorBufferInfo out = {};           ///< int32 [batch, tokens]
-    VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32, as Call::out_of_range
+                  cp_rank = 0;        ///< number of shards, and index of this one; tokens (or each
+                                      ///< sequence) is a multiple of 2
+    VkDescriptorBufferInfo out = {};  ///< int32 [batch, tokens]
+    VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32 counter, as Call::out_of_range
 };
 
-/// Records one dispatch that writes `out`. boundary() holds: `out` and `out_of_range` are written,
-/// the rest is read. Disturbs what record() does, allocates nothing. On error nothing has been
-/// recorded.
+/// Records one dispatch that writes `out`. boundary() applies: `out` and `out_of_range` are
+/// written, the rest is read. Disturbs what record() disturbs and allocates nothing. On error
+/// nothing has been recorded.
 ///
-/// commands, arena  as for record(): one set a call
+/// commands, arena  as for record(); takes one set per call
 Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel,
                         const PositionCall& call, DescriptorArena* arena = nullptr) noexcept;
 

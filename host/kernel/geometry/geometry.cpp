@@ -15,7 +15,7 @@ bool all_f32(const KernelInfo& info) {
     return all_f32(info.q) && all_f32(info.k) && all_f32(info.v);
 }
 
-// A unit must not straddle a window's borders, nor the middle of its pairs.
+// A unit must not straddle the borders of a window or its middle.
 bool width_allows(const Windows& windows, const HeadFormat& width, std::uint32_t unit) {
     if (width.head_dim == 0) return true;
     std::uint32_t misfit = width.head_dim % unit;
@@ -69,7 +69,7 @@ std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
     return info.rotary_dim / (2 * unit);
 }
 
-// Of the longest row that changes places.
+// Copied steps of the row with the most pass-through channels.
 std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.v.head_dim;
     for (const HeadFormat& width : {info.q, info.k}) {
@@ -78,8 +78,8 @@ std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Lanes of a row whose lanes turn `together` steps each, and copy no more than 64, of which
-// llvmpipe counts the iterations. Where nothing turns, copies are shared out instead.
+// Lanes for a row if each rotates `together` steps and copies at most 64, since llvmpipe counts
+// iterations. If nothing rotates, each copies `together` steps.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t max_copies = 64;
     const std::uint64_t rotating = rotating_steps(info, unit);
@@ -93,12 +93,12 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
     return power;
 }
 
-// Units of 64 bytes side by side: a software device runs a lane on one core, and a core fetches
-// whole lines. It runs 4 or 8 neighbouring lanes in step, so all of them rotate at one time and
-// copy at another, and each has the same share.
+// Gives each lane 64 adjacent bytes: a software device runs a lane on one core, and a core fetches
+// whole cache lines. It runs 4 or 8 neighbouring lanes in step, so all of them rotate at one time
+// and copy at another, and each has the same share.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    // What a step costs beside its accesses is the same for several words as for one, but it takes
-    // longer to compile: for windows that rule out wide access, not for the odd call whose strides
+    // The overhead of a step is the same for several words as for one, but several compile more
+    // slowly. So this is for windows that rule out wide access, not for the odd call whose strides
     // do.
     std::uint32_t& unit = geometry.unit_elements;
     if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
@@ -113,15 +113,15 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     return geometry;
 }
 
-// Heads that a lane has of a tensor with `heads` of them, 0 where that is not known.
+// Heads per lane of a tensor with `heads` heads; 0: unknown.
 std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint32_t otherwise,
                        std::uint32_t most) {
     return heads == 0 ? otherwise
                       : std::uint32_t(std::min<std::uint64_t>(divide_up(heads, head_lanes), most));
 }
 
-// A token a workgroup, its steps and heads side by side, as far as they fill it: 64 lanes are one
-// or two subgroups of every GPU.
+// One token per workgroup, with its steps and heads side by side, or several tokens if these do not
+// fill it. 64 lanes are one or two subgroups of most GPUs.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 64u);
@@ -135,7 +135,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
         std::min(lanes / geometry.step_lanes, all_known ? 2 * heads - 1 : 8));
     const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
-    // Where the number of heads is open, K has few.
+    // If the number of heads is unknown, K is assumed to have few.
     geometry.q_batch = many_tokens
                            ? batch_of(info.q_heads, geometry.head_lanes, limits.batch, limits.batch)
                            : 1;
@@ -170,7 +170,7 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                                     std::min(geometry.q_batch, geometry.k_batch);
         return std::uint32_t(std::min<std::uint64_t>(65535, group * limits.workgroup_count[1]));
     }
-    constexpr std::uint64_t iterations = 16384;  // of Q, and as many of K and of V
+    constexpr std::uint64_t iterations = 16384;  // for Q, and the same for K and for V
     const std::uint32_t unit = geometry.unit_elements;
     const std::uint64_t steps = divide_up(rotating_steps(info, unit),
                                           geometry.step_lanes * geometry.steps_together);
@@ -207,8 +207,8 @@ DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_
                              const DispatchLimits& limits) noexcept {
     const std::uint64_t groups = divide_up(invocations, workgroup_size);
     DispatchShape shape;
-    // Along x as far as it goes, the rest along y; the last row may reach past the end, which the
-    // shader checks.
+    // Fills x up to its limit, then y. The last row may reach past the end, which the shader
+    // checks.
     shape.groups[0] = std::uint32_t(std::min<std::uint64_t>(groups, limits.workgroup_count[0]));
     shape.groups[1] = std::uint32_t(divide_up(groups, shape.groups[0]));
     shape.groups[2] = 1;

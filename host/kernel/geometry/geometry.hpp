@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a call falls on the lanes of workgroups: pure arithmetic, no Vulkan call.
+// How a call maps to workgroups and lanes: pure arithmetic, no Vulkan call.
 #pragma once
 
 #include "interface.h"
@@ -12,34 +12,34 @@ constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) noexcep
     return (value + by - 1) / by;
 }
 
-/// The part of a device that shapes a dispatch.
+/// The device limits that shape a dispatch.
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
-    std::uint32_t workgroup_invocations = 128;  ///< the most in one workgroup, along x
+    std::uint32_t workgroup_invocations = 128;  ///< maximum per workgroup, along x
     std::uint32_t batch =
-        shader::max_batch;  ///< heads whose words the registers of a lane hold; 1: they are few
+        shader::max_batch;  ///< heads that fit in the registers of a lane; 1: few registers
 };
 
-/// Which row of the table a pipeline is from. It never changes a bit of the result.
+/// The kind of work that a pipeline is for. It never changes a bit of the result.
 enum class Load : std::uint32_t {
-    many_tokens,  ///< GPU: lanes have several heads each, which share their angles
-    few_tokens,   ///< GPU: one head each, over as many workgroups as that takes
-    processor,    ///< a lane has a share of a row, in all heads of its token
+    many_tokens,  ///< GPU: a lane has several heads, which share their angles
+    few_tokens,   ///< GPU: a lane has one head, so there are more workgroups
+    processor,    ///< CPU: a lane has a share of a row, in all heads of its token
 };
 
-/// What one pipeline is specialised to: which units it moves, and how the steps, heads and tokens
-/// of a call fall on a workgroup. Lane step + step_lanes * (head + head_lanes * token) has steps of
-/// one row, a step being two units.
+/// What one pipeline is specialised to: the units that it moves, and how the steps, heads and
+/// tokens of a call map to a workgroup. Lane step + step_lanes * (head + head_lanes * token) has
+/// steps of one row; a step is two units.
 struct Geometry {
     std::uint32_t access = shader::access_wide;
     std::uint32_t unit_elements = 1;
     std::uint32_t step_lanes = 1, head_lanes = 1, group_tokens = 1;
-    std::uint32_t steps_together = 1;  ///< steps side by side that a lane turns
+    std::uint32_t steps_together = 1;  ///< consecutive steps that a lane rotates
     std::uint32_t q_batch = 0,
-                  k_batch = 0;   ///< heads that a lane has of each, head_lanes apart; 0: all
-    bool whole_batches = false;  ///< no lane has fewer heads, but where a call is cut between them
+                  k_batch = 0;   ///< heads of each tensor per lane, head_lanes apart; 0: all
+    bool whole_batches = false;  ///< lanes have full batches, unless a call is split by heads
     bool units_apart = false;    ///< neighbouring lanes have neighbouring units
-    bool k_after_q = false;  ///< Q's words fill a lane's registers: it loads K when they are stored
+    bool k_after_q = false;      ///< Q fills the registers of a lane: it loads K after storing Q
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
 };
@@ -51,8 +51,8 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.units_apart == b.units_apart && a.k_after_q == b.k_after_q;
 }
 
-/// What a dispatch has to do. z counts sequences or groups of heads; heads are those of one group
-/// then.
+/// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of
+/// one group.
 struct Work {
     std::uint32_t z = 0, tokens = 0, q_heads = 0, k_heads = 0;
 };
@@ -61,10 +61,10 @@ struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};
 };
 
-/// Elements of a unit at this kind of access.
+/// Elements per unit for this kind of access.
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// The windows of a kernel, one at least; absent ones have rotary_dim 0.
+/// The windows of a kernel, at least one; absent ones have rotary_dim 0.
 struct Windows {
     Window of[max_windows] = {};
 };
@@ -73,31 +73,30 @@ Windows windows_of(const KernelInfo& info) noexcept;
 /// Whether the widths and windows allow this access at all; strides and offsets decide per call.
 bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// Whether rows allow it whose distances from a 16-byte boundary, in elements, are the multiples of
-/// what these bits have in common: the first offset and all strides, combined by or.
+/// Whether this access is possible. `offset_and_strides`: the first offset and all strides, in
+/// elements, combined by or.
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
                    std::uint32_t access) noexcept;
 
-/// The table: what a pipeline for this access is specialised to.
+/// The geometry of a pipeline for this access and load.
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
 
-/// Heads of a tensor that one dispatch serves. A lane that has them all loops over them, and
-/// llvmpipe ends a shader after 65 535 iterations of all its loops together, without a word.
+/// Most heads of a tensor in one dispatch. A lane that has all heads loops over them, and llvmpipe
+/// silently ends a shader after 65 535 iterations of all its loops together.
 std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                         const DispatchLimits& limits) noexcept;
 
-/// Tokens that one dispatch serves.
+/// Most tokens in one dispatch.
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
 
 /// Workgroups along x, y and z: blocks of tokens, groups of heads, and z.
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept;
 
-/// Invocations that the device dispatches along x and then y, and that a shader counts in 32 bits:
-/// those of positions.comp.
+/// Most invocations of positions.comp: dispatched along x and then y, and counted in 32 bits.
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
 
-/// Workgroups for 1 to max_in_a_row() of them.
+/// Workgroups for 1 to max_in_a_row() invocations.
 DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size,
                              const DispatchLimits& limits) noexcept;
 

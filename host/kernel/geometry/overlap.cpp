@@ -60,8 +60,8 @@ struct Pattern {
         return bytes;
     }
 
-    // What one period of `period` bytes repeats, placed at `at`: without the axes that step by
-    // multiples of it. False: it does not repeat.
+    // Sets `part` to what one period of `period` bytes contains, placed at `at`: without the axes
+    // that step by multiples of the period. Returns false if the pattern does not repeat with it.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
         part = {at, length, {}};
         for (std::uint32_t i = 0; i < axes.count; ++i) {
@@ -82,11 +82,11 @@ Pattern pattern_of(const TensorRows& rows) noexcept {
     return pattern;
 }
 
-// Whether two patterns share no byte: they are apart, or they alternate within a period that both
-// have (packed QKV, planes, groups).
+// Whether two patterns share no byte: they are disjoint, or they alternate within a common period
+// (packed QKV, planes, groups).
 bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     if (a.first + a.extent() <= b.first || b.first + b.extent() <= a.first) return true;
-    std::uint64_t period = 0;  // the longest
+    std::uint64_t period = 0;  // the longest common one
     Pattern inner_a, inner_b;
     for (const Axes* axes : {&a.axes, &b.axes}) {
         for (std::uint32_t i = 0; i < axes->count; ++i) {
@@ -96,8 +96,7 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
         }
     }
     if (period == 0) return false;
-    // On a circle of `period` bytes, seen from the start of a: b may reach over its end, into the
-    // next a.
+    // Modulo `period`, relative to the start of a: b may reach past the end, into the next a.
     a.within(period, 0, inner_a);
     b.within(period, (b.first % period + period - a.first % period) % period, inner_b);
     if (!disjoint(inner_a, inner_b)) return false;
@@ -105,8 +104,8 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     return disjoint(inner_a, inner_b);
 }
 
-// `covered` elements are those of the axes after `at`. A stride that was left at 0 is named before
-// a given one that steps as far or further, though its axis should be the faster one.
+// `covered`: elements that the axes after `at` cover. If a shorter stride was left at 0 although
+// its axis should be the slower one, the error names it rather than the given stride.
 Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) noexcept {
     const Axis& axis = axes.of[at];
     for (std::uint32_t i = at; i < axes.count; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tensors of a call share with each other, and their rows among themselves: pure
-// arithmetic, no Vulkan call.
+// Overlap between the tensors of a call, and between the rows of one tensor: pure arithmetic, no
+// Vulkan call.
 #pragma once
 
 #include <limits>
@@ -12,23 +12,23 @@ namespace vkrope {
 
 inline constexpr std::uint64_t too_large = std::numeric_limits<std::uint64_t>::max();
 
-/// a * b + c, or too_large where it does not fit.
+/// a * b + c, or too_large if that does not fit.
 constexpr std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
     if (a == too_large || b == too_large || c == too_large) return too_large;
     if (b != 0 && a > (too_large - 1 - c) / b) return too_large;
     return a * b + c;
 }
 
-/// A tensor of a call while it is resolved to a View.
+/// A tensor of a call while it is being resolved to a View.
 struct TensorRows {
     const char* name;
     const Tensor& tensor;
     std::uint32_t batch, tokens;
     View& view;
-    const char* cache_name = "paged_cache";  ///< what errors call the strides of its pages
-    std::uint32_t pages = 1;                 ///< where rows are scattered
-    std::uint64_t span = 0;                  ///< elements from the first one to behind the last one
-    /// Strides that the caller left at 0, so that errors name them and not those that were given.
+    const char* cache_name = "paged_cache";  ///< name of the page strides in errors
+    std::uint32_t pages = 1;                 ///< of the cache, if rows are scattered
+    std::uint64_t span = 0;                  ///< elements from the first to one past the last
+    /// Strides that the caller left at 0, so that errors name them rather than given ones.
     bool packed_head = false, packed_group = false, packed_token = false, packed_batch = false;
 
     std::uint64_t first_byte() const { return tensor.where.offset; }
@@ -42,27 +42,28 @@ struct Axis {
     const char* field = "";
     std::uint64_t count = 1, stride = 0;  ///< elements
     bool packed = false;                  ///< the field was left at 0
-    std::uint32_t rank = 0;  ///< packed axes lie in this order: head, group, token, batch
+    std::uint32_t rank = 0;               ///< order of packed axes: head, group, token, batch
 };
 
-/// Those of more than one step, the longest stride first.
+/// The axes with more than one step, the longest stride first.
 struct Axes {
     Axis of[4];
     std::uint32_t count = 0;
 };
 Axes axes_of(const TensorRows& rows) noexcept;
 
-/// The axis whose stride most likely makes a tensor reach too far: one that was left at 0 although
-/// a faster axis has a given stride that is no shorter; else the one that the given strides reach
-/// furthest along; else, where none was given, the longest. Null: a tensor of one row.
+/// The axis whose stride most likely makes a tensor too long: one left at 0 although a faster axis
+/// has a given stride that is no shorter; else the given axis that reaches furthest; else, if none
+/// was given, the axis that reaches furthest. Null for a tensor of one row.
 const Axis* longest_axis(const Axes& axes) noexcept;
 
-/// Rows of an output must not overlap each other. The rule: every direction steps over all that the
-/// faster ones cover.
+/// Checks that the rows of an output do not overlap: each stride must step over all that the faster
+/// ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;
 
-/// Whether the rows of two resolved tensors share no byte: they are apart, or they alternate within
-/// a period that both have (packed QKV, planes, groups). False also where that can not be told.
+/// Whether the rows of two resolved tensors share no byte: their ranges are disjoint, or they
+/// alternate within a common period (packed QKV, planes, groups). Also false if this cannot be
+/// decided.
 bool disjoint(const TensorRows& a, const TensorRows& b) noexcept;
 
 }  // namespace vkrope

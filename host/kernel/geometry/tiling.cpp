@@ -29,13 +29,13 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
-// A box in the middle may start anywhere between two offsets that the device can bind, and end
-// anywhere in a word.
+// Bytes lost to alignment: a box in the middle may start anywhere between two offsets that the
+// device can bind, and end anywhere in a word.
 std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
-// Whether a binding holds what any box of this size spans of `view`.
+// Whether the span of `view` in any box of this size fits a binding.
 bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                 const Counts& whole, const Counts& box) {
     const std::uint64_t bytes = span_of(view, group_heads, box) * view.element_bytes;
@@ -48,8 +48,8 @@ bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits
     return bytes + max_lost(limits) <= limits.range;
 }
 
-// Makes the box smaller, along the direction of the largest step first, until a binding holds what
-// it spans of `view`.
+// Shrinks the box, along the direction of the largest step first, until its span of `view` fits a
+// binding.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                      Counts& box) {
     const std::uint64_t lost = max_lost(limits);
@@ -59,7 +59,7 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
         for (const Along direction : tokens_first) {
             if (box.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
             if (direction == &Counts::rows && box.pages > 1)
-                continue;  // slots of a box follow each other
+                continue;  // slots of a box must be contiguous
             if (!widest ||
                 step_of(view, group_heads, direction) > step_of(view, group_heads, widest))
                 widest = direction;
@@ -115,7 +115,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     box.heads = std::min(box.heads, max_heads(info, geometry, dispatch));
     box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, max_tokens(geometry, dispatch)));
 
-    // A view that fits as long as it is whole may not once another one has been cut.
+    // A view that fits while it is whole may not fit once another one has been split.
     const auto misfit = [&]() -> std::uint32_t {
         std::uint32_t i = 0;
         while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box))

@@ -8,8 +8,8 @@
 
 namespace vkrope {
 
-/// How many of each, or the first of each. Heads are those of one group; pages, and rows of a page,
-/// are those of a scattered tensor.
+/// Counts, or first indices, in each direction. Heads are those of one group; pages, and rows of a
+/// page, are those of a scattered tensor.
 struct Counts {
     std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1, rows = 1;
 };
@@ -19,8 +19,8 @@ struct Box {
     Counts first = {0, 0, 0, 0, 0, 0}, count;
 };
 
-/// One tensor of a call, or its ids or slots, which then have one "channel" of 4 or 8 bytes.
-/// Strides are in elements, and 0 along a direction that has one step.
+/// One tensor of a call, or its ids or slots, whose elements are then 32-bit words. Strides are in
+/// elements, and 0 along a direction that has one step.
 struct View {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t first_byte = 0;  ///< in the buffer
@@ -29,17 +29,17 @@ struct View {
     std::uint32_t heads = 1;            ///< of all groups
     std::uint32_t heads_per_group = 1;  ///< equal to `heads`: one group
     std::uint64_t batch = 0, token = 0, group = 0, head = 0;
-    std::uint32_t page_size = 0;  ///< rows of a page; above 0, `batch` steps by page and `token` by
-                                  ///< row of a page, whatever the token
+    std::uint32_t page_size = 0;  ///< rows per page; if above 0, `batch` is the stride of pages and
+                                  ///< `token` the stride of rows in a page
 
-    /// Elements from the first row to that of head `index`, counted over all groups.
+    /// Elements from the first row to the row of head `index`, counted over all groups.
     std::uint64_t head_offset(std::uint64_t index) const noexcept {
         return index / heads_per_group * group + index % heads_per_group * head;
     }
 
-    /// Whether groups of `group_heads` heads, which divide this tensor's own groups or are them,
-    /// lie at equal distances, along which a dispatch can step. That of a scattered tensor steps by
-    /// page.
+    /// Whether groups of `group_heads` heads, which divide heads_per_group or equal it, have a
+    /// constant stride, so that z of a dispatch can count them. False for a scattered tensor, where
+    /// z steps by page.
     bool steps_evenly(std::uint32_t group_heads) const noexcept {
         return page_size == 0 && (group_heads == heads_per_group || heads_per_group == heads);
     }
@@ -51,21 +51,21 @@ struct View {
 /// Elements from the tensor's first row to the first row of a part.
 std::uint64_t offset_of(const View& view, std::uint32_t group_heads, const Counts& first) noexcept;
 
-/// Elements from the first channel of such a part to behind its last one. More than one group: they
-/// lie at equal distances.
+/// Elements from the first channel of such a part to one past its last. Several groups must have a
+/// constant stride.
 std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts& count) noexcept;
 
-/// The limits that a binding is held against.
+/// Device limits for bindings.
 struct StorageLimits {
     VkDeviceSize offset_alignment =
-        256;  ///< minStorageBufferOffsetAlignment, a power of two of 256 at most
+        256;  ///< minStorageBufferOffsetAlignment, a power of two, at most 256
     VkDeviceSize range = 1u << 27;          ///< maxStorageBufferRange, bytes
     VkDeviceSize uniform_alignment = 256;   ///< minUniformBufferOffsetAlignment
     VkDeviceSize uniform_range = 1u << 14;  ///< maxUniformBufferRange, bytes
 };
 
 /// The binding for `bytes` bytes from byte `first` on: whole words, from the next lower offset that
-/// the device and 16 bytes allow.
+/// the device allows and 16 divides.
 VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes,
                                   const StorageLimits& limits) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angle table of a call, and what becomes of its attention factor.
+// The angle table of a call, and its attention factor.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// Every row that the shader takes for covered is inside the table: it reads by these numbers.
+// Whether every row that the shader reads by these numbers is inside the table.
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == AngleSource::direct_buffer)

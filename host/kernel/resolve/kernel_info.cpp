@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of what is fixed when a kernel is created.
+// Rules for what is fixed when a kernel is created.
 #include <cinttypes>
 
 #include "kernel/resolve/resolve.hpp"
@@ -41,7 +41,7 @@ Status check_width(const char* name, const HeadFormat& width, const KernelInfo& 
     return {};
 }
 
-// Even windows, ascending and apart, that make up rotary_dim.
+// Windows must be even, ascending and disjoint, and make up rotary_dim.
 Status check_windows(const KernelInfo& info) noexcept {
     if (info.windows[0].rotary_dim == 0) {
         for (const Window& window : info.windows) {

@@ -20,7 +20,7 @@ Status check_stride(const char* field, std::int64_t stride, std::int64_t least) 
 
 Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (positions.int64) {  // a sentence of its own: in C the field has another name
+    if (positions.int64) {  // a message of its own: in C the field has another name
         return error(Code::invalid_argument,
                      "positions.int64 is given: the kernel was created for implicit positions");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// resolve(): from what the caller says to what is planned.
+// resolve(): checks a Call and turns it into a ResolvedCall.
 #include "kernel/resolve/resolve.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace vkrope {
 
 namespace {
 
-// A tensor has both of its sides, or neither.
+// Input and output of a tensor are both present, or neither is.
 Status check_present(const char* name, const HeadFormat& width, std::uint32_t heads,
                      const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
@@ -33,8 +33,8 @@ Status check_present(const char* name, const HeadFormat& width, std::uint32_t he
     return {};
 }
 
-// Rows of tensors that must be apart are not: a stride that was left at 0 is named, tokens' before
-// others, since that is what packed QKV is mistaken for.
+// The error for tensors that overlap. Names a stride that was left at 0, token_stride first, since
+// packed QKV is the likely case.
 Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
     constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // of Axis: token, batch, group, head
     for (const std::uint32_t rank : ranks) {
@@ -88,7 +88,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
     TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
     TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
-    v_out.cache_name = "v_out: paged_cache";  // K's strides, which may be too short for V alone
+    v_out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
     if (status = resolve_slots(info, call, resolved); !status) return result;
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     if (call.q_in.heads != 0) {
@@ -104,7 +104,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
             return result;
     }
     if (call.k_in.heads != 0 &&
-        call.v_in.heads != 0)  // a slot that one of the caches does not have is outside
+        call.v_in.heads != 0)  // a slot outside either cache is out of range
         resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
     const std::pair<const TensorRows&, const TensorRows&> tensors[] = {
         {q_in, q_out}, {k_in, k_out}, {v_in, v_out}};

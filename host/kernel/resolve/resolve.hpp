@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every rule that an argument can break, checked before any Vulkan call; what passes comes back
-// resolved.
+// Checks every argument before any Vulkan call, and returns the call in resolved form.
 #pragma once
 
 #include "kernel/geometry/view.hpp"
@@ -13,9 +12,9 @@ struct ResolvedTensor {
     View in, out;
     bool in_place = false;
     std::uint32_t heads = 0;  ///< 0: absent
-    /// Heads of a group: the largest number of which the groups of input and output consist.
+    /// Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
-    std::uint32_t pages = 1;  ///< scattered: of the cache
+    std::uint32_t pages = 1;  ///< of the cache, if scattered
 };
 
 /// A call that breaks no rule.
@@ -27,16 +26,16 @@ struct ResolvedCall {
                            status = {};  ///< as bound; unused ones are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,
                   status_offset = 0;  ///< words from the start of the binding
-    std::uint32_t ids_axis = 0;       ///< words from axis to axis
-    std::uint32_t position_step = 0;  ///< implicit: from sequence to sequence
+    std::uint32_t ids_axis = 0;       ///< stride of axes, in words
+    std::uint32_t position_step = 0;  ///< implicit: from one sequence to the next
     std::uint32_t page_size = 1;
     float gain = 1;  ///< multiplies cos and sin
 };
 
-/// What create() takes.
+/// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// What record() takes.
+/// Checks and resolves the arguments of record().
 Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
                              const Call& call) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of a call by what they are about; resolve() asks one after the other.
+// The rules of a call, by subject; resolve() applies one after the other.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace vkrope {
 
-/// A tensor that is present: both of its sides, whose views get a buffer and strides.
+/// Resolves a tensor that is present: sets the buffer and strides of both views.
 ///
-/// cache    whose rows the output has; null: it has the tokens'
-/// rotates  not V
+/// cache    the cache that the output is; null: the output has a row per token
+/// rotates  false for V
 Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const PagedCache* cache,
                       bool rotates, TensorRows& in, TensorRows& out,
                       ResolvedTensor& resolved) noexcept;
@@ -24,24 +24,24 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
                       ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 
-/// A buffer of words: `bytes` bytes from where.offset on.
+/// Checks a buffer of words: `bytes` bytes from where.offset on.
 Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                    std::uint64_t bytes) noexcept;
 
-/// Such a buffer, bound whole.
+/// Checks such a buffer and binds all of it.
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
                   const StorageLimits& limits, VkDescriptorBufferInfo& bound,
                   std::uint32_t& offset_words) noexcept;
 
-/// The numbers of computed angles.
+/// Checks and binds the uniforms of computed angles.
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
                      VkDescriptorBufferInfo& bound) noexcept;
 
-/// Words from the first number of a call to behind its last one.
+/// Words from the first id or slot of a call to one past its last.
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
-/// Ids, slots and table lie outside what the call writes, and the counter outside all else that it
-/// touches. `tensors`: outputs, then inputs.
+/// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no
+/// other buffer of the call. `tensors`: outputs, then inputs.
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
                          const std::array<const TensorRows*, 6>& tensors) noexcept;
 

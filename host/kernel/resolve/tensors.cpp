@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the rows of a tensor are: strides that were left at 0, caches, and what is in place.
+// Layout of a tensor: strides left at 0, caches, and in-place rows.
 #include <algorithm>
 #include <cinttypes>
 #include <numeric>
@@ -103,13 +103,13 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     return resolve_span(rows);
 }
 
-// A page_size that was forgotten, and is 1, would send rows to other pages: a distance that is not
-// that of single rows shows it.
+// Finds a forgotten page_size, which would send rows to wrong pages: it is 1, and the given stride
+// does not fit single rows.
 Status check_single_rows(const char* name, const PagedCache& cache,
                          std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
     const bool said_twice = cache.page_stride ==
-                            cache.row_stride;  // pages are rows, whatever lies between them
+                            cache.row_stride;  // pages are single rows, with any gap between them
     if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row ||
         said_twice)
         return {};
@@ -120,7 +120,7 @@ Status check_single_rows(const char* name, const PagedCache& cache,
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
-// An output as a cache: as many pages as its range holds.
+// Resolves an output as a cache with as many pages as its range holds.
 Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
@@ -152,7 +152,7 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE
                                    ? 0
                                    : tensor.where.range / view.element_bytes;
-    if (held < rows.span) return {};  // check_where() says so
+    if (held < rows.span) return {};  // check_where() reports it
     const std::uint64_t pages = (held - rows.span) / view.batch + 1;
     rows.pages = std::uint32_t(
         std::min<std::uint64_t>(pages, (std::uint64_t{1} << 31) / view.page_size));
@@ -201,7 +201,7 @@ Status check_where(const TensorRows& rows) noexcept {
                      "%s.buffer_size is %" PRIu64 ": where ends at byte %" PRIu64, rows.name,
                      buffer_size, where.offset + where.range);
     }
-    // The last word may hold a neighbour's half; it has to be in the buffer all the same.
+    // The last word may be shared with another element; the buffer must hold all of it.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
     if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
         return error(Code::invalid_argument,
@@ -213,8 +213,8 @@ Status check_where(const TensorRows& rows) noexcept {
     return {};
 }
 
-// Rows of input and output that meet, but are not the same: where one side was left at 0, that is
-// named.
+// The error for rows of input and output that overlap but are not the same. Names a stride that was
+// left at 0 on one side only.
 Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
     const struct {
         const char* field;
@@ -229,7 +229,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
         if (out.view.page_size != 0 || stride.in == stride.out ||
             stride.in_packed == stride.out_packed)
             continue;
-        if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has none
+        if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has no stride
         const TensorRows &packed = stride.in_packed ? in : out,
                          &given = stride.in_packed ? out : in;
         return error(Code::invalid_argument,

@@ -54,7 +54,7 @@ std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
 
 namespace {
 
-// What a call reads or counts in beside its tensors.
+// A buffer that a call reads or counts in, other than a tensor.
 struct Words {
     const char* name;
     VkBuffer buffer;

@@ -41,7 +41,7 @@ bool operator==(const BindingList& a, const BindingList& b) noexcept {
 Status add_bindings(const Spirv& module, BindingList& list) noexcept {
     const std::uint32_t* words = module.words.get();
     const std::unique_ptr<std::uint32_t[]> binding_of(
-        new (std::nothrow) std::uint32_t[words[3]]());  // 1 more; 0: none
+        new (std::nothrow) std::uint32_t[words[3]]());  // binding + 1; 0: none
     if (!binding_of)
         return error(Code::out_of_host_memory,
                      "no memory for the ids of a SPIR-V module of %zu words", module.count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What operations make of known scalars of 32 bits or Boolean: SPIR-V 1.3, section 3.32. The same
-// numbers stand for an operation on constants and for one in a function.
+// Results of operations on known 32-bit or Boolean scalars: SPIR-V 1.3, section 3.32. Operations on
+// constants and operations in functions use the same opcodes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Scalar {
     std::uint32_t value = 0;
 };
 
-/// Operands of an operation that evaluate() knows; 0 for others.
+/// Number of operands of an operation that evaluate() knows; 0 for others.
 inline std::uint32_t operands_of(spv::Op op) noexcept {
     using enum spv::Op;
     switch (op) {
@@ -41,7 +41,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
     }
 }
 
-/// The result; not known where an operand is not that matters, or a divisor is 0.
+/// The result; unknown if an operand that matters is unknown, or a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using enum spv::Op;
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How SPIR-V lays out its words: a header, then instructions, each of which says in its first word
-// what it is and how long.
+// Layout of SPIR-V: a header, then instructions, each with its opcode and length in the first word.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shaders of the library as unpack() takes them. No other file knows where their words come
-// from.
+// The packed shaders of the library, for unpack(). No other file knows where their words come from.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@ struct PackedModule {
     std::size_t size;
 };
 
-/// rope.comp: every kernel is made of it.
+/// rope.comp, the module of every kernel.
 extern const PackedModule rope_module;
 
 /// positions.comp.

@@ -13,14 +13,14 @@ namespace {
 
 using enum spv::Op;
 
-// What an entry point lists, which stays whether named or not.
+// Variables that an entry point lists: they stay, used or not.
 bool is_interface(std::uint32_t storage) noexcept {
     return spv::StorageClass(storage) == spv::StorageClass::Input ||
            spv::StorageClass(storage) == spv::StorageClass::Output;
 }
 
-// Of an instruction in a function. (HasResultAndType() of SPIR-V's header knows all of them, and is
-// 18 KB of code.)
+// Whether an instruction in a function has a result and its type. (HasResultAndType() of SPIR-V's
+// header knows all instructions, but is 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
         case OpLine:
@@ -36,19 +36,19 @@ bool has_typed_result(spv::Op op) noexcept {
     }
 }
 
-// What is known of an id, whatever it names.
+// What is known of an id of any kind.
 struct Known {
     Scalar scalar;            // a value
     bool reached = false;     // a block or function
     std::size_t at = 0;       // a function: where it starts
-    std::uint32_t next = 0;   // a function: the one that was reached after it
-    std::uint32_t order = 0;  // a block: which one of its function, from 1 on
+    std::uint32_t next = 0;   // a function: the next one that was reached
+    std::uint32_t order = 0;  // a block: its number in its function, from 1
     bool removed =
-        false;  // it is defined in what is not reached, or is a variable that nothing reached names
-    bool is_merge = false;          // a block where a construct that stays ends: it stays too
-    std::uint32_t loop_header = 0;  // a block that continues such a loop, likewise
-    std::uint32_t only_target = 0;  // a block whose condition is known: the one that follows
-    bool is_float16 = false;        // the type, or a vector of it
+        false;  // it is defined in unreached code, or is a variable that no reached code uses
+    bool is_merge = false;          // a block that ends a construct that stays: it stays too
+    std::uint32_t loop_header = 0;  // a block that continues such a loop: its header; it stays too
+    std::uint32_t only_target = 0;  // a block with a known condition: its successor
+    bool is_float16 = false;        // the 16-bit float type, or a vector of it
 };
 
 struct Instruction {
@@ -57,7 +57,7 @@ struct Instruction {
     spv::Op op;
 };
 
-// In a reached function, in program order: a value is computed before its uses, but for those that
+// Visits reached functions in program order: a value is computed before its uses, except those that
 // come around a loop.
 class Pruner {
    public:
@@ -66,7 +66,7 @@ class Pruner {
 
     std::size_t run() noexcept {
         walk(header_words, &Pruner::learn);
-        // The entry point first, then what is called, in the order of the calls.
+        // The entry point first, then called functions in the order of the calls.
         for (std::uint32_t function = of_id_[0].next; function != 0;
              function = of_id_[function].next)
             walk(of_id_[function].at, &Pruner::reach);
@@ -78,7 +78,7 @@ class Pruner {
    private:
     using Visit = void (Pruner::*)(const Instruction&);
 
-    // The module; from the start of a function on, that function.
+    // Visits the module or, from the start of a function, that function.
     void walk(std::size_t start, Visit visit) noexcept {
         in_function_ = false;
         block_ = blocks_ = 0;
@@ -121,7 +121,7 @@ class Pruner {
                (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
     }
 
-    // Where a selection goes that ends with this OpBranchConditional; 0: either way.
+    // Target of the OpBranchConditional of a selection; 0: either one.
     std::uint32_t target_of(const Instruction& branch) const noexcept {
         const Scalar condition = of_id_[branch.words[1]].scalar;
         return condition.known ? branch.words[condition.value ? 2 : 3] : 0;
@@ -129,7 +129,7 @@ class Pruner {
 
     // ---- What is reached, and what is known ----
 
-    // Of the module's own instructions.
+    // Learns from the module-level instructions.
     void learn(const Instruction& i) noexcept {
         switch (i.op) {
             case OpEntryPoint: mark_function(i.words[2]); return;
@@ -148,7 +148,7 @@ class Pruner {
         }
     }
 
-    // Of those of a reached function, and of the blocks in it that are.
+    // Learns from a reached function and marks what its reached blocks reach.
     void reach(const Instruction& i) noexcept {
         if (i.op == OpLabel) of_id_[i.words[1]].order = ++blocks_;
         if (block_ == 0 || !is_reached()) return;
@@ -195,7 +195,7 @@ class Pruner {
         return value;
     }
 
-    // ---- What the rest still refers to ----
+    // ---- What the remaining code refers to ----
 
     void survey(const Instruction& i) noexcept {
         if (!in_function_) return;
@@ -214,9 +214,9 @@ class Pruner {
         }
     }
 
-    // The variables of the module that a reached instruction works on: with logical addressing only
-    // these take a pointer that is not computed, and vkrope's shaders neither select between
-    // pointers nor do atomics on a whole variable.
+    // Keeps the module variables that a reached instruction uses: with logical addressing only
+    // these instructions take a pointer that is not computed, and vkrope's shaders neither select
+    // between pointers nor do atomics on a whole variable.
     void name_variables(const Instruction& i) noexcept {
         std::uint32_t first = 0, end = 0;
         switch (i.op) {
@@ -233,7 +233,7 @@ class Pruner {
         for (std::uint32_t w = first; w < end; ++w) of_id_[i.words[w]].removed = false;
     }
 
-    // ---- The module without the rest ----
+    // ---- Writing the remaining code ----
 
     void put(std::initializer_list<std::uint32_t> words) noexcept {
         for (const std::uint32_t word : words) out_[written_++] = word;

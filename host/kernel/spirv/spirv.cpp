@@ -79,7 +79,7 @@ class Specializer {
     }
 
     Scalar* of_id_;
-    std::uint32_t* spec_id_;  // by id: 1 + SpecId
+    std::uint32_t* spec_id_;  // by id: SpecId + 1; 0: none
     const std::uint32_t* values_;
     std::uint32_t value_count_;
     std::uint32_t* out_;
@@ -91,7 +91,7 @@ class Specializer {
 
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
-    result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has a byte at least
+    result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has at least a byte
     if (!result->words) {
         result.status = error(Code::out_of_host_memory,
                               "no memory for a SPIR-V module of %zu packed bytes", size);
@@ -187,7 +187,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         copy(words.begin(), words.size());
     };
     copy(module.words.get(), header_words);
-    bool capabilities = modes != 0;  // that are still to come
+    bool capabilities = modes != 0;  // still to be written
     for (std::size_t at = header_words; at < module.count;
          at += length_of(module.words.get() + at)) {
         const std::uint32_t* words = module.words.get() + at;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The words of a module on their way from this library to the driver: unpacked, then specialised.
+// SPIR-V from this library to the driver: unpacked, specialised, pruned.
 //
-// Specialisation happens here because a driver may optimise a module before it applies
-// specialisation constants; SwiftShader does, takes 16 times as long to compile and runs every
-// branch. Vulkan needs nothing for this: the result is an ordinary module.
+// The library specialises modules because a driver may optimise a module before it applies
+// specialisation constants: SwiftShader does, takes 16 times as long to compile and runs every
+// branch. The result is an ordinary module.
 #pragma once
 
 #include <cstddef>
@@ -22,24 +22,24 @@ struct Spirv {
 /// The words that shaders/embed.cmake packed into `size` bytes.
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 
-/// `words` with every specialisation constant replaced: by values[SpecId], or by what its operation
-/// makes of such values. An operation that is not integer or Boolean arithmetic on scalars is left
-/// to the driver.
+/// `words` with every specialisation constant replaced by values[SpecId], or by the result of its
+/// operation on such values. Operations other than integer or Boolean arithmetic on scalars are
+/// left to the driver.
 ///
 /// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose
 /// constants are 32 bits or Boolean
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
-/// A module without what constant conditions make unreachable: branches never taken, functions that
-/// nothing calls any more, variables that only these named, and the decorations of all of them.
-/// Loops keep their conditions. Where no 16-bit float is left the capability for them goes too.
+/// Removes what constant conditions make unreachable: branches never taken, functions no longer
+/// called, variables used only there, and the decorations of all of them. Loops keep their
+/// conditions. If no 16-bit float is left, its capability is removed too.
 ///
 /// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed
 /// before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
 
-/// What a shader finds at a number of descriptor set 0.
+/// A binding of descriptor set 0.
 struct Binding {
     std::uint32_t number;
     VkDescriptorType type;
@@ -50,7 +50,7 @@ class BindingList {
    public:
     static constexpr std::uint32_t most = 16;
 
-    /// False: the list is full.
+    /// Returns false if the list is full.
     bool add(const Binding& binding) noexcept;
     bool has(std::uint32_t number) const noexcept;
     std::uint32_t count() const noexcept { return count_; }
@@ -65,13 +65,13 @@ class BindingList {
     std::uint32_t count_ = 0;
 };
 
-/// Adds what a module declares: storage buffers, uniform buffers and sampled images.
+/// Adds the bindings that a module declares: storage buffers, uniform buffers and sampled images.
 ///
 /// module  valid SPIR-V, 1.3 or newer; after prune() it declares what it uses
 Status add_bindings(const Spirv& module, BindingList& list) noexcept;
 
-/// How the device has to do its arithmetic, of 16- and of 32-bit floats. Declared here because
-/// glslang keeps one mode of a kind.
+/// Float execution modes, for 16- and 32-bit floats. Declared here because glslang keeps only one
+/// mode of a kind.
 enum FloatMode : std::uint32_t {
     round_to_even_16 = 1,
     round_to_even_32 = 2,
@@ -81,7 +81,7 @@ enum FloatMode : std::uint32_t {
     keep_zero_inf_nan_32 = 32,
 };
 
-/// A module that declares these modes as well: SPV_KHR_float_controls.
+/// Adds these modes to a module: SPV_KHR_float_controls.
 ///
 /// module  valid SPIR-V with one entry point
 Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From staging memory to where the shader reads an angle table.
+// Copies an angle table from staging memory to its image or buffer.
 #include <cinttypes>
 
 #include "kernel/vulkan/functions.hpp"

@@ -9,8 +9,8 @@
 
 namespace vkrope {
 
-// Its own layout, so that it outlives every kernel: sets may not be updated once their layout is
-// gone.
+// Has a layout of its own, so that it outlives every kernel: sets must not be updated after their
+// layout is destroyed.
 struct DescriptorArena {
     DeviceRef device;
     DeviceFunctions vk;
@@ -37,7 +37,7 @@ Status create_pool(DescriptorArena& arena) {
     return created(result, arena.pool, "vkCreateDescriptorPool");
 }
 
-// All sets at once: record() then only takes the next one.
+// Allocates all sets at once: record() only takes the next one.
 Status allocate_sets(DescriptorArena& arena,
                      const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
     for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = arena.layout;

@@ -38,8 +38,8 @@ Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device,
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
     if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
     if (device.enabled & debug_utils) {
-        or_of_instance = true;  // VK_EXT_debug_utils is an extension of the instance: a device need
-                                // not know its functions
+        or_of_instance = true;  // VK_EXT_debug_utils is an instance extension: a device need not
+                                // know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
         VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
         VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The Vulkan entry points that the kernel tier calls, in a private table filled through the
-// caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so that the library lives
-// beside any loader.
+// caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so the library works with
+// any loader.
 #pragma once
 
 #include "vkrope/kernel.hpp"
@@ -39,7 +39,7 @@ namespace vkrope {
 struct InstanceFunctions {
     VKROPE_INSTANCE_FUNCTIONS(VKROPE_DECLARE)
 
-    /// A function that is missing is invalid_argument and named.
+    /// Returns invalid_argument, which names the function, if one is missing.
     static Result<InstanceFunctions> load(VkInstance instance,
                                           PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 };

@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-// Gives an object its name, where debug utils are enabled.
+// Names an object, if debug_utils is enabled.
 Status name_object(const Program& program, VkObjectType type, std::uint64_t handle,
                    const char* text) {
     if (!(program.device.enabled & debug_utils)) return {};
@@ -34,7 +34,7 @@ Status create_module(const Program& program, const Spirv& words, VkShaderModule&
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
 }
 
-// Which float modes the device has, alone and for both widths together.
+// Reads the float modes that the device has, for each width and for both together.
 void read_modes(Program& program, const InstanceFunctions& instance) {
     VkPhysicalDeviceFloatControlsProperties offered = {};
     offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
@@ -50,12 +50,12 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
     const std::uint32_t keep =
         bit(offered.shaderSignedZeroInfNanPreserveFloat16, keep_zero_inf_nan_16) |
         bit(offered.shaderSignedZeroInfNanPreserveFloat32, keep_zero_inf_nan_32);
-    // A software device computes as its processor does; asked to, SwiftShader takes 18 times as
-    // long.
+    // A software device already computes as its CPU does; with these modes SwiftShader takes 18
+    // times as long.
     if (!program.cpu_device)
         program.modes = (round | denorm | keep) &
                         (round_to_even_32 | denorm_preserve_32 | keep_zero_inf_nan_32);
-    // Where the widths are not independent a mode is declared for both or for none.
+    // If the widths are not independent, a mode is declared for both or for none.
     if (offered.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
         round != (round_to_even_16 | round_to_even_32)) {
         round = 0;
@@ -69,9 +69,8 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         program.float16_modes = round | denorm | keep;
 }
 
-// Heads whose words a lane's registers hold: four of them halve the lanes that run at once on
-// Intel, and two spill on Mali, whose 64 registers VideoCore and PowerVR have as well. These are
-// PCI vendor ids.
+// Heads that fit in the registers of a lane: four halve the lanes that run at once on Intel, and
+// two spill on Mali, whose 64 registers VideoCore and PowerVR have too. These are PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
     if (vendor == intel) return 2;
@@ -127,7 +126,7 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
     return list;
 }
 
-// Without those of angles: of Q, K and V, of Q and K, and of one tensor.
+// Bindings other than those of angles, for Q, K and V; for Q and K; for one tensor.
 BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
@@ -188,8 +187,8 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    // An arena serves the more kernels the more their layouts have: all, or those with the same
-    // source of angles.
+    // The more bindings a layout has, the more kernels can share an arena: all kernels, or those
+    // with the same source of angles.
     program.layout_binds = program.binds;
     for (const BindingList& shared :
          {every_binding(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {

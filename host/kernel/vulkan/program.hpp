@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A module on a borrowed device: its entry points, limits, layouts, pipelines, and how its bindings
-// reach a command buffer. A Kernel is one, and so is a PositionKernel.
+// reach a command buffer. Kernel and PositionKernel derive from it.
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
@@ -20,43 +20,42 @@ struct Program {
     bool cpu_device = false;
     std::uint32_t modes = 0;  ///< FloatModes of modules without 16-bit floats
     std::uint32_t float16_modes =
-        0;              ///< of modules with them; 0: 16-bit floats do not round as they have to
-    BindingList binds;  ///< of its pipelines
-    BindingList layout_binds;  ///< of set_layout: those, or every_binding()
+        0;  ///< of modules with them; 0: the device cannot round 16-bit floats as needed
+    BindingList binds;         ///< of all its pipelines
+    BindingList layout_binds;  ///< of set_layout: at least `binds`
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
 
-/// Every rule of a DeviceRef.
+/// Checks a DeviceRef.
 Status check(const DeviceRef& device) noexcept;
 
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);
 
-/// Every binding that some kernel has: a layout that all kernels of a device can share.
+/// All bindings of all kernels, for a layout that all kernels of a device can share.
 BindingList every_binding() noexcept;
 
-/// The words of a module with these specialisation constants and FloatModes, pruned. What they bind
-/// is added to program.binds.
+/// Specialises and prunes a module and adds FloatModes to it. Adds its bindings to program.binds.
 Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants,
                           std::uint32_t constant_count, std::uint32_t modes);
 
-/// A set layout of program.layout_binds. Two of the same bindings are compatible.
+/// Creates a set layout of program.layout_binds. Layouts of the same bindings are compatible.
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout);
 
-/// For program.binds, with so many bytes of push constants. Sets come from an arena, which serves
-/// all kernels whose layouts have the same bindings: all of a device's, where it binds that many
-/// storage buffers.
+/// Creates the layouts for program.binds and `push_bytes` bytes of push constants. An arena
+/// provides sets for all kernels whose layouts have the same bindings: for all kernels of a device
+/// that binds enough storage buffers.
 Status create_layouts(Program& program, std::uint32_t push_bytes);
 
-/// `words` as a pipeline, named so where debug utils are enabled.
+/// Creates a pipeline of `words`. `name` is its object name if debug_utils is enabled.
 Status create_pipeline(const Program& program, const Spirv& words, const char* name,
                        VkPipeline& pipeline);
 
 void destroy_layouts(Program& program) noexcept;
 
-/// What a dispatch binds, by binding number. Static use is textual, so every binding that the
-/// module declares must be valid.
+/// Descriptors of a dispatch, by binding number. Every binding that the module declares must be
+/// valid, since static use is textual.
 struct Descriptors {
     VkDescriptorBufferInfo buffers[shader::binding_count] = {};
     VkImageView view = VK_NULL_HANDLE;
@@ -65,15 +64,15 @@ struct Descriptors {
 /// create_arena() for any program.
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls);
 
-/// Whether an arena is at hand where one is needed, of this program, with so many sets left.
+/// Checks that there is an arena if one is needed, of this program, with `sets` sets left.
 Status check_arena(const Program& program, const DescriptorArena* arena,
                    std::uint64_t sets) noexcept;
 
-/// Pushes the descriptors, or takes a set of the arena for them.
+/// Pushes the descriptors, or writes them to the next set of the arena.
 void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors,
           DescriptorArena* arena) noexcept;
 
-/// A label around what is recorded, where debug utils are enabled.
+/// A label around the recorded commands, if debug_utils is enabled.
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept;
 void end_label(VkCommandBuffer commands, const Program& program) noexcept;
 

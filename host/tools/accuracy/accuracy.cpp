@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope accuracy: the command, and what it measures.
+// vkrope accuracy: the command and its measurement.
 #include "accuracy/accuracy.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint32_t heads_measured = 4;
 constexpr std::size_t positions_an_octave = 32;
-/// The least that a device may say of maxStorageBufferRange: a table of this size is bound by every
-/// one, so that the picture is the same everywhere.
+/// The minimum maxStorageBufferRange that Vulkan requires: every device can bind a table of this
+/// size, so the picture is the same everywhere.
 constexpr std::uint64_t table_bytes_everywhere = std::uint64_t{1} << 27;
 
 struct AccuracyOptions {
@@ -33,7 +33,7 @@ struct AccuracyOptions {
     bool json = false;
 };
 
-/// The numbers of Llama 3 before its scaling.
+/// The RoPE of Llama 3 before its scaling.
 Rotation default_rotation() {
     Rotation rotation;
     rotation.base = 500000;
@@ -44,7 +44,7 @@ Rotation default_rotation() {
     return rotation;
 }
 
-/// What decides the error, and nothing of where a model's channels are.
+/// Keeps only what affects the error, not the position of the rotated channels in a row.
 Rotation rotation_of(const AccuracyOptions& options) {
     Rotation rotation = options.model.path.empty() ? default_rotation()
                                                    : load_model(options.model).rotation;
@@ -58,9 +58,10 @@ Rotation rotation_of(const AccuracyOptions& options) {
     return rotation;
 }
 
-/// The ends of each octave, where digits of a position change, and random positions between them.
+/// The ends of each octave, where the digits of a position change, and random positions between
+/// them.
 std::vector<Octave> octaves() {
-    std::mt19937_64 random(1);  // its numbers are the standard's; those of a distribution are not
+    std::mt19937_64 random(1);  // the standard fixes its output, but not that of distributions
     std::vector<Octave> all;
     for (int power = 0; power <= 31; ++power) {
         const std::uint64_t last = std::min(std::uint64_t{1} << power, std::uint64_t{INT32_MAX});
@@ -102,7 +103,7 @@ class Measurement {
         input_ = random_values(positions_.size() * row_);
     }
 
-    /// On the device, for positions below `reach`.
+    /// Measures on the device, for positions below `reach`.
     void measure(AngleSource source, std::uint64_t reach) {
         const auto end = std::find_if(positions_.begin(), positions_.end(),
                                       [=](std::int32_t p) { return std::uint64_t(p) >= reach; });
@@ -130,13 +131,13 @@ class Measurement {
     }
 
    private:
-    /// By octave, as far as `output` goes.
+    /// Returns the error of each octave that `output` covers.
     std::vector<double> errors_of(const std::vector<float>& output) const {
         reference::Operation operation;
         operation.inv_freq = accuracy_.rotation.inv_freq;
         operation.attention_factor = accuracy_.rotation.attention_factor;
         operation.absolute_allowance =
-            0x1p-123 + 0x1p-148;  // a device does not say whether it flushes subnormal numbers
+            0x1p-123 + 0x1p-148;  // allows for flushed subnormals, which a device does not report
         std::vector<double> errors;
         std::size_t row = 0;
         for (const Octave& octave : accuracy_.octaves) {
@@ -217,7 +218,7 @@ ExitCode print_accuracy(const AccuracyOptions& options) {
 std::string breach_of(const Accuracy& accuracy) {
     for (const AccuracyLine& line : accuracy.lines) {
         for (std::size_t i = 0; line.bound_u && i < line.error_u.size(); ++i) {
-            if (!(line.error_u[i] <= *line.bound_u)) {  // an error that is not a number is a breach
+            if (!(line.error_u[i] <= *line.bound_u)) {  // a NaN error is a breach
                 return fmt::format("{} is {:.3g} u off at a position up to {}; its bound is {} u",
                                    line.name, line.error_u[i], accuracy.octaves[i].last,
                                    *line.bound_u);

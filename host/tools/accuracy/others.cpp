@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope accuracy: RoPE as it is done elsewhere, in float32.
+// vkrope accuracy: RoPE in float32, as other implementations compute it.
 #include <cmath>
 #include <utility>
 
@@ -9,8 +9,8 @@
 namespace vkrope::tools {
 namespace {
 
-// A product, a sum and a difference of floats, computed in double and rounded, are those of float:
-// no compiler can contract them.
+// A product, sum or difference of floats computed in double and then rounded equals the float
+// result, and no compiler can contract it.
 float times(float a, float b) {
     return static_cast<float>(double(a) * double(b));
 }
@@ -28,8 +28,9 @@ FloatAngles product_with(std::string name, std::string label, std::vector<float>
     return {std::move(name), std::move(label), fill};
 }
 
-/// The rope shaders of ggml's Vulkan backend: position * pow(theta_scale, pair), with a pow that
-/// rounds correctly, as a driver's need not. What scaling does to a pair is its freq_factor.
+/// The rope shaders of the Vulkan backend of ggml: position * pow(theta_scale, pair), here with a
+/// correctly rounded pow, which a driver need not have. The freq_factor holds the scaling of each
+/// pair.
 FloatAngles ggml_angles(const Rotation& rotation, std::vector<double> freq_factors) {
     const auto pairs = static_cast<double>(rotation.inv_freq.size());
     const auto theta_scale = static_cast<float>(std::pow(rotation.base, -1 / pairs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope accuracy, as text, as JSON and as a picture.
+// vkrope accuracy: output as text, as JSON and as a picture.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ constexpr double unit = 0x1p-24;
 constexpr double width = 800, margin = 12, head_height = 26, all_height = 440, own_height = 260,
                  gap = 14;
 
-// Of a cell of the table.
+// Widths of the cells of the table.
 constexpr int position_width = 10, error_width = 16;
 
 std::string rotation_text(const Rotation& rotation) {
@@ -38,7 +38,7 @@ std::string error_text(double error_u) {
 }
 
 svg::Axis position_axis() {
-    // Lengths of context that models have, and the ends of what a table, a float and an int32 hold.
+    // Common context lengths, and the largest positions of a table, a float and an int32.
     return {.label = "position",
             .scale = svg::Scale::logarithmic,
             .low = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope check: the command line, and what goes into the judgement.
+// vkrope check: the command line and the evidence for the judgement.
 #include "check/check.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// An output may have another element type than its input, but not another shape.
+/// Reads an output. It may have another element type than its input, but must have the same shape.
 TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input,
                        Layout layout) {
     TensorFile actual = read_tensor(option, path, layout, std::nullopt);
@@ -28,8 +28,8 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
     return actual;
 }
 
-/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length.
-/// Those that it has not are left out, which is why errors are no matter here.
+/// The other RoPEs of the model: those of its other layers, and at the shortest and the greatest
+/// length. Ignores errors, since a RoPE that the model does not have is left out.
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const Rotation& rotation) {
     std::vector<OtherRotation> others;
@@ -51,7 +51,7 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     return others;
 }
 
-/// What both tensors have in common.
+/// The evidence that is common to both tensors.
 Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     const Rotation& rotation = inputs.rotation;
     Evidence evidence;
@@ -108,8 +108,7 @@ ExitCode check_output(const CheckOptions& options) {
                     {"--k", inputs[K], "--actual-k", options.actual_k},
                     {}}});
     RotateOptions given = options.given;
-    given.gain = Gain::apply;  // the model's factor itself, so that leaving it out can be told from
-                               // having none
+    given.gain = Gain::apply;  // the factor of the model, so that a missing one shows
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
     result.limits.tolerance = options.tolerance.value_or(result.limits.tolerance);
     result.limits.accepts_close = options.tolerance.has_value();

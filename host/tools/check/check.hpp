@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope check, in its steps: read and check everything, judge, report.
+// Steps of vkrope check: read and check everything, judge, report.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 namespace vkrope::tools {
 
 struct CheckOptions {
-    RotateOptions given;  // what the other engine was given: model, tensors, positions, operation
-    std::string actual, actual_k;  // what it made of Q and of K; paths; empty: not given
+    RotateOptions given;  // input of the other engine: model, tensors, positions, operation
+    std::string actual, actual_k;  // paths of its Q and K outputs; empty: not given
     std::optional<double> tolerance;
     bool json = false;
 };
 
-/// Q or K: what went in and what came out.
+/// Q or K: the output of the engine and its judgement.
 struct Judged {
     TensorFile actual;
     Judgement judgement;
@@ -29,10 +29,10 @@ struct CheckResult {
     Limits limits;
 };
 
-/// The one that decides: what is worst, and Q where both are as bad.
+/// Returns the deciding tensor: the worse one, or Q if both are equally bad.
 const Judged& deciding(const CheckResult& result);
 
-/// On stdout, as text or as JSON.
+/// Prints the report to stdout, as text or as JSON.
 void report(const CheckOptions& options, const CheckResult& result);
 
 }  // namespace vkrope::tools

@@ -14,8 +14,7 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-/// Every so many-th of `count`, the last one among them: a first token, at position 0, shows no
-/// mistake.
+/// Every `step`-th of `count`, including the last: a first token, at position 0, shows no mistake.
 struct Every {
     std::uint64_t step = 1, first = 0, count = 0;
 };
@@ -37,14 +36,15 @@ void keep(reference::Tensor& tensor, std::uint64_t& first, const Every& batch, c
     tensor.head_stride *= heads.step;
 }
 
-/// A part of the rows, evenly spread: some heads, of them tokens, of them sequences.
+/// Returns an evenly spread part of the rows: selected heads of selected tokens of selected
+/// sequences.
 Trial sampled(Trial trial, std::uint64_t elements) {
     const reference::Tensor in = trial.in;
     const std::uint64_t rows = std::max<std::uint64_t>(1, elements / in.head_dim);
     if (in.batch * in.tokens * in.heads <= rows) {
         return trial;
     }
-    constexpr std::uint64_t max_heads = 16;  // positions show more than heads do
+    constexpr std::uint64_t max_heads = 16;  // positions show more mistakes than heads do
     const Every heads = at_most(std::min(rows, max_heads), in.heads);
     const Every tokens = at_most(std::max<std::uint64_t>(1, rows / heads.count), in.tokens);
     const Every batch = at_most(std::max<std::uint64_t>(1, rows / heads.count / tokens.count),
@@ -82,12 +82,12 @@ class Judge {
     Match match(const Mistake& mistake) const {
         Match match = measured(compare(sampled(mistake.trial, limits_.sampled_elements)));
         if (match.explains || match.nearly) {
-            match = measured(compare(mistake.trial));  // of all, before it is accused
+            match = measured(compare(mistake.trial));  // on all elements, before reporting it
         }
         return named(match, mistake);
     }
 
-    /// Of rows that are wrong, what the mistake explains; nothing: not all of them.
+    /// Compares the mistake with the wrong rows; none if it does not explain all of them.
     std::optional<Match> match_of_rows(Mistake mistake, const std::vector<bool>& rows) const {
         for (const std::uint64_t most :
              {limits_.glimpsed_elements / mistake.trial.in.head_dim, rows.size()}) {
@@ -103,10 +103,10 @@ class Judge {
         return std::nullopt;
     }
 
-    /// Two mistakes at once are many; nearly all of them are told by a glimpse. Nothing: they do
-    /// not explain everything.
+    /// There are many combinations of two mistakes; a small sample rejects nearly all of them. None
+    /// if they do not explain everything.
     ///
-    /// if_nearly  what comes near counts too
+    /// if_nearly  a match within the tolerance counts too
     std::optional<Match> match_of_two(const Mistake& mistake, bool if_nearly) const {
         const auto good = [if_nearly](const Match& match) {
             return match.explains || (if_nearly && match.nearly);
@@ -119,8 +119,8 @@ class Judge {
         return good(found) ? std::optional(found) : std::nullopt;
     }
 
-    /// Where each pair may be turned in several ways: each in that which leaves the fewest of its
-    /// elements beyond the bound.
+    /// If the pairs have several candidate turns, chooses for each pair the one that leaves the
+    /// fewest of its elements beyond the bound.
     Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
         if (mistake.turns.empty()) {
             return mistake;
@@ -162,7 +162,7 @@ class Judge {
         match.changes_rest = verdict.bits_changed;
         match.share_within = share(0);
         match.share_close = share(1);
-        // The oracle's own words rather than the shares, which count nothing that is not a number.
+        // Uses the oracle's flags rather than the shares, which do not count NaN.
         const bool whole = !verdict.nan_mismatch && !verdict.bits_changed;
         match.explains = whole && verdict.largest_error_u <= limits_.bound_u;
         match.nearly = whole && verdict.largest_error_u * unit <= limits_.tolerance;
@@ -182,7 +182,7 @@ class Judge {
         return match;
     }
 
-    /// Evenly spread, at most so many of them; the last one is among them.
+    /// Keeps at most `most` of the set rows, evenly spread, including the last.
     static std::vector<bool> thinned(std::vector<bool> rows, std::uint64_t most) {
         const auto count = static_cast<std::uint64_t>(std::count(rows.begin(), rows.end(), true));
         const Every kept = at_most(most, std::max<std::uint64_t>(1, count));
@@ -199,8 +199,8 @@ class Judge {
     const Limits& limits_;
 };
 
-/// Nothing where nothing is wrong, where it is in no one place, or where the tensor has no other
-/// place than this.
+/// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
+/// tensor.
 std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
     const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
     const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
@@ -230,7 +230,7 @@ std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Ve
     return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
 }
 
-/// "token 3", "heads 1, 4-7"; nothing where all are of them.
+/// "token 3", "heads 1, 4-7"; empty if all are set.
 std::string ranges_text(const char* one, const std::vector<bool>& those) {
     constexpr int max_ranges = 8;
     std::string text;
@@ -274,7 +274,7 @@ std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& r
 void put_best_first(std::vector<Match>& matches, const Match& right) {
     std::stable_sort(matches.begin(), matches.end(), [&right](const Match& a, const Match& b) {
         const auto quality = [&right](const Match& match) {
-            // What is right anyway is no merit of other arithmetic.
+            // Elements that are correct anyway give no merit to other arithmetic.
             const bool has_merit = !match.precision || match.share_within > right.share_within;
             return std::tuple(match.explains, match.nearly, has_merit, match.share_within,
                               match.share_close, -match.max_error_u);
@@ -292,8 +292,8 @@ Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const 
         return limits.accepts_close && best->precision && right.nearly ? Outcome::close
                                                                        : Outcome::mistake;
     }
-    // Two operations that differ little both come close; only a much better match is worth an
-    // accusation.
+    // Two operations that differ little both come close; only a much better match justifies
+    // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
                              4 * best->max_error_u <= right.max_error_u;
     if (right.nearly && !much_better) {
@@ -302,9 +302,9 @@ Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const 
     return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
 }
 
-/// An engine may be right but for some heads, tokens or sequences: the mistakes, tried on these
-/// alone. Other arithmetic is left out, which may be a little worse anywhere, and so are axes in
-/// another order, which concern all rows.
+/// An engine may be wrong only for some heads, tokens or sequences: tries the mistakes on the wrong
+/// rows alone. Leaves out other arithmetic, which may be slightly worse anywhere, and mistakes of
+/// the layout, which affect all rows.
 void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& mistakes,
                                const std::vector<bool>& rows, Judgement& judgement) {
     std::vector<Match> found;
@@ -324,7 +324,7 @@ void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& m
 
 void add_matches_of_two(const Judge& judge, const Evidence& evidence,
                         const std::vector<Mistake>& mistakes, std::vector<Match>& matches) {
-    // What one mistake nearly explains is not worth two that nearly do.
+    // If one mistake nearly explains the output, two that nearly explain it add nothing.
     const bool if_nearly = std::none_of(matches.begin(), matches.end(),
                                         [](const Match& match) { return match.nearly; });
     each_two(evidence, mistakes, [&](const Mistake& both) {
@@ -371,8 +371,8 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
         }
         report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
     }
-    // It differs from the right operation in next to nothing: where it does not explain everything,
-    // it would seem to explain much.
+    // Flushing differs from the correct operation in almost nothing, so a partial match would be
+    // misleading.
     std::erase_if(matches, [](const Match& match) {
         return match.mistake == "subnormals_flushed" && !match.explains;
     });

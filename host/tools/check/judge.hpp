@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether another engine's rotation is right and, where it is not, which known mistake explains it:
-// every mistake is the definition of the operation with something changed, and the output is
-// compared with each.
+// Judges the rotation of another engine and, if it is wrong, finds the known mistake that explains
+// it: every mistake is the definition of the operation with one change, and the output is compared
+// with each.
 #pragma once
 
 #include <cstdint>
@@ -15,88 +15,87 @@
 
 namespace vkrope::tools {
 
-/// Another RoPE that the model has: of its other layers, or at another length.
+/// Another RoPE of the model: that of other layers, or at another length.
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
     std::string meaning;
     Rotation rotation;
 };
 
-/// One tensor, what an engine made of it, and what it should have made.
+/// One tensor, the output of an engine, and the correct operation.
 struct Evidence {
     reference::Tensor in, out;
     const void* input = nullptr;
     const void* output = nullptr;
-    reference::Operation operation;  // the right one; one window; positions of the first axis
-    FurtherAxes further;             // positions of the others
-    // What only mistakes need to know.
+    reference::Operation operation;  // the correct one; one window; positions of the first axis
+    FurtherAxes further;             // positions of the other axes
+    // Used only by mistakes.
     double base = 0;                    // as Rotation::base
     double softmax_scale = 1;           // as Rotation::softmax_scale
-    std::uint64_t other_offset = 0;     // where the window of the other tensor, K or Q, begins
-    std::vector<OtherRotation> others;  // of the same head_dim
+    std::uint64_t other_offset = 0;     // rotary offset of the other tensor, K or Q
+    std::vector<OtherRotation> others;  // with the same head_dim
 };
 
-/// How an output compares with one known mistake.
+/// The comparison of an output with one known mistake.
 struct Match {
     std::string
         mistake;  // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
     std::string meaning;      // "half_split where interleaved is right, or the reverse"
-    double max_error_u = 0;   // infinite where an output is NaN and should not be, or the reverse
-    double share_within = 0;  // of the elements: those within the bound
-    double share_close = 0;   // within the tolerance
+    double max_error_u = 0;   // infinite if an output is NaN and should not be, or the reverse
+    double share_within = 0;  // share of the elements within the bound
+    double share_close = 0;   // share of the elements within the tolerance
     bool changes_rest =
-        false;  // a channel outside the window is not what it should be, which no error in u tells
-    bool explains = false;   // all of them are within the bound
-    bool nearly = false;     // all of them are within the tolerance
-    bool precision = false;  // it is no other operation, but the right one in other arithmetic
+        false;  // a channel outside the window is not what it should be, which no error in u shows
+    bool explains = false;   // all elements are within the bound
+    bool nearly = false;     // all elements are within the tolerance
+    bool precision = false;  // not another operation, but the correct one in other arithmetic
     std::string
-        where;  // it was tried on what is wrong, and this is where that is; empty: on everything
+        where;  // if tried only on the wrong rows, where these are; empty: tried on everything
 };
 
 enum class Outcome {
     pass,         // within the bound
-    close,        // the right operation, within the tolerance
+    close,        // the correct operation, within the tolerance
     mistake,      // the first match explains it, within the bound or within the tolerance
-    unexplained,  // neither
+    unexplained,  // no match explains it
 };
 
 struct Limits {
-    double bound_u = 6;          // the widest that the contract promises of any source of angles
-    double tolerance = 1e-2;     // of |x0| + |x1|, times the attention factor: what computing in 16
-                                 // bits throughout may cost
-    bool accepts_close = false;  // the tolerance was asked for: other arithmetic is no mistake
-                                 // then, as far as it is close
+    double bound_u = 6;       // the largest bound that the contract promises for any angle source
+    double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: the possible error of
+                              // computing in 16 bits throughout
+    bool accepts_close = false;  // set by the user: other arithmetic within it is accepted
     std::uint64_t sampled_elements = std::uint64_t{1}
-                                     << 20;  // of a tensor, that mistakes are tried on
+                                     << 20;  // elements of a tensor that mistakes are tried on
     std::uint64_t glimpsed_elements = std::uint64_t{1}
-                                      << 14;  // that two mistakes at once are tried on before
+                                      << 14;  // elements that pairs of mistakes are tried on first
 };
 
-/// All that is wrong lies together, in the least of these that holds it.
+/// The smallest region that contains everything wrong.
 enum class Region { element, row, token, head, sequence };
 struct Lone {
     Region region = Region::element;
-    reference::Place worst;  // its batch, token, head and channel, as far as the region fixes them,
-                             // are those of all
-    double expected = 0, actual = 0;  // of the worst
+    reference::Place worst;  // its batch, token, head and channel apply to all wrong elements as
+                             // far as the region fixes them
+    double expected = 0, actual = 0;  // values of the worst element
     std::optional<double>
-        error_u;  // likewise; nothing: a channel that should have passed through, or a NaN
+        error_u;  // of the worst element; none: a channel that should have passed through, or a NaN
     std::uint64_t wrong = 0;  // elements
 };
 
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
-    double max_error_u = 0;      // of the right operation
-    double share_within = 0;     // likewise
-    std::uint64_t elements = 0;  // compared with the right operation: all
+    double max_error_u = 0;      // against the correct operation
+    double share_within = 0;     // of the correct operation
+    std::uint64_t elements = 0;  // all elements: the number compared with the correct operation
     std::uint64_t sampled =
-        0;  // compared with each mistake at least; one that explains them was compared with all
-    std::string breach;  // what was wrong, with where; empty: nothing
+        0;  // minimum compared with each mistake; one that explains these was compared with all
+    std::string breach;  // what was wrong and where; empty: nothing
     std::optional<Lone>
-        lone;  // where no mistake explains everything, and what is wrong is not all over the tensor
+        lone;  // set if no mistake explains everything and the wrong elements share a region
     std::uint64_t rows = 0, wrong_rows = 0;
-    std::string wrong_in;  // which sequences, tokens and heads these are: "token 3, heads 1, 4-7";
-                           // empty: of all some are
+    std::string wrong_in;  // the sequences, tokens and heads of these rows: "token 3, heads 1,
+                           // 4-7"; empty: each has some
     std::vector<Match> matches;  // best first
 };
 

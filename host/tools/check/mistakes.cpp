@@ -25,7 +25,7 @@ Trial right(const Evidence& evidence) {
             .further = evidence.further};
 }
 
-/// The right operation with one change.
+/// The correct operation with one change.
 template <class Change>
 Attempt with(const Evidence& evidence, const Change& change) {
     Trial trial = right(evidence);
@@ -53,7 +53,8 @@ bool differ(const std::vector<double>& a, const std::vector<double>& b) {
                                                [&](double x, double y) { return !far(x, y); });
 }
 
-/// Other frequencies, as many as the window holds from where it begins.
+/// The correct operation with other frequencies, if their pairs fit in the row from the rotary
+/// offset on.
 Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& inv_freq) {
     const bool fits = evidence.operation.rotary_offset + 2 * inv_freq.size() <=
                       evidence.in.head_dim;
@@ -63,8 +64,8 @@ Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& in
 
 using Positions = std::vector<std::int64_t>;  // of one axis, [batch, tokens]
 
-/// Other positions on every axis: change(token, right) is that of one token, counted over all
-/// sequences.
+/// Replaces the positions on every axis: change(token, right) returns the position of one token,
+/// counted over all sequences.
 Attempt with_positions(const Evidence& evidence,
                        const std::function<std::int64_t(std::uint64_t, const Positions&)>& change) {
     Attempt attempt = right(evidence);
@@ -190,7 +191,7 @@ Attempt base_10000_with_factor(const Evidence& evidence) {
                   with_frequencies(evidence, powers(10000, rotary_dim(evidence))));
 }
 
-/// What the scaling makes of each frequency, made of it once more.
+/// Applies the scaling to each frequency a second time.
 Attempt scaling_twice(const Evidence& evidence) {
     const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
     std::vector<double> inv_freq = unscaled.empty() ? unscaled : evidence.operation.inv_freq;
@@ -290,7 +291,7 @@ Attempt sections_in_the_other_order(const Evidence& evidence) {
                   attempt);
 }
 
-/// Height and width are the two axes of images, and the two after the first of text with images.
+/// Height and width are the two axes of images, and the last two axes of text with images.
 Attempt height_and_width_exchanged(const Evidence& evidence) {
     Attempt attempt = right(evidence);
     std::vector<Positions>& further = attempt->further.positions;
@@ -331,7 +332,7 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Positions of more tokens than there are go on as the last one does.
+/// Beyond the last token, positions continue from that of the last one.
 std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch,
                        std::uint64_t token) {
     const std::uint64_t last = tokens - 1;
@@ -367,8 +368,8 @@ Attempt positions_along_batch(const Evidence& evidence) {
     return if_any(evidence.in.batch > 1, attempt);
 }
 
-/// Puts rows where they would be if two axes that are neighbours in memory had changed places
-/// there, but not in the shape. False: they are no neighbours.
+/// Sets the strides as if two axes adjacent in memory had been exchanged in memory but not in the
+/// shape. Returns false if they are not adjacent.
 bool exchange_in_memory(std::uint64_t& a_stride, std::uint64_t a, std::uint64_t& b_stride,
                         std::uint64_t b) {
     if (a_stride < b_stride) {
@@ -417,7 +418,7 @@ Attempt float32_angles(const Evidence& evidence) {
     });
 }
 
-/// 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code writes it, and then the
+/// 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed by the
 /// scaling.
 std::vector<float> float32_powers(const Evidence& evidence) {
     const std::vector<double>& inv_freq = evidence.operation.inv_freq;
@@ -431,8 +432,8 @@ std::vector<float> float32_powers(const Evidence& evidence) {
     return floats;
 }
 
-/// Frequencies of float32 are what an engine's pow() makes of them, which differs from one to the
-/// next in the last places. At a far position each of these is another angle.
+/// The pow() of an engine decides the last bits of a float32 frequency, and implementations differ.
+/// At a far position each variant is another angle.
 std::vector<Turn> float32_products(const Evidence& evidence) {
     std::vector<Turn> turns;
     for (const int ulps : {0, 1, -1, 2, -2}) {
@@ -508,7 +509,7 @@ struct Row {
     std::vector<Turn> (*turns)(const Evidence&) = nullptr;  // as Mistake::turns
 };
 
-// Where several explain an output equally well, the first of them is named first.
+// If several explain an output equally well, the first of them is reported first.
 constexpr Row rows[] = {
     {"swapped_pairing", swapped_pairing, Part::pairing,
      "half_split instead of interleaved, or the reverse"},
@@ -569,8 +570,8 @@ constexpr Row rows[] = {
      "tokens and heads were reshaped, not transposed"},
     {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, Part::layout,
      "tokens and sequences were reshaped, not transposed"},
-    // How cos and sin are made comes last: it is made of the frequencies that another mistake may
-    // have changed.
+    // Computation of cos and sin comes last: it uses the frequencies that another mistake may have
+    // changed.
     {"cos_and_sin_exchanged", cos_and_sin_exchanged, Part::arithmetic,
      "sin stands where cos belongs, and the reverse"},
     {"float32_angles", float32_angles, Part::arithmetic,
@@ -596,7 +597,7 @@ std::optional<Mistake> mistake_of(const Row& row, const Evidence& evidence) {
                    .turns = row.turns == nullptr ? std::vector<Turn>() : row.turns(evidence)};
 }
 
-/// Whether another RoPE of the model is what a mistake in the frequencies makes.
+/// Returns true if a mistake in the frequencies gives this other RoPE of the model.
 bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
     return mistake.part == Part::frequencies &&
            !differ(rotation.inv_freq, mistake.trial.operation.inv_freq) &&
@@ -626,8 +627,8 @@ std::vector<Mistake> mistakes_of(const Evidence& evidence) {
             mistakes.push_back(std::move(*mistake));
         }
     }
-    // The model's own other RoPEs come first: where these explain an output, they are likelier than
-    // a base that happens to be the same. One without scaling is the mistake of that name.
+    // The other RoPEs of the model come first: if they explain an output, they are likelier than a
+    // base that happens to match. One without scaling is reported as scaling_ignored.
     const auto scaling_ignored = std::find_if(
         mistakes.begin(), mistakes.end(),
         [](const Mistake& mistake) { return mistake.name == "scaling_ignored"; });
@@ -657,7 +658,7 @@ void each_two(const Evidence& evidence, const std::vector<Mistake>& singles,
         const auto* row = std::find_if(std::begin(rows), std::end(rows), [&first](const Row& each) {
             return each.name == first.name;
         });
-        row = row == std::end(rows) ? rows : row + 1;  // one of the other RoPEs goes with every row
+        row = row == std::end(rows) ? rows : row + 1;  // another RoPE combines with all rows
         Evidence changed = evidence;
         changed.in = first.trial.in;
         changed.out = first.trial.out;

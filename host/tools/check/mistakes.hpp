@@ -10,15 +10,15 @@
 
 namespace vkrope::tools {
 
-/// An operation to compare an output with, and how the tensors are read for it.
+/// An operation to compare an output with, and how to read the tensors for it.
 struct Trial {
     reference::Tensor in, out;
     reference::Operation operation;  // positions of the first axis
     FurtherAxes further = {};
-    std::uint64_t first_in = 0, first_out = 0;  // elements before those that are compared
+    std::uint64_t first_in = 0, first_out = 0;  // first compared element
 };
 
-/// Changes the positions on each axis alike.
+/// Applies the same change to the positions of each axis.
 template <class Change>
 void each_axis(Trial& trial, const Change& change) {
     change(trial.operation.positions);
@@ -27,8 +27,7 @@ void each_axis(Trial& trial, const Change& change) {
     }
 }
 
-/// What of the definition a mistake changes. Mistakes that change different parts can be made at
-/// once.
+/// The part of the definition that a mistake changes. Mistakes in different parts can be combined.
 enum class Part {
     pairing,
     factor,
@@ -37,12 +36,12 @@ enum class Part {
     axes,
     direction,
     window,
-    layout,      // which row is where
-    arithmetic,  // how cos and sin are made
-    alone,       // no other mistake is looked for beside it
+    layout,      // the place of each row
+    arithmetic,  // computation of cos and sin
+    alone,       // never combined with another mistake
 };
 
-/// What turns a pair, as reference::Operation::cos_sin.
+/// Computes the cos and sin of a pair, as reference::Operation::cos_sin.
 using Turn = std::function<reference::CosSin(std::int64_t position, std::size_t pair)>;
 
 struct Mistake {
@@ -50,15 +49,15 @@ struct Mistake {
     Trial trial;
     Part part = Part::alone;
     bool precision = false;  // as Match::precision
-    /// The trial, but for how each pair is turned: as one of these, the likelier first. None: there
-    /// is no choice.
+    /// Candidates for the cos and sin of each pair, likeliest first; they replace those of the
+    /// trial. Empty: those of the trial.
     std::vector<Turn> turns = {};
 };
 
-/// Every mistake that could be told apart from the right operation, given data that shows it.
+/// Returns every mistake that suitable data could distinguish from the correct operation.
 std::vector<Mistake> mistakes_of(const Evidence& evidence);
 
-/// Calls visit(mistake) for every two mistakes that can be made at once: "swapped_pairing +
+/// Calls visit(mistake) for every two mistakes that can be combined: "swapped_pairing +
 /// attention_factor_missing".
 ///
 /// singles  mistakes_of(evidence)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last step of vkrope check: how far off an output is, and what explains it.
+// The last step of vkrope check: reports the error of an output and what explains it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const char* word_of(Outcome outcome) {
 
 // As JSON.
 
-/// JSON has no infinity.
+/// Null if not finite: JSON has no infinity.
 nlohmann::ordered_json number(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
@@ -55,7 +55,7 @@ const char* word_of(Region region) {
     return "sequence";
 }
 
-/// The index of the worst element, and what was found there.
+/// The index of the worst element, with its expected and actual value.
 nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
     if (!lone) {
         return nullptr;
@@ -108,7 +108,7 @@ std::string error_text(double max_error_u) {
 }
 
 std::string percent(double share) {
-    // Rounded down: 100 % is said of all elements only.
+    // Rounded down: only all elements give 100 %.
     return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
 }
 
@@ -122,7 +122,6 @@ std::string match_line(const Match& match) {
                        percent(match.share_within), match.meaning);
 }
 
-/// What was found, in a sentence.
 std::string finding(const Judgement& judgement, const Limits& limits) {
     switch (judgement.outcome) {
         case Outcome::pass:
@@ -146,7 +145,7 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
         percent(judgement.share_within));
 }
 
-/// Where all that is wrong lies together.
+/// Describes the region that contains everything wrong.
 std::string lone_text(const std::optional<Lone>& lone) {
     if (!lone) {
         return "";
@@ -174,7 +173,7 @@ std::string lone_text(const std::optional<Lone>& lone) {
     return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
 }
 
-/// Where what is wrong lies, though it does not lie together.
+/// Lists where the wrong rows are if they share no region.
 std::string wrong_text(const Judgement& judgement) {
     const bool explained = judgement.outcome == Outcome::mistake &&
                            judgement.matches.front().where.empty();
@@ -194,7 +193,7 @@ std::string verdict_line(const char* name, const Judged& judged, const Limits& l
     return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
 }
 
-/// What these files could not have shown: mistakes that would have passed as well.
+/// Lists mistakes that these files cannot show, because they would pass as well.
 std::string blind_spots(const Judgement& judgement) {
     std::string names;
     for (const Match& match : judgement.matches) {

@@ -86,7 +86,7 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
     std::size_t left = 0;
     for (Group& group : groups) {
         std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
-            // An id may hold characters that a pattern gives a meaning.
+            // An id may contain pattern characters.
             return check->id() != options.filter &&
                    ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
         });
@@ -109,7 +109,7 @@ void make_output_folder(const std::string& folder) {
     }
 }
 
-/// For DeviceOptions::select, one a device.
+/// Returns the value of DeviceOptions::select for each device.
 std::vector<std::string> selected_devices(const Options& options) {
     if (options.device != "all") {
         return {options.device};
@@ -130,7 +130,7 @@ std::vector<std::string> selected_devices(const Options& options) {
     return selected;
 }
 
-/// Throws Interrupted where the check leaves off.
+/// Throws Interrupted if the check stops early.
 Outcome run_check(Check& check, DeviceUnderTest& device) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -147,7 +147,7 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
         outcome = {
             .verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
     }
-    // It may quote a file, which may hold anything.
+    // The reason may quote a file, which may contain any bytes.
     std::replace_if(
         outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; },
         '?');
@@ -169,7 +169,8 @@ std::string repeating_command(const Check& check, const std::string& select, boo
                        shell_word(check.id()));
 }
 
-/// Of a whole run: a line that could not be printed ends it, and takes nothing of the report.
+/// Shared by the whole run: a line that could not be printed ends the run, but the report stays
+/// complete up to there.
 using Unprinted = std::optional<tools::Failure>;
 
 DeviceReport run_on(const Options& options, const std::string& select,
@@ -189,7 +190,7 @@ DeviceReport run_on(const Options& options, const std::string& select,
     const bool prints_lines = options.json != "-";
     std::optional<tools::ProgressLine> progress;
     if (!prints_lines || ::isatty(STDOUT_FILENO) !=
-                             1) {  // lines that are seen as they come show the progress themselves
+                             1) {  // lines that appear on a terminal show the progress themselves
         progress.emplace("checking");
     }
     bool lost = false;
@@ -234,11 +235,11 @@ DeviceReport run_on(const Options& options, const std::string& select,
     return report;
 }
 
-/// Fails at once where there is no way to write the report, not when all has been run.
+/// Fails now if the report cannot be written, not after all checks have run.
 void check_report_file(const std::string& json) {
     if (!json.empty() && json != "-") {
         const tools::OutputFile writable(
-            "--json", json, 1);  // removed again: how long the report will be is not known yet
+            "--json", json, 1);  // removed again: the size of the report is not known yet
     }
 }
 
@@ -260,7 +261,7 @@ void write_report(const Options& options, const Report& report) {
     tools::OutputFile::publish(files);
 }
 
-/// One table on stdout of what other runs, on other drivers, have reported.
+/// Prints one table of the results that other runs, on other drivers, have reported.
 ExitCode merge_reports(const Options& options) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
     std::string empty_report;
@@ -315,7 +316,7 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
     try {
         write_report(options, report);
     } catch (const tools::Failure&) {
-        end_if_interrupted();  // by the reader of a pipe, who has left, say
+        end_if_interrupted();  // for example by SIGPIPE
         throw;
     }
     end_if_interrupted();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command "vkrope-conformance": runs checks on devices, and says what they found.
+// The command "vkrope-conformance": runs checks on devices and reports the results.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace vkrope::conformance {
 
 using BuiltinGroups = std::vector<Group> (*)(Level);
 
-/// For tools::run_program(): lines are printed as checks end, the report is written once every
+/// For tools::run_program(): lines are printed as checks end; the report is written after every
 /// device is closed.
 inline constexpr const char* lost_report =
     "no report was written, and the checks that remain did not run";
 
-/// builtin  the suite; tests put another in its place
+/// builtin  the built-in suite; tests pass another one
 tools::ExitCode run_command(int argc, char** argv, BuiltinGroups builtin);
 
 }  // namespace vkrope::conformance

@@ -26,7 +26,8 @@ auto fields(const Sections& sections) {
     return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
 }
 
-/// A field that is added to KernelInfo does not compile here until it is compared, too.
+/// The structured binding fails to compile if a field is added to KernelInfo, until it is compared
+/// too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,

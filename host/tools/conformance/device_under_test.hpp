@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device that checks run on, and what they share of it: pipelines, which take longer to compile
-// than a small case to run.
+// The device that checks run on, and its shared pipelines, which take longer to compile than a
+// small case takes to run.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace vkrope::conformance {
 
 class DeviceUnderTest {
    public:
-    /// Opens the device. With options.validation the layer's errors are kept for layer_error().
+    /// Opens the device. With options.validation, keeps the errors of the layer for layer_error().
     /// Throws tools::Failure.
     explicit DeviceUnderTest(DeviceOptions options);
     ~DeviceUnderTest();
@@ -27,21 +27,21 @@ class DeviceUnderTest {
 
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
-    /// Longest wait for one submission.
+    /// Timeout of one submission.
     std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
 
-    /// Measured when first asked for.
+    /// Measured on first use.
     const Traits& traits();
 
-    /// The first error of the validation layer since the last call; empty: none.
+    /// Returns the first error of the validation layer since the last call; empty: none.
     std::string layer_error() { return std::exchange(*layer_error_, {}); }
 
-    /// A buffer that holds `bytes` bytes of `data`; of 4 bytes at least, so that nothing is nothing
-    /// to bind.
+    /// Returns a buffer with `bytes` bytes of `data`; at least 4 bytes, so that an empty tensor can
+    /// be bound.
     Buffer upload(const void* data, std::size_t bytes);
 
-    /// How many dispatches the kernel of `info` makes of a call: an error where it does not take
-    /// the call. Throws Refusal where the kernel cannot be created.
+    /// Returns ok if the kernel of `info` takes the call, else an error. Throws Refusal if the
+    /// kernel cannot be created.
     Status accepts(const KernelInfo& info, const Call& call);
 
     struct KernelCall {
@@ -49,16 +49,16 @@ class DeviceUnderTest {
         Call call;
         ReportedLimits limits = {};
     };
-    /// Told of every call before rotate() records it; for tests of what the checks reach.
+    /// Called before rotate() records a call; for tests of the coverage of the checks.
     std::function<void(const Kernel*, const Call&)> on_rotate = {};
-    /// Records one call, submits it and waits. Returns how many dispatches it took. Throws Refusal.
+    /// Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);
-    /// The same for positions.
+    /// The same for a call that writes positions.
     void expand(const PositionCall& call);
 
-    /// Compiled when first asked for, and kept until many others were. Throws Refusal.
+    /// Compiled on first use and cached until many others have been used. Throws Refusal.
     const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
-    /// Null where the device has push descriptors.
+    /// Null if the device has push descriptors.
     template <class AnyKernel>
     Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches);
 
@@ -77,7 +77,7 @@ class DeviceUnderTest {
     std::vector<Made> kernels_;  // destroyed before the device
     Owned<PositionKernel> positions_;
     std::optional<Traits> traits_;
-    bool may_be_busy_ = false;  // a submission went wrong: what it uses is left to the driver
+    bool may_be_busy_ = false;  // a submission failed: its resources are left to the driver
 };
 
 }  // namespace vkrope::conformance

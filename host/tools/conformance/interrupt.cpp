@@ -26,8 +26,8 @@ extern "C" void note_interrupt(int signal) {
     if (came.compare_exchange_strong(none, signal)) {
         return;
     }
-    // Nobody loses patience by these: one comes with each write to a closed pipe, one with each
-    // second beyond a limit.
+    // These two do not count as impatience: SIGPIPE comes with each write to a closed pipe, SIGXCPU
+    // with each second beyond a limit.
     if (signal != SIGPIPE && signal != SIGXCPU && ++came_again > 1) {
         end_by(signal);
     }

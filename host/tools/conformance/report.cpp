@@ -173,7 +173,7 @@ ExitCode exit_of(const Report& report) noexcept {
         }
         all_checked = all_checked && good_checks(device) > 0;
     }
-    // What a script should act on first comes first: nothing that a lost device says counts.
+    // Ordered by what a script should act on first; after a lost device no other result counts.
     return lost            ? ExitCode::device_failed
            : out_of_memory ? ExitCode::out_of_memory
            : failed        ? ExitCode::verification_failed

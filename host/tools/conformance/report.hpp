@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run found: lines and a table for people, JSON for programs, and the exit code.
+// The results of a run: lines and a table for people, JSON for programs, and the exit code.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,8 +22,8 @@ struct DeviceReport {
     Traits traits;
     std::vector<CheckReport> checks;
     bool whole_suite =
-        false;  // all built-in checks of a level were to run: what a verdict on the device takes
-    bool interrupted = false;  // before all of them had
+        false;  // all built-in checks of a level were selected: a verdict on the device needs it
+    bool interrupted = false;  // before all checks had run
 };
 
 using Report = std::vector<DeviceReport>;
@@ -35,22 +35,22 @@ inline constexpr const char conformant[] = "conformant", not_conformant[] = "not
                             not_judged[] = "not judged";
 inline constexpr const char* device_verdicts[] = {conformant, not_conformant, not_judged};
 
-/// One of these words, and why.
+/// One of these words, and the reason.
 struct DeviceVerdict {
     std::string word, reason;
 };
 DeviceVerdict verdict_of(const DeviceReport& device);
 
 /// {"version", "level", "devices": [{"name", "driver", ..., "verdict", "interrupted", "cases":
-/// [{"id", "group", "status", "max_error", "reason", "max_u", "max_ulp", "seconds"}]}]}. Names no
-/// host, user or path, and a UUID only on demand.
+/// [{"id", "group", "status", "max_error", "reason", "max_u", "max_ulp", "seconds"}]}]}. Contains
+/// no host, user or path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
-/// "12 of 56 checks passed, 3 failed", for the end of a run that is no success.
+/// "12 of 56 checks passed, 3 failed", for the end of a run that did not succeed.
 std::string sentence_of(const Report& report);
 
-/// success only where on each device at least one check passed or was computed, and none failed or
-/// erred.
+/// Returns success only if on each device at least one check passed or was computed, and none
+/// failed or erred.
 tools::ExitCode exit_of(const Report& report) noexcept;
 
 }  // namespace vkrope::conformance

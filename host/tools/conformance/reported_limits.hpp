@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A device that reports less than it has, for checks of what the library makes of it.
+// A device that reports lower limits than it has, for checks of how the library splits calls.
 #pragma once
 
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::conformance {
 
-/// 0: what the device has.
+/// 0: the limit of the device.
 struct ReportedLimits {
     std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
                   workgroups_z = 0;
     bool operator==(const ReportedLimits&) const = default;
 };
 
-/// `device` as create() sees it then. For create() right after: the limits stand in one place.
+/// Returns `device` with these limits, for a call of create() right after: the limits are stored in
+/// one static place.
 DeviceRef reporting(const Device& device, const ReportedLimits& limits);
 
 }  // namespace vkrope::conformance

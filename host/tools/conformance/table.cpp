@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using tools::printable;
 
-/// The cells of one device, by the name of their row.
+/// The cells of one device, keyed by the name of their row.
 using Column = std::map<std::string, std::string>;
 
 struct Counts {
@@ -30,7 +30,7 @@ struct Counts {
     double seconds = 0;
 };
 
-/// "12 pass", "3 pass, 2 unsupported"; what went wrong stands out.
+/// "12 pass", "3 pass, 2 unsupported"; failures are highlighted.
 std::string cell_of(const Counts& counts) {
     std::string cell;
     for (const Verdict verdict : verdicts) {
@@ -51,7 +51,7 @@ std::string until_semicolon(const std::string& text) {
     return text.substr(0, text.find(';'));
 }
 
-/// Rows in the order in which reports name them.
+/// Rows in the order of the reports.
 struct Rows {
     std::vector<std::string> names;
     std::set<std::string> known;
@@ -167,7 +167,7 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
 
 namespace {
 
-/// What the parser takes. A report has some hundred bytes for each check on each device.
+/// The limit of the parser. A report has some hundred bytes for each check on each device.
 constexpr std::size_t max_report_bytes = max_json_bytes;
 
 std::string content_of(const std::string& file) {
@@ -176,7 +176,7 @@ std::string content_of(const std::string& file) {
         tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file,
                     std::strerror(errno));
     }
-    if (!S_ISREG(about.st_mode)) {  // it may never end, or never begin
+    if (!S_ISREG(about.st_mode)) {  // reading it may never end, or never begin
         tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file",
                     file, S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
     }
@@ -197,7 +197,7 @@ std::string content_of(const std::string& file) {
     return content;
 }
 
-/// Every status has to be one: what is not known would be neither good nor bad.
+/// Rejects an unknown status, which would be neither good nor bad.
 void check_statuses(const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         for (const Json& check : device.at("cases")) {
@@ -214,7 +214,6 @@ void check_statuses(const std::string& file, const Json& devices) {
     }
 }
 
-/// The same of the verdict on each device.
 void check_verdicts(const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         const auto verdict = device.at("verdict").get<std::string>();
@@ -239,7 +238,7 @@ Json read_devices(const std::string& file) {
     Json devices;
     try {
         devices = Json(parse_json(content)).at("devices");
-        static_cast<void>(table_of(devices));  // looks at all that it needs
+        static_cast<void>(table_of(devices));  // accesses all fields that it needs
         check_statuses(file, devices);
         check_verdicts(file, devices);
     } catch (const ImportError& problem) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table at the end: groups by devices, and a verdict for each device. Made of JSON reports, so
-// that several runs can make one.
+// The final table: groups by devices, and a verdict for each device. Made from JSON reports, so
+// that several runs can share one table.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,21 +9,21 @@
 
 namespace vkrope::conformance {
 
-/// A device that was asked for and could not be had.
+/// A requested device that was not available.
 struct MissingDevice {
     std::string name, reason;
 };
 
-/// `devices` are the elements of "devices" of one report or several. Throws
-/// nlohmann::json::exception where one is no such thing.
+/// `devices` are the elements of "devices" of one or several reports. Throws
+/// nlohmann::json::exception if one has another form.
 std::string table_of(const nlohmann::ordered_json& devices,
                      const std::vector<MissingDevice>& missing = {});
 
-/// The devices of a report that --json has written. Throws tools::Failure.
+/// Reads the devices of a report written by --json. Throws tools::Failure.
 nlohmann::ordered_json read_devices(const std::string& file);
 
-/// Why these devices are no success, as a run says it of its own: one has failed, on one nothing
-/// was checked, or there is none. Empty: they are one.
+/// Says why a run with these devices is no success: one failed, one had nothing checked, or there
+/// is none. Empty: success.
 std::string shortfall_of(const nlohmann::ordered_json& devices);
 
 }  // namespace vkrope::conformance

@@ -20,7 +20,7 @@ struct Answer {
     float y0, y1;
 };
 
-/// One token a probe, each with its own row of a caller's table.
+/// One token per probe, each with its own row of a cos_sin_cache.
 std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probes) {
     std::vector<float> x, c, s;
     for (const Probe& probe : probes) {
@@ -56,12 +56,12 @@ std::uint32_t bits_of(float x) {
 void measure_subnormals(DeviceUnderTest& device, Traits& traits) {
     constexpr float smallest_normal = 0x1p-126f;
     const std::vector<Answer> answers = ask(
-        device, {{.x0 = 0x1p-149f},  // as an operand
+        device, {{.x0 = 0x1p-149f},  // operand
                  {.x0 = 0x1.fffffp-127f},
                  {.x0 = -0x1p-130f, .x1 = 0x1p-140f},
-                 {.x0 = smallest_normal, .c = 0.75f},  // as a product
+                 {.x0 = smallest_normal, .c = 0.75f},  // product
                  {.x0 = 0x1p-100f, .c = 0x1p-40f},
-                 {.x0 = 0x1.8p-126f, .x1 = smallest_normal, .c = 1, .s = 1}});  // as a difference
+                 {.x0 = 0x1.8p-126f, .x1 = smallest_normal, .c = 1, .s = 1}});  // difference
     const auto lost = [&](std::initializer_list<std::size_t> of) {
         return std::any_of(of.begin(), of.end(), [&](std::size_t i) { return answers[i].y0 == 0; });
     };
@@ -76,8 +76,8 @@ void measure_subnormals(DeviceUnderTest& device, Traits& traits) {
     traits.subnormals = flushed.empty() ? "kept" : "flushed: " + flushed;
 }
 
-/// Each probe has one result to nearest even, another toward zero, and the last ones a third where
-/// a product is fused with the sum.
+/// The result of each probe differs between rounding to nearest even and toward zero; the last
+/// probes have a third result if a product is fused with the sum.
 void measure_rounding(DeviceUnderTest& device, Traits& traits) {
     constexpr float e = 0x1p-23f;
     const std::vector<Probe> probes = {
@@ -90,7 +90,7 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
         {.x0 = 1 + e,
          .x1 = 1 + 2 * e,
          .c = 1 + e,
-         .s = 1}};  // fused: the rest of the first product
+         .s = 1}};  // if fused: the remainder of the first product
     const std::vector<Answer> answers = ask(device, probes);
     bool nearest = true, toward_zero = true;
     const auto chopped = [](double exact) {
@@ -116,8 +116,8 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
                           : "neither to nearest even nor toward zero";
 }
 
-/// A compiler that takes NaN and infinity for impossible, or -0 for 0, folds what these results
-/// come from.
+/// A compiler that assumes that NaN and infinity do not occur, or that -0 equals 0, folds the
+/// operations behind these results.
 void measure_specials(DeviceUnderTest& device, Traits& traits) {
     constexpr float largest = std::numeric_limits<float>::max();
     const std::vector<Answer> answers = ask(
@@ -180,8 +180,8 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
     return subgroup.subgroupSize;
 }
 
-/// What of f16 the device converts itself: where there is a kernel of Conversion::native, all but
-/// what it does not promise to keep.
+/// Finds the f16 values that the device converts itself: if there is a kernel of
+/// Conversion::native, all except those that it does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     const KernelInfo info = {.rotary_dim = 2,
                              .q = {.in = Element::f16, .out = Element::f16, .head_dim = 2},
@@ -204,7 +204,7 @@ void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
 }
 
 std::vector<Tool> tools_of(const DeviceRef& device) {
-    // The extension's name of it does not depend on the version that the instance was created for.
+    // The name from the extension does not depend on the API version of the instance.
     auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceToolProperties>(
         device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceToolPropertiesEXT"));
     if (get == nullptr) {

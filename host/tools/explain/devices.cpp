@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope devices: which Vulkan devices there are, and which of them will do.
+// vkrope devices: lists the Vulkan devices and says which of them are suitable.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope explain: what a model's RoPE means. The numbers, and the command.
+// vkrope explain: computes the meaning of a model's RoPE, and implements the command.
 #include "explain/explain.hpp"
 
 #include <cmath>
@@ -73,7 +73,8 @@ Explanation explain(Rotation rotation) {
         pair.unscaled = explanation.knows_unscaled ? unscaled[j] : 0;
         pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
                                              : turn / pair.inv_freq;
-        // Formulas that only pass a frequency on may round it anew, which is no scaling.
+        // A formula that leaves a frequency unchanged may still round it again; that is not
+        // scaling.
         const double slower = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
                                                  : std::fabs(pair.unscaled / pair.inv_freq);
         pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;

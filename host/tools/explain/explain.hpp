@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the numbers of a model's RoPE mean: computed once, said as text, as JSON and as a picture.
+// Explains the numbers of a model's RoPE: computed once, output as text, JSON or a picture.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace vkrope::tools {
 
 struct ExplainedPair {
-    std::uint32_t first = 0, second = 0;  // channels of the window, counted from its first
-    std::uint32_t axis = 0;               // of the positions that turn it
-    double inv_freq = 0, unscaled = 0;    // radians per position; unscaled: 0 where unknown
-    double wavelength = 0;  // positions a turn; infinite for a pair that does not turn
+    std::uint32_t first = 0, second = 0;  // channels relative to the start of the window
+    std::uint32_t axis = 0;               // position axis that rotates it
+    double inv_freq = 0, unscaled = 0;    // radians per position; unscaled: 0 if unknown
+    double wavelength = 0;  // positions per turn; infinite for a pair that does not turn
     double slower =
-        0;  // unscaled / inv_freq; 0 where unknown, infinite where scaling has stopped the pair
+        0;  // unscaled / inv_freq; 0 if unknown, infinite if scaling has stopped the pair
     double turns = 0;  // within the length
 };
 
@@ -25,8 +25,8 @@ struct Explanation {
     Rotation rotation;
     bool knows_unscaled = false;
     bool knows_length = false;
-    double length = 0;  // positions that turns are counted in: what these frequencies serve, or
-                        // else the model's, or else 4096
+    double length = 0;  // number of positions that `turns` refers to: the longest sequence that
+                        // these frequencies are valid for, else the model's maximum, else 4096
     std::vector<ExplainedPair> pairs;
 };
 
@@ -34,7 +34,7 @@ Explanation explain(Rotation rotation);
 
 /// Lines of at most 120 columns.
 ///
-/// all  a line for every pair, however many there are
+/// all  one line per pair, however many there are
 std::string text_of(const Explanation& explanation, bool all);
 
 nlohmann::ordered_json json_of(const Explanation& explanation);
@@ -44,7 +44,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation);
 std::string svg_of(const Explanation& explanation);
 
 /// (1 / n) sum over j = 1 to n of |S_j|, where S_j is the sum of e^(i m inv_freq[k]) over k < j:
-/// what bounds q.k at distance m, up to a factor that depends on q and k alone. RoFormer
+/// the bound of q.k at distance m, up to a factor that depends only on q and k. RoFormer
 /// (arXiv:2104.09864), section 3.4.3.
 double decay_bound(const std::vector<double>& inv_freq, double distance);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope frequencies: what a model's RoPE is, as numbers.
+// vkrope frequencies: prints a model's RoPE as numbers.
 #include <fmt/ranges.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ struct FrequenciesOptions {
     bool json = false;
 };
 
-/// null where a token has one position.
+/// null if a token has one position.
 nlohmann::ordered_json json_of(const Sections& sections) {
     if (sections.axes == 0) {
         return nullptr;

@@ -15,12 +15,12 @@
 namespace vkrope::tools {
 namespace {
 
-// Narrow, so that its letters are large enough on a phone.
+// Narrow, so that the text is large enough on a phone.
 constexpr double width = 480, margin = 12, panel_width = width - 2 * margin;
 constexpr double plot_height = 300, head_height = 44, gap = 22;
 constexpr double cell = 60, clock_radius = 24, clock_left = 112;
 
-/// Evenly spaced numbers below `count`, the first and the last among them, each once.
+/// Evenly spaced numbers below `count`, including the first and the last, each once.
 std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < std::min(count, most); ++i) {
@@ -49,7 +49,7 @@ svg::Plot wavelengths(const Explanation& explanation) {
         scaled(explanation) ? "as the model scales them" : "positions a turn", {}, count <= 32};
     svg::Series before = {"unscaled", {}};
     std::vector<double> all = {explanation.length};
-    for (const std::size_t j : spread(count, 512)) {  // more are one line to the eye
+    for (const std::size_t j : spread(count, 512)) {  // more points look like one line
         const ExplainedPair& pair = explanation.pairs[j];
         after.points.push_back({double(j), pair.wavelength});
         before.points.push_back({double(j), 2 * std::numbers::pi / pair.unscaled});
@@ -73,8 +73,9 @@ svg::Plot wavelengths(const Explanation& explanation) {
     return plot;
 }
 
-/// The bound at distances that are evenly spaced on a logarithmic axis, each the mean from there to
-/// the next: far off, where many distances share a place, a single one would be chance.
+/// The bound at distances evenly spaced on a logarithmic axis. Each value is the mean over the
+/// distances up to the next one: at large distances, where many share a place, a single one would
+/// be random.
 std::vector<svg::Point> decay_of(const std::vector<double>& inv_freq, double length) {
     constexpr int places = 300;
     const auto distance = [length](int place) {
@@ -138,7 +139,7 @@ double three_digits(double value) {
     return std::round(value / step) * step;
 }
 
-/// At position 0 a hand points to the right, and it turns as mathematicians turn.
+/// At position 0 a hand points to the right; it turns counterclockwise.
 void draw_clock(svg::Drawing& drawing, svg::Point centre, double inv_freq, double unscaled,
                 std::uint64_t position) {
     const auto tip = [&](double frequency, double length) -> svg::Point {
@@ -195,7 +196,7 @@ std::string svg_of(const Explanation& explanation) {
     const Rotation& rotation = explanation.rotation;
     const double clocks_top = margin + head_height + plot_height + gap;
     const double decay_top = clocks_top + clocks_height(explanation) + gap;
-    // Of latent attention head_dim counts only the channels that turn.
+    // For latent attention, head_dim counts only the rotated channels.
     const bool latent = rotation.q_rotary_offset + rotation.rotary_dim > rotation.head_dim;
     const std::string channels = latent ? fmt::format("{} channels", rotation.rotary_dim)
                                         : fmt::format("{} of {} channels", rotation.rotary_dim,

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t columns = 120, key_width = 18;
 constexpr std::size_t shown_pairs = 64;
 
-/// "key   text", the text in lines that begin below one another.
+/// "key   text", with the lines of the text aligned below one another.
 std::string row(std::string_view key, std::string_view text) {
     std::string rows = fmt::format("{:<{}}", key, key_width);
     std::size_t used = key_width;
@@ -51,7 +51,7 @@ std::string range_of(std::size_t first, std::size_t last) {
                          : fmt::format("pairs {} to {}", first, last);
 }
 
-// A value with as many digits as a reader needs; all of them are in the JSON.
+// Few enough digits to read; the JSON has all of them.
 std::string short_number(double value) {
     return fmt::format("{:.6g}", value);
 }
@@ -111,7 +111,7 @@ bool same_slowdown(double a, double b) {
     return a == b || std::fabs(a - b) < 1e-9 * std::fabs(a);
 }
 
-/// What scaling did to a run of pairs; the run has at least one.
+/// Describes what scaling did to a run of pairs; the run has at least one.
 std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t first,
                           std::size_t last) {
     const double a = pairs[first].slower, b = pairs[last].slower;
@@ -135,10 +135,10 @@ std::string scaling_text(const Explanation& explanation) {
         return "unknown: what the frequencies would be without it is not known of this model";
     }
     const std::vector<ExplainedPair>& pairs = explanation.pairs;
-    // Runs of one slowdown, of three pairs at least or from and to the ends, are worth their own
-    // words; what is between is a blend.
+    // A run of equal slowdown is described separately if it has at least three pairs, or if it is
+    // unscaled and touches either end; the pairs between runs are a blend.
     std::vector<std::pair<std::size_t, std::size_t>> runs;
-    bool blend = false;  // the last run is one
+    bool blend = false;  // the last run is a blend
     for (std::size_t j = 0; j < pairs.size();) {
         std::size_t last = j;
         while (last + 1 < pairs.size() && same_slowdown(pairs[last + 1].slower, pairs[j].slower)) {
@@ -207,9 +207,10 @@ std::string factor_text(double factor) {
                              short_number(factor), short_number(factor * factor));
 }
 
-/// What each source of angles costs on a device, to the length that turns are counted in.
+/// The cost of each source of angles on a device, for tables up to the length that turns are
+/// counted in.
 std::string tables_text(const Explanation& explanation) {
-    constexpr std::uint32_t side = 16384;  // of images, on most devices
+    constexpr std::uint32_t side = 16384;  // maximum image side on most devices
     const auto length = static_cast<std::uint64_t>(
         std::clamp(explanation.length, 1.0, double(max_positions)));
     std::string text;
@@ -269,7 +270,7 @@ std::string line_of(const Explanation& explanation, std::size_t j) {
     return line + '\n';
 }
 
-/// A line for every pair, or for evenly spaced ones, the first and the last among them.
+/// A line for every pair, or for evenly spaced pairs that include the first and the last.
 std::string table_of(const Explanation& explanation, bool all) {
     const std::size_t count = explanation.pairs.size();
     const std::size_t step = all || count <= shown_pairs

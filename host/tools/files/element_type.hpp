@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One element type has three names: the library's, the oracle's and that of .npy files.
+// Conversions between the names of an element type in the library, in the reference and in .npy
+// files.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace vkrope::tools {
 
 reference::Type reference_type(Element element) noexcept;
 
-/// bf16 is <u2: .npy has no bfloat16, and its users store the bits.
+/// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits.
 npy::Type npy_type(Element element) noexcept;
 
-/// The inverse; nothing for types that are no Element.
+/// The inverse of npy_type(); none for types that are not an Element.
 std::optional<Element> element_of(npy::Type type) noexcept;
 
-/// Appends `value`, rounded to nearest even, as a file stores it.
+/// Appends `value`, rounded to nearest even, in the stored form.
 void append_element(std::vector<std::byte>& bytes, Element element, double value);
 
 }  // namespace vkrope::tools

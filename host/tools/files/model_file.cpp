@@ -16,8 +16,8 @@
 namespace vkrope::tools {
 namespace {
 
-/// Streams have no size and cannot be read twice: a pipe, the standard input, what `<(command)` of
-/// a shell is.
+/// Streams have no size and cannot be read twice: a pipe, the standard input, or `<(command)` in a
+/// shell.
 bool is_stream(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::is_fifo(path, ignored) ||
@@ -40,7 +40,7 @@ std::ifstream open_model(const std::string& path) {
     return file;
 }
 
-/// A GGUF file says so in its first bytes, whatever it is called.
+/// Detects a GGUF file by its first bytes, whatever its name.
 bool is_gguf(std::ifstream& file) {
     char magic[4] = {};
     file.read(magic, sizeof magic);
@@ -85,7 +85,7 @@ HeadCounts head_counts(const nlohmann::json& json) {
 }  // namespace
 
 ModelFile::ModelFile(const std::string& path) {
-    // Not through /dev/stdin, which would open anew what may have been written to and closed.
+    // Not through /dev/stdin: that would reopen a file that may have been written to and closed.
     const bool standard_input = path == "-";
     std::ifstream file;
     if (!standard_input) {
@@ -101,7 +101,7 @@ ModelFile::ModelFile(const std::string& path) {
         return;
     }
     const bool called_gguf = std::filesystem::path(path).extension() ==
-                             ".gguf";  // whose reader says what it is not
+                             ".gguf";  // let the GGUF reader report what is wrong with it
     if (is_gguf(file) || called_gguf) {
         gguf_.emplace(path);
     } else {

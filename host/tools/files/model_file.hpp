@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The model that a command line names, as `vkrope frequencies` and `vkrope rotate` read it.
+// The model file given on the command line, as `vkrope frequencies` and `vkrope rotate` read it.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,17 @@ struct ModelOptions {
     std::string_view tower = "text";
 };
 
-/// How many heads the model says that it has; nothing where it says nothing, and of a GGUF file,
-/// which is not asked.
+/// The head counts of the model; none if the file does not give them. Not read from GGUF files.
 struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };
 
-/// A model's file, read once, to be asked for several of its RoPEs. A config.json may come through
-/// a pipe.
+/// A model file, read once and queried for several of its RoPEs. A config.json may come through a
+/// pipe.
 class ModelFile {
    public:
     /// path  "-" is the standard input
-    /// Throws Failure where it cannot be read.
+    /// Throws Failure if it cannot be read.
     explicit ModelFile(const std::string& path);
 
     Result<Rotation> read(const ModelQuery& query) const;
@@ -39,7 +38,7 @@ class ModelFile {
     HeadCounts heads() const;
 
    private:
-    std::optional<HfConfig> config_;  // one of the two
+    std::optional<HfConfig> config_;  // exactly one of the two is set
     std::optional<GgufModel> gguf_;
 };
 
@@ -51,7 +50,7 @@ struct Model {
 
 ModelQuery query_of(const ModelOptions& options);
 
-/// Reads the file, or throws Failure. Warnings of the reader go to stderr.
+/// Reads the file. Throws Failure. Warnings of the reader go to stderr.
 Model load_model(const ModelOptions& options);
 
 }  // namespace vkrope::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options that name a model, and the part of it that a command is about.
+// The options that select a model and the part of it that a command uses.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace vkrope::tools {
 
-/// --model, --seq-len, --layer-type, --layer and --tower. Returns --model, which is required.
+/// Adds --model, --seq-len, --layer-type, --layer and --tower. Returns --model, which is required.
 Option add_model_options(CommandLine& command, ModelOptions& options);
 
-/// --pairing, for weights that were permuted.
+/// Adds --pairing, for weights that were permuted.
 void add_pairing(CommandLine& command, std::optional<Pairing>& pairing);
 
 }  // namespace vkrope::tools

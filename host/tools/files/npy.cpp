@@ -52,8 +52,8 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
 }
 
 struct Preamble {
-    std::size_t bytes = 0;         // before the dict
-    std::size_t header_bytes = 0;  // of the dict
+    std::size_t bytes = 0;         // number of bytes before the dict
+    std::size_t header_bytes = 0;  // number of bytes of the dict
 };
 
 Preamble parse_preamble(std::span<const std::byte> start) {
@@ -109,8 +109,8 @@ std::string shape_text(std::span<const std::uint64_t> shape) {
 }
 
 std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape) {
-    // Zero dimensions count as one here, so that what remains cannot overflow when a caller
-    // multiplies some of them.
+    // Zero dimensions count as one here, so that a product of some of the other dimensions cannot
+    // overflow in a caller.
     std::uint64_t bytes = item_bytes(type);
     bool empty = false;
     for (const std::uint64_t dimension : shape) {
@@ -191,7 +191,7 @@ std::string make_header(Type type, std::span<const std::uint64_t> shape) {
     std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                    name(type), shape_text(shape));
     constexpr std::size_t alignment =
-        64;  // the data starts at a multiple of it, so that a file can be mapped into memory
+        64;  // alignment of the data, so that a file can be mapped into memory
     const std::size_t unpadded = shortest_preamble + dict.size() + 1;
     dict.append((alignment - unpadded % alignment) % alignment, ' ').push_back('\n');
     std::string header(magic);

@@ -17,17 +17,17 @@ enum class Type { f4, f2, u2, i4, i8, f8 };
 
 std::size_t item_bytes(Type type) noexcept;
 
-/// As numpy spells it, "<f4".
+/// Returns the numpy name, "<f4".
 const char* name(Type type) noexcept;
 
 struct Header {
     Type type = Type::f4;
     std::vector<std::uint64_t> shape;  // slowest dimension first; empty for a single number
-    std::uint64_t data_offset = 0;     // bytes before the first element
+    std::uint64_t data_offset = 0;     // offset of the first element in the file
     std::uint64_t data_bytes = 0;
 };
 
-/// A type that numpy has and this reader has not: the file may be well formed.
+/// A type that numpy supports and this reader does not: the file may be well formed.
 struct UnknownType : Error {
     using Error::Error;
 };
@@ -37,28 +37,29 @@ struct Array {
     std::vector<std::byte> data;  // header.data_bytes
 };
 
-/// Reads and checks a header. Nothing is allocated by a size that the file claims before that size
-/// is known to be true.
+/// Reads and checks a header. Allocates memory of a size claimed by the file only after that size
+/// has been checked.
 ///
 /// start       the first bytes of the file: all of them, or at least max_header_bytes
-/// file_bytes  size of the whole file; it must end exactly where the data does
+/// file_bytes  size of the whole file, which must end exactly where the data ends
 Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes);
 
 inline constexpr std::size_t max_header_bytes = 12 + 65536;
 
-/// A whole file that lies in memory.
+/// Parses a whole file in memory.
 Array parse(std::span<const std::byte> file);
 
-/// A regular file on disk.
+/// Reads a regular file on disk.
 Array read(const std::string& path);
 
-/// The bytes before the data, format version 1.0.
+/// Returns the bytes before the data, format version 1.0.
 std::string make_header(Type type, std::span<const std::uint64_t> shape);
 
-/// (1, 2) as Python writes a tuple.
+/// Formats a shape as a Python tuple, (1, 2).
 std::string shape_text(std::span<const std::uint64_t> shape);
 
-/// Bytes of an array. Error if that does not fit 63 bits, whatever its zero dimensions.
+/// Returns the size of an array in bytes. Throws Error if it does not fit in 63 bits, whatever its
+/// zero dimensions.
 std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape);
 
 }  // namespace vkrope::npy

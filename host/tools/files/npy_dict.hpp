@@ -11,7 +11,7 @@
 
 namespace vkrope::npy {
 
-/// What is wrong with a .npy file, in one sentence that does not name the file.
+/// Says what is wrong with a .npy file, in one sentence that does not name the file.
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -26,7 +26,7 @@ struct Dict {
 
 /// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order,
 /// spaces between any two tokens, an optional comma at the end, and nothing but white space after
-/// it. Everything else is an Error.
+/// it. Throws Error for anything else.
 Dict parse_dict(std::string_view text);
 
 }  // namespace vkrope::npy

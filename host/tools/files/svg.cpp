@@ -10,12 +10,12 @@
 namespace vkrope::tools::svg {
 namespace {
 
-constexpr double tick_length = 4, character = 6.6;  // about as wide as one of a label is
+constexpr double tick_length = 4, character = 6.6;  // approximate width of a character of a label
 constexpr double title_height = 22, legend_line = 18;
 constexpr std::size_t looks = 6;
 
-// The colours are those of Okabe and Ito, which the colour-blind can tell apart, and a dash pattern
-// each says the same in print.
+// The colours of Okabe and Ito, distinguishable with colour blindness; each also has a dash
+// pattern, for print.
 constexpr const char* style = R"(
 .paper{fill:#ffffff}
 text{font-family:sans-serif;font-size:12px;fill:#222222}
@@ -44,7 +44,8 @@ text{fill:#e8e8e8}
 .d0{fill:#56b4e9}.d1{fill:#ff9a4d}.d2{fill:#3fd0a4}.d3{fill:#e39ac6}.d4{fill:#f0c040}.d5{fill:#9fd3f2}
 })";
 
-/// A tenth of a unit is finer than the eye; adding 0 makes a negative zero positive.
+/// Rounds to a tenth of a unit, finer than the eye can see; adding 0 makes a negative zero
+/// positive.
 std::string coordinate(double value) {
     return fmt::format("{}", std::round(value * 10) / 10 + 0.0);
 }
@@ -60,7 +61,7 @@ bool shows(const Axis& axis, double value) {
     return std::isfinite(value) && (axis.scale == Scale::linear || value > 0);
 }
 
-/// 1, 2 or 5 times a power of ten, so that about `count` steps cover `span`.
+/// Returns 1, 2 or 5 times a power of ten, so that about `count` steps cover `span`.
 double round_step(double span, double count) {
     const double power = std::pow(10, std::floor(std::log10(span / count)));
     const double digit = span / count / power;
@@ -177,10 +178,10 @@ void draw_series(Drawing& drawing, const Field& field, const Series& series, std
     end_run();
 }
 
-/// Samples and labels in as many lines as they need; returns how many those are.
+/// Draws the samples and labels in as many lines as needed; returns the number of lines.
 std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
     std::size_t lines = 0;
-    double x = box.x + box.width;  // a first entry then starts a line
+    double x = box.x + box.width;  // makes the first entry start a line
     const auto entry = [&](const std::string& label, const std::string& look) {
         const double width = 36 + character * double(label.size()) + 20;
         if (x + width > box.x + box.width) {
@@ -260,7 +261,7 @@ void Drawing::circle(Point centre, double radius, std::string_view look) {
 }
 
 std::string Drawing::file() const {
-    // Without a width of its own the picture is as wide as what it is shown in.
+    // Without a width the picture fills its container.
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
         "viewBox=\"0 0 {0} {1}\" "
@@ -284,7 +285,7 @@ Axis axis_over(std::string label, Scale scale, const std::vector<double>& values
     if (!any) {
         axis.low = axis.high = 1;
     }
-    if (!(axis.low < axis.high)) {  // one value alone is in the middle
+    if (!(axis.low < axis.high)) {  // centres a single value
         const double margin = axis.low == 0 ? 1 : std::fabs(axis.low) / 2;
         axis.low = logarithmic ? axis.low / 2 : axis.low - margin;
         axis.high = logarithmic ? axis.high * 2 : axis.high + margin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures as one SVG file each: no script, nothing loaded from elsewhere, as wide as the reader's
-// screen, in light and in dark. The same input gives the same bytes.
+// Self-contained SVG files: no script, no external resources, as wide as the screen of the reader,
+// in light and dark mode. The same input gives the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vkrope::tools::svg {
 
-/// Text for XML and HTML, and for attributes in double quotes.
+/// Escapes text for XML and HTML, and for attributes in double quotes.
 std::string escaped(std::string_view text);
 
 struct Point {
@@ -24,22 +24,21 @@ struct Box {
 
 enum class Anchor { start, middle, end };
 
-/// Shapes in the units of the viewBox, y downwards. What a shape looks like is its CSS class:
-/// title, label, tick, quiet (text); axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to
-/// d5 (its dots).
+/// Shapes in the units of the viewBox, y downwards. The CSS class of a shape sets its look: title,
+/// label, tick, quiet (text); axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to d5
+/// (its dots).
 class Drawing {
    public:
     Drawing(double width, double height, std::string_view title);
 
     void text(Point at, std::string_view text, std::string_view look = "label",
               Anchor anchor = Anchor::start);
-    /// Bottom to top.
+    /// Text that runs from bottom to top.
     void upright_text(Point at, std::string_view text, std::string_view look = "label");
     void line(Point from, Point to, std::string_view look);
     void polyline(const std::vector<Point>& points, std::string_view look);
     void circle(Point centre, double radius, std::string_view look);
 
-    /// The whole file.
     std::string file() const;
 
    private:
@@ -57,40 +56,40 @@ struct Tick {
 struct Axis {
     std::string label;
     Scale scale = Scale::linear;
-    double low = 0, high = 1;      // low below high; above 0 where logarithmic
-    std::vector<Tick> ticks = {};  // none: round numbers
+    double low = 0, high = 1;      // low < high; low > 0 if logarithmic
+    std::vector<Tick> ticks = {};  // empty: round numbers
 };
 
-/// An axis that all values fit on; those that it cannot show (not finite; not above 0 where
-/// logarithmic) do not count.
+/// Returns an axis that fits all values. Ignores those that it cannot show (not finite; not above 0
+/// if logarithmic).
 Axis axis_over(std::string label, Scale scale, const std::vector<double>& values);
 
 struct Series {
     std::string label;
-    std::vector<Point> points;  // one that the axes cannot show interrupts the line
-    bool dots = false;          // as well as the line
+    std::vector<Point> points;  // a point that the axes cannot show interrupts the line
+    bool dots = false;          // in addition to the line
 };
 
-/// A horizontal line that values are held against.
+/// A horizontal line that values are compared with.
 struct Bound {
     std::string label;
     double y = 0;
-    /// That it holds for: the label then stands on the line, in the colour of this series, and not
-    /// in the legend.
+    /// The series that the bound is valid for: the label then stands on the line, in the colour of
+    /// this series, instead of in the legend.
     std::optional<std::size_t> series = {};
 };
 
 struct Plot {
     std::string title;
     Axis x, y;
-    std::vector<Series> series;  // six looks; a seventh has that of the first
+    std::vector<Series> series;  // six looks; the seventh series reuses the first
     std::vector<Bound> bounds;
 };
 
-/// Title, legend, axes with ticks and all lines, inside `box`.
+/// Draws the title, the legend, axes with ticks, and all lines inside `box`.
 void draw(Drawing& drawing, const Plot& plot, const Box& box);
 
-/// 0.1, 2048, 10⁶
+/// Formats a number: 0.1, 2048, 10⁶
 std::string number_text(double number);
 
 }  // namespace vkrope::tools::svg

@@ -11,7 +11,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Which dimension of the array an axis is, slowest first; -1: the layout has no such axis.
+/// The dimension of the array for each axis, slowest first; -1: the layout has no such axis.
 struct Axes {
     int batch, tokens, heads;
 };

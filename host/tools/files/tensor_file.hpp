@@ -17,11 +17,10 @@ struct TensorFile {
     std::string path;
     npy::Array array;
     Element element = Element::f32;
-    reference::Tensor view;  // batch, tokens, heads, head_dim and strides, whatever the layout
+    reference::Tensor view;  // batch, tokens, heads, head_dim and strides, in any layout
 };
 
-/// Reads the file and checks it against the layout and, where given, the element type. Throws
-/// Failure.
+/// Reads the file and checks it against the layout and, if given, the element type. Throws Failure.
 TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
                        std::optional<Element> dtype);
 

@@ -24,7 +24,7 @@ npy::Array read_array(const std::string& path) {
     }
 }
 
-/// Whether there is one a token on each of `axes` axes, rather than one in all.
+/// Returns true if a token has one position on each of `axes` axes, false if it has a single one.
 bool check_header(const npy::Header& header, const std::string& path, std::uint64_t batch,
                   std::uint64_t tokens, std::uint32_t axes) {
     if (header.type != npy::Type::i4 && header.type != npy::Type::i8) {
@@ -109,7 +109,7 @@ std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_
     std::vector<std::int64_t> all(batch * tokens);
     const std::size_t first = positions.axes == 0 ? 0 : axis * all.size();
     for (std::size_t index = 0; index < all.size(); ++index) {
-        // A row that all sequences share is read again for each of them.
+        // A row shared by all sequences is reused for each of them.
         all[index] = positions.ids.empty()
                          ? positions.first + static_cast<std::int64_t>(index % tokens)
                          : positions.ids[(first + index) % positions.ids.size()];

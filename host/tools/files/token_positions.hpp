@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the tokens are in their sequences, by --positions or --first-position.
+// Token positions within their sequences, from --positions or --first-position.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@ struct TokenPositions {
         ids;  // [tokens], [batch, tokens] or [axes, batch, tokens]; empty: first, first + 1, ...
     std::uint32_t axes = 0;  // 0: one axis
     std::int32_t first = 0;
-    std::int32_t lowest = 0, highest = 0;  // of those in use; 0 without tokens
+    std::int32_t lowest = 0, highest = 0;  // of the positions in use; 0 without tokens
 };
 
-/// first, first + 1, ... for every sequence. Throws Failure where the last is no int32.
+/// Returns first, first + 1, ... for every sequence. Throws Failure if the last one does not fit in
+/// int32.
 TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens);
 
-/// Reads P.npy, int32 or int64, [tokens], [batch, tokens] or [1, batch, tokens]; of a model whose
-/// sections have so many `axes`, [axes, batch, tokens] too. Throws Failure.
+/// Reads P.npy, int32 or int64, [tokens], [batch, tokens] or [1, batch, tokens]; if the sections of
+/// the model have `axes` axes, also [axes, batch, tokens]. Throws Failure.
 TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens,
                               std::uint32_t axes = 0);
 
-/// One a token, [batch, tokens], on one of the axes, however they were given; given on one axis,
-/// they are the same on all.
+/// Expands the positions on one axis to [batch, tokens]. Positions given on one axis apply to all
+/// axes.
 std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch,
                                    std::uint64_t tokens, std::uint32_t axis = 0);
 
-/// The largest |position|.
+/// Returns the largest |position|.
 std::uint64_t largest_distance(const TokenPositions& positions) noexcept;
 
 }  // namespace vkrope::tools

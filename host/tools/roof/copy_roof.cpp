@@ -30,8 +30,9 @@ std::vector<Manner> all_manners() {
     for (const std::uint32_t words : {4u, 2u, 1u}) {
         for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
     }
-    // The widest access once more in workgroups as RoPE's are, and as a software device's
-    // invocation goes through the heads of a token: 64 bytes here and 64 further on.
+    // The widest access again with the workgroup sizes of RoPE, and with the pattern in which an
+    // invocation on a software device goes through the heads of a token: 64 bytes, then 64 bytes
+    // further on.
     for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
     for (const std::uint32_t items : {16u, 64u}) {
         for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
@@ -43,7 +44,7 @@ std::vector<Manner> all_manners() {
 struct Contender {
     Manner manner;
     Shader shader;
-    std::vector<double> times_ns;  // of this aim
+    std::vector<double> times_ns;  // since the last aim()
 
     std::string name() const {
         std::string name = std::to_string(4 * manner.words) + " bytes";
@@ -59,9 +60,9 @@ struct Contender {
 
 struct CopyRoof::Impl {
     Device* device = nullptr;
-    std::vector<Contender> contenders;  // fastest first, once the trial is over
+    std::vector<Contender> contenders;  // fastest first, once settle() has tried them all
     bool tried = false;
-    std::vector<Copied> copies;  // none longer than what the device binds
+    std::vector<Copied> copies;  // none exceeds the maximum binding size of the device
 
     void record(VkCommandBuffer commands, const Contender& contender) const;
     Result<double> copy(std::size_t shader);
@@ -145,7 +146,7 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     if (!has_timestamps && !wall_clock_will_do)
         return error(Code::not_supported, "%s has no timestamps", impl.device->info().name.c_str());
     std::vector<Contender>& all = impl.contenders;
-    // The first round warms up. What they took is no part of what is timed.
+    // The first round warms up; its times are discarded.
     const auto forget = [&] {
         for (Contender& contender : all) contender.times_ns.clear();
     };

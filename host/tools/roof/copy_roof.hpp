@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The roof: RoPE moves bytes, so the most that it can reach on a device is a shader that copies the
-// same bytes.
+// The roof: RoPE is limited by memory bandwidth, so the upper limit of its speed on a device is the
+// speed of a shader that copies the same bytes.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,15 @@
 
 namespace vkrope::bench {
 
-/// Bytes that are copied; both ranges have one size, a multiple of 16, and are apart.
+/// One copy. Both ranges have the same size, a multiple of 16, and do not overlap.
 struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
 
-/// Copies what one rotation reads to where it writes, with several copy shaders: widths, vectors an
-/// invocation, patterns of access and sizes of workgroups. settle() tries all of them; the fastest
-/// then take turns with what is held against them. Move-only.
+/// Copies the bytes that one rotation reads to where it writes, with several copy shaders that
+/// differ in access width, vectors per invocation, access pattern and workgroup size. settle()
+/// tries all of them; afterwards only the fastest are timed, alternately with the code compared
+/// with them. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -26,27 +27,27 @@ class CopyRoof {
     CopyRoof(CopyRoof&&) noexcept;
     CopyRoof& operator=(CopyRoof&&) noexcept;
 
-    /// Compiles the shaders, once for any number of rotations.
+    /// Compiles the shaders once, for any number of rotations.
     static Result<CopyRoof> make(Device& device);
     /// For one rotation, out of place.
     static Result<CopyRoof> make(Device& device, const HostRotation::Buffers& buffers);
 
-    /// From now on copies these, which must outlive the next aim().
+    /// Sets the buffers to copy, which must stay valid until the next aim().
     void aim(std::vector<Copied> copies);
 
-    /// Warms up, and forgets all times; finds out which shaders are the fastest, unless as many
-    /// bytes were copied before. not_supported where the device has no timestamps, unless the wall
-    /// clock will do.
+    /// Warms up and discards all times. Finds the fastest shaders, unless the last aim() copied the
+    /// same sizes. Returns not_supported if the device has no timestamps, unless
+    /// `wall_clock_will_do`.
     Status settle(bool wall_clock_will_do = false);
 
     /// Times each of the fastest shaders once, after settle().
     Status round();
-    /// Copies once with one of `shader_count()` shaders; returns its nanoseconds.
+    /// Copies once with the shader of this index, below `shader_count()`; returns nanoseconds.
     Result<double> copy(std::size_t shader);
     std::size_t shader_count() const;
 
-    /// Of the fastest shader, after round(): nanoseconds, the median over its rounds and those of
-    /// the last round; and which one it is.
+    /// Results of the fastest shader after round(): the median of its rounds and its last round, in
+    /// nanoseconds, and its name.
     double best_ns() const;
     double last_ns() const;
     std::string best_name() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A compute shader of the benchmarks on a device: what copies, and what rotates as others do.
-// Layouts, pipelines and descriptors are made as those of the library's own kernels.
+// A compute shader of the benchmarks: a copy, or a rotation in the style of another library.
+// Layouts, pipelines and descriptors are created like those of the library's own kernels.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace vkrope::bench {
 
-/// Nanoseconds of what is recorded: those of the device, or those that submitting and waiting took
-/// where it has no timestamps.
+/// Submits the recorded commands and returns nanoseconds: device time, or the wall time of
+/// submitting and waiting if the device has no timestamps.
 Result<double> time_ns(Device& device,
                        const std::function<Status(VkCommandBuffer)>& record_commands);
 
-/// The median, of an even number the mean of the two in the middle; 0 of nothing.
+/// Returns the median: for an even count the mean of the two middle values, for no values 0.
 double median(std::vector<double> values);
 
 /// Move-only.
@@ -28,25 +28,27 @@ class Shader {
     Shader(Shader&&) noexcept;
     Shader& operator=(Shader&&) noexcept;
 
-    /// constants   specialisation constants from 1 on; 0 is the size of a workgroup along x, and
-    /// the one after these along y push_bytes  of push constants
+    /// constants   specialisation constants 1 and up; constant 0 is the workgroup size along x, and
+    /// the one after these the size along y
+    /// push_bytes  size of the push constants
     struct Workgroup {
-        std::uint32_t size = 256;  // at most; less where the device allows less
-        bool along_y = false;      // or along x; its other sizes are 1
+        std::uint32_t size = 256;  // upper limit; lower if the device allows less
+        bool along_y = false;      // else along x; the other sizes are 1
     };
     static Result<Shader> make(Device& device, const PackedModule& module,
                                const std::vector<std::uint32_t>& constants,
                                std::uint32_t push_bytes, const char* name,
                                const Workgroup& workgroup);
 
-    /// Invocations of a workgroup.
+    /// Number of invocations in a workgroup.
     std::uint32_t workgroup_size() const noexcept;
 
-    /// Where no push descriptors are at hand: sets for so many calls of record(), all of them free
-    /// again.
+    /// Without push descriptors: provides descriptor sets for `calls` calls of record(), all of
+    /// them free again.
     Status take_sets(std::uint32_t calls);
 
-    /// One dispatch of at least `groups` workgroups; the shader counts them along x, then along y.
+    /// Records one dispatch of at least `groups` workgroups; the shader numbers them along x, then
+    /// along y.
     void record(VkCommandBuffer commands, const Descriptors& descriptors, const void* push,
                 std::uint64_t groups) const noexcept;
 

@@ -27,7 +27,8 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
     }
     std::vector<std::vector<std::int64_t>> axes = {std::move(operation.positions)};
     axes.insert(axes.end(), further.positions.begin(), further.positions.end());
-    // The oracle's positions only number the tokens: which axis counts depends on the pair.
+    // Here the positions passed to the oracle only number the tokens; the axis to use depends on
+    // the pair.
     operation.positions.resize(axes.front().size());
     std::iota(operation.positions.begin(), operation.positions.end(), 0);
     operation.cos_sin = [turn = std::move(turn), axes = std::move(axes),
@@ -42,7 +43,7 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
 const char* breach_of(const reference::Verdict& verdict, double bound_u) noexcept {
     return verdict.nan_mismatch   ? "a value is NaN where the exact one is not, or the reverse"
            : verdict.bits_changed ? "a channel outside the rotated window changed"
-           // Written so that an error that is not a number is a breach.
+           // Written so that a NaN error is a breach.
            : !(verdict.largest_error_u <= bound_u) ? "a value is too far from the exact one"
                                                    : nullptr;
 }

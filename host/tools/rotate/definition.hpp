@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definition of the operation, as commands hold outputs against it.
+// The definition of the operation, in the form that commands compare outputs with.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace vkrope::tools {
 
-/// Where tokens have positions on several axes: those on the axes after the first, and which axis
-/// turns which pair.
+/// For tokens with positions on several axes: the positions on every axis after the first, and the
+/// sections that map pairs to axes.
 struct FurtherAxes {
     Sections sections;
     std::vector<std::vector<std::int64_t>>
-        positions;  // [axes - 1][batch * tokens]; none: all pairs turn by the first axis
+        positions;  // [axes - 1][batch * tokens]; empty: all pairs use the first axis
 };
 
-/// Positions that were given on one axis are the same on all axes of the sections.
+/// Positions given on one axis apply to every axis of the sections.
 FurtherAxes further_axes(const Sections& sections, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens);
 
-/// The same operation, whose positions are those on the first axis, with each pair turned by its
-/// own axis.
+/// Returns the same operation with each pair rotated by the positions of its own axis. On input,
+/// `operation` has the positions of the first axis.
 reference::Operation by_axis(reference::Operation operation, const FurtherAxes& further);
 
-/// What breaks the contract, or null.
+/// Says what breaks the contract; null if nothing does.
 const char* breach_of(const reference::Verdict& verdict, double bound_u) noexcept;
 
 }  // namespace vkrope::tools

@@ -11,7 +11,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// An empty tensor counts as absent: there is nothing to bind.
+/// Treats an empty tensor as absent: there is nothing to bind.
 std::uint32_t heads_of(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads)
                                                  : 0;
@@ -40,7 +40,7 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     return shape;
 }
 
-/// Found here rather than by HostRotation::make, because another source may help.
+/// Checked here rather than by HostRotation::make, because another angle source may help.
 void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                       const VkPhysicalDeviceLimits& limits) {
     const auto plan = plan_angles(inputs.rotation, options.angles,
@@ -94,7 +94,7 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
     for (std::uint32_t repetition = 0; repetition < options.repetitions; ++repetition) {
         progress.update(double(repetition) / options.repetitions);
         if (roof) {
-            // The copy comes first: what is downloaded in the end is the rotation's output.
+            // The copy runs first, so that the final download gets the output of the rotation.
             check(roof->round(), Subject::device, "--roof: ");
         }
         const auto time = value_of(rotation.run(direction), Subject::device);

@@ -24,8 +24,8 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
         fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding",
              options.model.path);
     }
-    // The table is made for this run alone: with the factor that is wanted, the result is as exact
-    // as any.
+    // The table is made for this run only, with the requested factor, so the result loses no
+    // accuracy.
     switch (options.gain) {
         case Gain::apply: break;
         case Gain::omit: rotation.attention_factor = 1; break;
@@ -34,16 +34,16 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     return rotation;
 }
 
-/// Rows that a tensor may have, and where their window begins.
+/// A row format that a tensor may have, and where its window begins.
 struct RowForm {
     std::uint32_t head_dim = 0, rotary_offset = 0;
     const char* what = "";
-    bool shared = false;  // by all heads: there is one
+    bool shared = false;  // one row shared by all heads
 };
 
-/// Of most models one form. Latent attention has several: its head_dim counts only the channels
-/// that turn, which are a tensor of their own or stand behind others; K's as in the cache, or as in
-/// Q where the heads have been put together.
+/// Most models have one form. Latent attention has several: its head_dim counts only the rotated
+/// channels, which are a separate tensor or follow other channels. K is as in the cache, or as in Q
+/// if the heads have been assembled.
 std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation,
                               TensorIndex which) {
     const bool key = which == K;
@@ -65,7 +65,7 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rota
     return forms;
 }
 
-/// The forms whose window lies inside the row; there must be one.
+/// Returns the forms whose window lies inside the row. Fails if there is none.
 std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation,
                                    TensorIndex which) {
     std::vector<RowForm> forms = forms_of(options, rotation, which);
@@ -83,7 +83,7 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation&
     return forms;
 }
 
-/// What the last dimension of the file says.
+/// Returns the form that matches the last dimension of the file.
 RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
                 const RotateOptions& options) {
     std::string known;
@@ -106,7 +106,7 @@ TensorFile read_file(const RotateOptions& options, TensorIndex which) {
                        options.dtype);
 }
 
-/// Reads Q or K, and takes the offset of the rows that it has.
+/// Reads Q or K and sets the rotary offset that its row form has.
 TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, TensorIndex which,
                         std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
     const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
@@ -121,7 +121,7 @@ TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, 
     return tensor;
 }
 
-/// Reads V, whose rows the model says nothing of: any that the kernel takes will do.
+/// Reads V. The model does not define its rows, so any row that the kernel supports is accepted.
 TensorFile read_value(const RotateOptions& options) {
     TensorFile tensor = read_file(options, V);
     if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
@@ -132,7 +132,7 @@ TensorFile read_value(const RotateOptions& options) {
     return tensor;
 }
 
-/// All tensors share tokens, and the kernel that serves them.
+/// All tensors have the same tokens and use one kernel.
 void check_alike(const TensorFile& first, const TensorFile& other) {
     if (first.element != other.element) {
         fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same",
@@ -152,7 +152,7 @@ bool has_rows(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty();
 }
 
-/// The kernel is one that rotates: it takes V along, and does not copy alone.
+/// The kernel has to rotate something: it moves V along with Q or K, but never V alone.
 void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
     if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
         fail(ExitCode::bad_file,

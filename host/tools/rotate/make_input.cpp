@@ -35,9 +35,9 @@ class RandomBits {
         return bits ^ (bits >> 31);
     }
 
-    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Integers and one exact
-    /// scaling, so that no mathematics library has a say in the bits; 36 significant bits, so that
-    /// rounding to float is exercised.
+    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Computed with integers and
+    /// one exact scaling, so that the bits do not depend on a math library; 36 significant bits, so
+    /// that rounding to float is exercised.
     double next_normal() noexcept {
         std::int64_t sum = -6 * std::int64_t{0xffffffff};
         for (int draw = 0; draw < 6; ++draw) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last step of vkrope rotate: what was done, how exactly and how fast.
+// The last step of vkrope rotate: reports what was done, how accurately and how fast.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -115,7 +115,7 @@ std::string grouped(std::uint64_t number) {
     return digits;
 }
 
-/// "Q one, K other, V third", of the tensors that there are.
+/// "Q one, K other, V third", for the tensors that are present.
 template <class Text>
 std::string of_tensors(const RotateInputs& inputs, const Text& text_of) {
     std::string text;

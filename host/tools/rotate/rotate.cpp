@@ -13,8 +13,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// An output that replaces an input, or another output, is a mistake: the run could not be
-/// repeated.
+/// Rejects an output that replaces an input or another output: the run could not be repeated.
 void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
     for (auto output = outputs.begin(); output != outputs.end(); ++output) {
         output->check_distinct_from("--model", options.model.path);
@@ -34,7 +33,7 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
     }
 }
 
-/// One for each tensor that there is, with the header of its input.
+/// Opens one file for each tensor present, with the header of its input.
 std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs) {
     std::vector<OutputFile> outputs;
     for (const TensorIndex which : every_tensor) {

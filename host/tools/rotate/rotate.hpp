@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope rotate, in its steps: read and check everything, rotate on the device, verify, report.
+// Steps of vkrope rotate: read and check everything, rotate on the device, verify, report.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@
 namespace vkrope::tools {
 
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
-/// rotated: it goes along.
+/// rotated, only moved.
 enum TensorIndex : std::size_t { Q, K, V };
 inline constexpr TensorIndex every_tensor[] = {Q, K, V};
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
 
-/// What reports and the command line call a tensor.
+/// The names of a tensor in reports and on the command line.
 struct TensorNames {
     const char* name;
     const char* input_option;
@@ -34,7 +34,7 @@ inline constexpr OfEachTensor<TensorNames> tensor_names = {
 struct RotateOptions {
     ModelOptions model;
     OfEachTensor<std::string> inputs, outputs;  // paths; empty: not given
-    std::string positions;                      // likewise
+    std::string positions;                      // path; empty: not given
     Layout layout = Layout::bshd;
     std::optional<Element> dtype;
     std::optional<std::int32_t> first_position;
@@ -50,16 +50,16 @@ struct RotateOptions {
 };
 
 struct RotateInputs {
-    Rotation rotation;  // the model's, with the command line's changes and the offsets of the rows
-                        // that the files have
+    Rotation rotation;  // of the model, with the changes of the command line and the rotary offsets
+                        // of the rows in the files
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
     Element element = Element::f32;
     TokenPositions positions;
-    std::optional<ModelFile> model = {};  // that the rotation is of
+    std::optional<ModelFile> model = {};  // the model of the rotation
 };
 
-/// A tensor on the command line: two options and their paths, empty where not given.
+/// The two options of a tensor and their paths; a path is empty if not given.
 struct TensorPaths {
     const char* input_option = nullptr;
     std::string_view input;
@@ -67,10 +67,11 @@ struct TensorPaths {
     std::string_view output;
 };
 
-/// There is Q or K, and each tensor has both files. Throws Failure.
+/// Checks that Q or K is given, and that each given tensor has both files. Throws Failure.
 void check_tensors(const OfEachTensor<TensorPaths>& paths);
 
-/// Reads what the options name and checks all that can be checked without a device. Throws Failure.
+/// Reads the files named by the options and checks everything that can be checked without a device.
+/// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
 
 struct CopySpeed {
@@ -80,36 +81,36 @@ struct CopySpeed {
 
 struct Measured {
     DeviceInfo device;
-    AnglePlan angles;  // all zero where there was nothing to rotate
+    AnglePlan angles;  // all zero if there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
     std::optional<double> nanoseconds;  // median of one rotation
     std::optional<CopySpeed> copy;
     std::uint64_t bytes = 0;  // of all tensors, read and written
 };
 
-/// A first run pays for memory that is touched for the first time and for cold caches. Whoever asks
-/// for times gets one before them.
+/// The first run also pays for first-touch memory and cold caches, so a run that measures times is
+/// preceded by a warm-up.
 inline bool warms_up(const RotateOptions& options) noexcept {
     return options.repetitions > 1 || options.roof;
 }
 
-/// Everything that happens on the device. Throws Failure.
+/// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
 
 struct Verification {
-    OfEachTensor<std::optional<reference::Verdict>> verdicts;  // nothing: absent, or not asked for
-    double bound_u = 0;  // what the contract allows, of Q and K
+    OfEachTensor<std::optional<reference::Verdict>> verdicts;  // none: absent or not asked for
+    double bound_u = 0;  // error bound of the contract for Q and K
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract
-    std::string failure;  // asked for and not passed: what was wrong, with the worst value
+    std::string failure;  // if asked for and not passed: what was wrong, with the worst value
 };
 
-/// Compares the outputs with the definition of the operation, on the CPU: V with its input, bit for
-/// bit.
+/// Compares the outputs with the definition of the operation, on the CPU. V is compared with its
+/// input bit for bit.
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured);
 
-/// On stdout, as text or as JSON.
+/// Prints the report to stdout, as text or as JSON.
 void report(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
             const Verification& verification);
 

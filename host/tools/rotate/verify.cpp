@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The third step of vkrope rotate: every value against the definition of the operation.
+// The third step of vkrope rotate: compares every value with the definition of the operation.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,8 +18,8 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     operation.inverse = options.inverse;
     operation.inv_freq = inputs.rotation.inv_freq;
     operation.attention_factor = inputs.rotation.attention_factor;
-    // A device does not say whether it flushes subnormal numbers, so all get the allowance of one
-    // that does.
+    // A device does not report whether it flushes subnormal numbers, so every device gets the
+    // allowance for flushing.
     operation.absolute_allowance = 0x1p-123 + 0x1p-148;
     if (options.float32_angles) {
         operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position,
@@ -34,14 +34,14 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
                                                       inputs.batch, inputs.tokens));
 }
 
-/// No channel of V is rotated: each is that of its input, bit for bit.
+/// V is not rotated: each channel equals its input bit for bit.
 reference::Operation operation_of_v(const RotateInputs& inputs) {
     reference::Operation operation;
     operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
     return operation;
 }
 
-/// What breaks the contract, or nothing.
+/// Says what breaks the contract; empty if nothing does.
 std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
     const char* name = tensor_names[which].name;
     if (which == V) {

@@ -22,7 +22,7 @@ T parse(const std::string& text, T lowest, T highest) {
     return value;
 }
 
-/// --help and --version arrive as errors of exit code 0. True: that was it.
+/// CLI11 reports --help and --version as errors with exit code 0. Returns true for these.
 bool print_help(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, unused;
     if (app.exit(error, out, unused) != 0) {

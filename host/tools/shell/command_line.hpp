@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The options of a program or of a subcommand. CLI11 reads them; one file knows it, because its
-// headers take longer to compile than any file of ours.
+// The options of a program or of a subcommand, parsed by CLI11. Only one file includes CLI11,
+// because its headers take longer to compile than any of our files.
 #pragma once
 
 #include <concepts>
@@ -30,14 +30,14 @@ inline constexpr const char* exit_codes =
     "limits), 4 device lost or\n"
     "driver crash, 5 a file that cannot be read, is wrong or cannot be written, 6 out of memory.";
 
-/// Thrown while an option's value is parsed: the sentence that follows the option's name.
+/// Thrown while an option value is parsed. The text follows the name of the option in the error.
 class BadValue : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
 };
 
-/// `text` as a decimal integer from `lowest` to `highest`. Throws BadValue. (CLI11 would read 010
-/// as octal.)
+/// Parses `text` as a decimal integer from `lowest` to `highest`. Throws BadValue. (CLI11 would
+/// read 010 as octal.)
 std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest);
 std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest);
 
@@ -50,10 +50,10 @@ T parse_integer(const std::string& text, T lowest, T highest) {
     }
 }
 
-/// Throws BadValue. `words` are those that may stand instead of `text`.
+/// Throws BadValue. `words` lists the accepted alternatives to `text`.
 [[noreturn]] void refuse_choice(const std::string& text, const std::string& words);
 
-/// One option of a command line that exists already; copies are the same option.
+/// Handle to an existing option of a command line; copies refer to the same option.
 class Option {
    public:
     explicit Option(CLI::Option* option) noexcept : option_(option) {}
@@ -67,8 +67,9 @@ class Option {
     CLI::Option* option_;
 };
 
-/// A program's command line, or the part of one subcommand. What options write to must outlive the
-/// parsing. `type_name` is what --help calls a value.
+/// A program's command line, or that part of it that belongs to one subcommand. The variables that
+/// options write to must outlive the parsing. `type_name` is the placeholder for the value in
+/// --help.
 class CommandLine {
    public:
     CommandLine(const char* description, const std::string& name, const char* version,
@@ -77,14 +78,15 @@ class CommandLine {
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
-    /// A subcommand; once there is one, the line must name one. It lives as long as the program's
-    /// command line.
+    /// Adds a subcommand. Once there is one, the command line must name one. It lives as long as
+    /// the command line of the program.
     CommandLine& add_command(const char* name, const char* description);
 
-    /// What run() calls once the line is read: of the subcommand that the line names, else of this.
+    /// Sets the function that run() calls after parsing: that of the subcommand named on the line,
+    /// else this one.
     void on_run(std::function<ExitCode()> run) { run_ = std::move(run); }
 
-    /// Text: a std::string or a std::optional of one, which tells an empty text from none.
+    /// Text: a std::string, or a std::optional of one, which distinguishes empty from not given.
     template <class Text>
     Option add_text(const char* option, const char* type_name, Text& target,
                     const std::string& help) {
@@ -92,7 +94,7 @@ class CommandLine {
             option, type_name, [&target](const std::string& text) { target = text; }, help);
     }
 
-    /// An option that may be repeated. `several` values may follow one.
+    /// Adds an option that may be repeated. With `several`, more than one value may follow it.
     Option add_texts(const char* option, const char* type_name, std::vector<std::string>& target,
                      const std::string& help, bool several = false);
     Option add_flag(const char* option, bool& target, const std::string& help);
@@ -132,21 +134,21 @@ class CommandLine {
         return add_value(option, words, parse, help);
     }
 
-    /// An option that has been added, by its name.
+    /// Returns an option that has been added, by its name.
     Option option(const char* name);
 
-    /// Words that no option takes are kept in `extras`, instead of being an error.
+    /// Keeps words that match no option in `extras`, instead of failing.
     void keep_extras(std::vector<std::string>& extras);
 
-    /// Reads the line and runs what it asks for. --help and --version go to stdout; a mistake is
-    /// said on stderr and is ExitCode::usage.
+    /// Parses the line and runs its command. --help and --version go to stdout. A usage error is
+    /// reported on stderr and returns ExitCode::usage.
     ExitCode run(int argc, char** argv);
 
    private:
     explicit CommandLine(CLI::App& subcommand);
     bool parse(int argc, char** argv, ExitCode& end);
 
-    std::unique_ptr<CLI::App> owned_;  // of the program
+    std::unique_ptr<CLI::App> owned_;  // set only for the program itself
     CLI::App& app_;
     std::function<ExitCode()> run_;
     std::vector<std::unique_ptr<CommandLine>> commands_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The subcommands of vkrope: each adds its options, and what runs it, to the command line.
+// The subcommands of vkrope: each adds its options and its action to the command line.
 #pragma once
 
 #include "shell/command_line.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the commands name a device.
+// How the commands print a device.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,13 +15,13 @@ const char* type_word(VkPhysicalDeviceType type) noexcept;
 /// "1.3.230"
 std::string version_text(std::uint32_t version);
 
-/// Name and driver, as they may be shown.
+/// Name and driver, safe to print.
 std::string device_text(const DeviceInfo& device);
 
-/// What every JSON report says of a device: name, type, driver, uuid and api_version.
+/// The device fields of every JSON report: name, type, driver, uuid and api_version.
 nlohmann::ordered_json device_json(const DeviceInfo& device);
 
-/// For DeviceOptions::on_message: what the loader, a layer or a driver says goes to stderr.
+/// For DeviceOptions::on_message: prints messages from the loader, a layer or a driver to stderr.
 void print_message(const Message& message);
 
 }  // namespace vkrope::tools

@@ -10,8 +10,8 @@ ExitCode exit_code(Code code, Subject subject) {
         case Code::invalid_argument: return ExitCode::usage;
         case Code::not_supported:
         case Code::limit_exceeded:
-            // A limit of the device that no option lifts is as good as no device; one that an
-            // option lifts is found before.
+            // A device limit that no option can avoid is equivalent to having no device. Limits
+            // that an option can avoid are checked earlier.
             return subject == Subject::model_file ? ExitCode::bad_file : ExitCode::no_device;
         case Code::invalid_data: return ExitCode::bad_file;
         case Code::no_device: return ExitCode::no_device;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a command ends before it is done: one sentence and an exit code. The only file that knows the
-// codes.
+// How a command fails: one sentence and an exit code. The only file that defines the codes.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,10 +15,10 @@ namespace vkrope::tools {
 enum class ExitCode : int {
     success = 0,
     verification_failed = 1,
-    usage = 2,          // the command line is wrong, or asks for what this version does not do
-    no_device = 3,      // no device, or none that can do this: its limits are too small
-    device_failed = 4,  // device lost, driver crashed or did not answer in time
-    bad_file = 5,       // a file that cannot be read, has wrong content or cannot be written
+    usage = 2,          // wrong command line, or a request that this version does not support
+    no_device = 3,      // no device, or none whose limits are large enough
+    device_failed = 4,  // device lost, driver crash or timeout
+    bad_file = 5,       // a file that cannot be read, has wrong content, or cannot be written
     out_of_memory = 6,
 };
 
@@ -38,14 +37,14 @@ template <class... Values>
     throw Failure(code, fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-/// What a library call was about: the same Code means another exit code for a model file than for a
-/// device.
+/// The subject of a library call: the same Code maps to one exit code for a model file and to
+/// another for a device.
 enum class Subject { model_file, device };
 
-/// Ends the command unless `status` is ok. `prefix` comes before the library's sentence.
+/// Throws Failure unless `status` is ok. `prefix` comes before the sentence of the library.
 void check(const Status& status, Subject subject, const std::string& prefix = {});
 
-/// The value of a Result, or the end of the command.
+/// Returns the value of a Result, or throws Failure.
 template <class T>
 T value_of(Result<T>&& result, Subject subject, const std::string& prefix = {}) {
     check(result.status, subject, prefix);

@@ -19,7 +19,8 @@
 namespace vkrope::tools {
 namespace {
 
-// A signal handler cannot walk objects that a signal interrupted, so the paths lie in fixed memory.
+// The paths are in fixed memory, because a signal handler cannot traverse objects that the signal
+// interrupted.
 struct Temporary {
     std::atomic<bool> exists = false;
     char path[PATH_MAX] = {};
@@ -79,8 +80,7 @@ std::filesystem::path find_target(const std::string& option, const std::string& 
 OutputFile::OutputFile(std::string option, const std::string& path, std::filesystem::path target)
     : option_(std::move(option)), path_(path), target_(std::move(target)) {}
 
-// The delegated constructor makes the object whole, so that the destructor tidies up when reserve()
-// fails.
+// Delegating completes the construction, so the destructor cleans up if reserve() fails.
 OutputFile::OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes)
     : OutputFile(option, path, find_target(option, path)) {
     struct stat old = {};
@@ -111,7 +111,7 @@ OutputFile::~OutputFile() {
 void OutputFile::make_temporary(mode_t mode) {
     const auto free = std::find_if(temporaries.begin(), temporaries.end(),
                                    [](const Temporary& each) { return !each.exists; });
-    // Another process with this number, in another container on the same folder, may have taken the
+    // A process with the same PID, in another container on the same folder, may have taken the
     // first names.
     for (int attempt = 0; free != temporaries.end() && attempt < 1000; ++attempt) {
         const std::string path = target_.parent_path() /
@@ -120,7 +120,7 @@ void OutputFile::make_temporary(mode_t mode) {
             fail_with(ENAMETOOLONG);
         }
         const SignalsHeld
-            held;  // a signal between making the file and listing it would leave it behind
+            held;  // a signal between creating and listing the file would leave it behind
         file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (file_ >= 0) {
             path.copy(free->path, path.size());
@@ -138,15 +138,15 @@ void OutputFile::make_temporary(mode_t mode) {
     fail_with(EEXIST);
 }
 
-/// Before anything is written, so that at no time somebody may read what they could not read
-/// before. A file system that has no modes, or a system that does not give files away, is no reason
-/// to write nothing.
+/// Runs before anything is written, so that nobody can ever read data that they could not read
+/// before. A file system without modes, or a system that does not permit a change of owner, is not
+/// an error.
 void OutputFile::take_over_access(const struct stat& old) noexcept {
     mode_t mode = old.st_mode & 07777;
     if (::fchown(file_, old.st_uid, old.st_gid) != 0) {
-        mode &= 0777;  // to run as another user is for that user to grant
+        mode &= 0777;  // no setuid or setgid: the owner is another
         if (::fchown(file_, static_cast<uid_t>(-1), old.st_gid) != 0) {
-            mode = (mode & 0707) | (mode & 07) << 3;  // the new group gets what everybody gets
+            mode = (mode & 0707) | (mode & 07) << 3;  // the new group gets the rights of others
         }
     }
     [[maybe_unused]] const int kept = ::fchmod(file_, mode);
@@ -154,7 +154,7 @@ void OutputFile::take_over_access(const struct stat& old) noexcept {
 
 void OutputFile::reserve(std::uint64_t bytes) {
     unwritten_ = bytes;
-    // Where the file system cannot reserve, writing finds out whether there is space.
+    // If the file system cannot reserve space, a later write fails when it is full.
     const int error = ::posix_fallocate(file_, 0, static_cast<off_t>(bytes));
     if (error == ENOSPC || error == EFBIG || error == EDQUOT) {
         fail_with(error);
@@ -186,7 +186,7 @@ void OutputFile::close_flushed() {
         fail(ExitCode::bad_file, "{}: '{}': {} bytes were announced and not written", option_,
              path_, unwritten_);
     }
-    // Some network file systems report a full disk no earlier than here.
+    // Some network file systems report a full disk only here.
     if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) {
         fail_with(errno);
     }

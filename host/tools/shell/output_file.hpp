@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that appear whole, and together, or not at all.
+// Output files that appear complete and all together, or not at all.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,16 +13,16 @@
 
 namespace vkrope::tools {
 
-/// A file that is being written under a temporary name next to its final one. Destroying it removes
-/// what is not published. One that replaces another has its mode, and its owner and group where the
-/// system permits that.
+/// A file written under a temporary name next to its final one. The destructor removes it if it is
+/// not published. A file that replaces another gets its mode, and its owner and group if the system
+/// permits that.
 class OutputFile {
    public:
-    /// Checks the path, makes the temporary file and reserves its space: all that can fail early
-    /// fails here.
+    /// Checks the path, creates the temporary file and reserves its space: everything that can fail
+    /// early fails here.
     ///
-    /// option  what the command line calls it, for errors
-    /// bytes   that will be written, above 0
+    /// option  the command-line option, for errors
+    /// bytes   number of bytes that will be written, above 0
     OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes);
     ~OutputFile();
     OutputFile(OutputFile&& other) noexcept;
@@ -36,11 +36,12 @@ class OutputFile {
     /// The final path, absolute and without symbolic links.
     const std::filesystem::path& target() const noexcept { return target_; }
 
-    /// Throws Failure where this is the file of another option, which must not be overwritten.
+    /// Throws Failure if this file is also the file of another option, which must not be
+    /// overwritten.
     void check_distinct_from(const char* option, const std::string& path) const;
 
-    /// Flushes all files to disk, then gives them their final names. If one of them fails, none of
-    /// them is left.
+    /// Flushes all files to disk, then renames them to their final names. If one fails, none is
+    /// left.
     static void publish(std::vector<OutputFile>& files);
 
    private:
@@ -57,7 +58,7 @@ class OutputFile {
     std::uint64_t unwritten_ = 0;
     int file_ = -1;
     int slot_ =
-        -1;  // in the list of temporary files that a signal handler removes; -1: none is left
+        -1;  // in the list of temporary files that a signal handler removes; -1: no file left
 };
 
 /// Removes all temporary files; for signal handlers.

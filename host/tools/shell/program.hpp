@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What main() of each of our programs does around its own work: every way of ending becomes an exit
-// code and a sentence.
+// Common main() of the programs: turns every way of ending into an exit code and a sentence.
 #pragma once
 
 #include <functional>
@@ -9,10 +8,11 @@
 
 namespace vkrope::tools {
 
-/// Installs the signal handlers, calls `run`, and says what it throws. Returns what main() returns.
+/// Installs the signal handlers, calls `run`, and prints the error that it throws. Returns the exit
+/// status for main().
 ///
-/// lost  what is true of the program's outputs where a library ends it or crashes while a device is
-/// open, for the error
+/// lost  what happened to the outputs, for the error if a library ends the program or crashes while
+/// a device is open
 int run_program(const char* lost, const std::function<ExitCode()>& run);
 
 }  // namespace vkrope::tools

@@ -59,9 +59,10 @@ extern "C" void on_exit_of_anyone() {
     }
 }
 
-/// Unless there is one already (a sanitizer's), which its owner will free.
+/// Does nothing if there is an alternate stack already (from a sanitizer), which its owner will
+/// free.
 void give_handlers_a_stack() noexcept {
-    alignas(64) static unsigned char memory[64 << 10];  // several times what all registers take
+    alignas(64) static unsigned char memory[64 << 10];  // several times the size of all registers
     stack_t stack = {};
     if (::sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0) {
         stack = {.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};
@@ -69,7 +70,7 @@ void give_handlers_a_stack() noexcept {
     }
 }
 
-/// Leaves alone a signal that is ignored (nohup) or has a handler already (a sanitizer's).
+/// Leaves a signal unchanged if it is ignored (nohup) or has a handler already (from a sanitizer).
 void handle_unless_taken(int signal, void (*handler)(int)) noexcept {
     struct sigaction action = {};
     if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&

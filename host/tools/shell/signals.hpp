@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What happens when the command is interrupted, crashes, or is ended by a library: no temporary
-// file stays behind, and none of these is a success.
+// Handles interrupts, crashes, and exits forced by a library: no temporary file is left behind, and
+// the exit code is never success.
 #pragma once
 
 #include <signal.h>
@@ -11,22 +11,23 @@
 
 namespace vkrope::tools {
 
-/// Signals that end a program by default remove the temporary files first. Crashes, here most
-/// likely a driver's, do the same and exit with ExitCode::device_failed, on a stack of their own,
-/// for the other one may be used up. Only the calling thread gets such a stack: a driver's own
-/// thread that overflows its stack ends the program by SIGSEGV, temporary files and all, because
-/// POSIX lets nobody but that thread give it one. A file-size limit becomes an error of write().
+/// Signals that end a program by default first remove the temporary files. Crashes, most likely in
+/// a driver, do the same and exit with ExitCode::device_failed. Crash handlers run on an alternate
+/// stack, because the normal one may be exhausted. Only the calling thread gets such a stack: if a
+/// thread of the driver overflows its stack, SIGSEGV ends the program and leaves the temporary
+/// files, because POSIX lets only that thread set its own alternate stack. A file-size limit
+/// becomes an error of write().
 ///
-/// lost  of the program's outputs, said after a crash; must last as long as the program
+/// lost  what happened to the outputs, printed after a crash; must live as long as the program
 void install_signal_handlers(const char* lost) noexcept;
 
-/// Those that end a program by default and are no crash: somebody, or a limit, wants it to end.
+/// Signals that end a program by default and are not crashes: a user or a limit asks it to end.
 inline constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
                                      SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
 
-/// While one exists, exit() removes the temporary files and ends the program with a sentence and an
-/// exit code, whatever status it was called with: a driver that ends the program has not done its
-/// work. The youngest counts. What calls _exit() is beyond us.
+/// While one exists, exit() removes the temporary files and ends the program with `sentence` and
+/// `code`, whatever its status was: a driver that calls exit() has not done its work. The most
+/// recent guard applies. Calls to _exit() cannot be caught.
 class ExitGuard {
    public:
     ExitGuard(ExitCode code, std::string sentence);
@@ -43,7 +44,7 @@ class ExitGuard {
     std::string sentence_;
 };
 
-/// While one exists, interrupts wait, in whichever thread they arrive.
+/// While one exists, interrupts are deferred, in whichever thread they arrive.
 class SignalsHeld {
    public:
     SignalsHeld() noexcept;

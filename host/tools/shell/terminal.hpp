@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The three standard streams: data on stdout, people's text on stderr.
+// The three standard streams: data on stdout, messages on stderr.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,17 @@
 
 namespace vkrope::tools {
 
-/// Makes sure that no file which is opened later takes the number of a standard stream. False:
-/// stdout was closed.
+/// Ensures that no file opened later gets the number of a standard stream. Returns false if stdout
+/// was closed.
 bool open_standard_streams() noexcept;
 
-/// What may be shown of text from a driver or a file: each control character (of C0, DEL, C1) and
-/// each byte that is not UTF-8 becomes '?', so that nobody's name for a device moves a cursor or
-/// makes a second line.
+/// Makes text from a driver or a file safe to print: each control character (C0, DEL, C1) and each
+/// byte that is not UTF-8 becomes '?', so that a device name cannot move the cursor or start a
+/// second line.
 std::string printable(std::string_view text);
 
-/// One line "vkrope: error: ..." on stderr, of what is printable in `sentence`, which may quote
-/// anything.
+/// Prints one line "vkrope: error: ..." on stderr, with `sentence` passed through printable(); it
+/// may quote any text.
 void print_error(std::string_view sentence) noexcept;
 void print_warning(std::string_view sentence) noexcept;
 void print_note(std::string_view sentence) noexcept;
@@ -29,19 +29,19 @@ void print_note(std::string_view sentence) noexcept;
 /// like success.
 void write_output(std::string_view text);
 
-/// The same for JSON, indented. Bytes that are not UTF-8 are replaced; other characters than those
-/// of ASCII are escaped, for a terminal acts upon some.
+/// Writes JSON, indented. Replaces bytes that are not UTF-8 and escapes non-ASCII characters,
+/// because a terminal interprets some of them.
 void write_json(const nlohmann::ordered_json& json);
 
-/// The same, with 17 significant digits of each number that is no integer, rather than as many as
-/// tell it from its neighbours.
+/// As write_json(), but prints each non-integer with 17 significant digits instead of the shortest
+/// form that round-trips.
 void write_json_of_17_digits(const nlohmann::ordered_json& json);
 
-/// True on a terminal, unless NO_COLOR is set.
+/// Returns true on a terminal, unless NO_COLOR is set.
 bool colour_allowed(std::FILE* stream) noexcept;
 
-/// "label 43 %" on stderr, rewritten in place, erased at the end; nothing where stderr is no
-/// terminal.
+/// Shows "label 43 %" on stderr, rewritten in place and erased at the end. Shows nothing if stderr
+/// is not a terminal.
 class ProgressLine {
    public:
     explicit ProgressLine(std::string label);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of the command line and of the reports, and what they stand for.
+// The words of the command line and of the reports, and the values that they stand for.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,13 +32,13 @@ inline constexpr Choice<AngleSource> angle_sources[] = {
     {"direct_texture", AngleSource::direct_texture},
     {"direct_buffer", AngleSource::direct_buffer}};
 
-/// As many bytes for people.
+/// A number of bytes in readable form.
 inline std::string bytes_text(std::uint64_t bytes) {
     return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024)
                            : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
 }
 
-/// The word for a value that is in the table.
+/// Returns the word for a value that is in the table.
 template <class T, std::size_t count>
 constexpr const char* word_for(const Choice<T> (&choices)[count], T value) noexcept {
     for (const Choice<T>& choice : choices) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What AMD's compiler in Mesa makes of the kernels: a line for each pipeline, on stdout. RADV
-// compiles for a family that is not there (RADV_FORCE_FAMILY), so no GPU is needed, and nothing
-// runs. Exit status 1: registers are spilled, scratch memory is used, or a 16-byte access of the
-// shader is not one of the machine; 77: there is no such driver.
+// Statistics of AMD's compiler in Mesa for the kernels: one line per pipeline, on stdout. RADV
+// compiles for a GPU family that is not present (RADV_FORCE_FAMILY), so no GPU is needed, and
+// nothing runs. Exit status 1: registers are spilled, scratch memory is used, or a 16-byte access
+// of the shader takes several machine instructions; 77: the driver is missing.
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -51,11 +51,11 @@ T must(Result<T> result) {
     return result.value;
 }
 
-// ---- Between the library and the driver: what is compiled is asked for its statistics ----
+// ---- Between library and driver: queries the statistics of each pipeline ----
 
 struct Compiled {
     std::vector<VkPipelineExecutableStatisticKHR> statistics;
-    std::string text;  // the program, as the compiler's back end sees it
+    std::string text;  // the compiler's final program
 
     std::uint64_t number(std::string_view name) const {
         for (const auto& statistic : statistics) {
@@ -63,7 +63,7 @@ struct Compiled {
         }
         stop(2, "the driver has no statistic " + std::string(name));
     }
-    /// Instructions whose name starts so.
+    /// Number of instructions whose name starts with `start`.
     std::size_t count(std::string_view start) const {
         const auto continues = [&](std::size_t at) {
             return at != 0 && (std::isalnum(text[at - 1]) != 0 || text[at - 1] == '_');
@@ -149,8 +149,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 // ---- A device that compiles ----
 
-/// As an application would open it: with all that requirements() asks for. The runtime tier does
-/// not, since this driver has no memory.
+/// Opened as an application would, with everything that requirements() asks for. The runtime tier
+/// cannot open it, since this driver has no memory.
 DeviceRef open() {
     vulkan.loader = find_vulkan_loader();
     if (!vulkan.loader) stop(77, "skipped: no Vulkan loader");
@@ -241,8 +241,8 @@ std::vector<Case> cases() {
     return all;
 }
 
-/// Prints the pipeline's line. Whether all is as it should be. Later versions of Mesa leave the
-/// loop over heads a loop, which has each store once.
+/// Prints the pipeline's line. Returns whether it meets the rules. Later versions of Mesa keep the
+/// loop over heads, which contains each store once.
 bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes,
             std::uint32_t heads) {
     const std::size_t wide_loads = pipeline.count("buffer_load_dwordx4 "),
@@ -268,7 +268,7 @@ bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes
     };
     if (spilled != 0) return broken("registers are spilled");
     if (scratch != 0) return broken("scratch memory is used");
-    // Two units of Q and two of K. Ids, and angles of some sources, are loaded too.
+    // Two units of Q and two of K. Ids, and the angles of some sources, are also loaded.
     const bool tensors_only = of.info.positions == PositionSource::implicit &&
                               (of.info.angles == AngleSource::factored_texture ||
                                of.info.angles == AngleSource::direct_texture);
@@ -291,7 +291,7 @@ void print_head() {
 bool report(const DeviceRef& device, const Case& of) {
     compiled.clear();
     destroy(must(create(device, of.info)));
-    // As create() makes them: each kind of access with four heads and with one; f32 has nothing
+    // In the order of create(): each access width with four heads and with one; f32 has nothing
     // narrower than a word.
     bool good = true;
     for (std::size_t i = 0; i < compiled.size(); ++i)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The same over MPI ranks, one device each: MPI hands out the input and collects the results;
-// between them nobody talks.
+// The same over MPI ranks with one device each: MPI distributes the input and collects the results;
+// the ranks do not communicate in between.
 //
 //     mpirun -n RANKS mpi_ranks [wrong-start]
 //
 // wrong-start: the last rank makes a mistake, which must be found.
 //
-// Exit status, of every rank: 0 the shards have the bits of the whole, 1 they have not, 2 something
-// failed.
+// Exit status of every rank: 0 the shards have the bits of the whole, 1 they do not, 2 an error.
 #include <mpi.h>
 
 #include <cstdio>
@@ -27,7 +26,7 @@ struct World {
     int rank = 0, size = 0;
 };
 
-/// One tensor's parts, rank after rank: of any lengths, as heads need not divide evenly.
+/// The parts of one tensor, by rank, of any lengths: heads need not divide evenly.
 struct Parts {
     Bytes bytes;
     std::vector<int> counts, starts;
@@ -53,7 +52,7 @@ void gather(const Bytes& part, Parts& parts) {
                 parts.starts.data(), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-/// Whether the shards have the bits that rank 0's device makes of the whole; rank 0 knows it.
+/// Whether the shards have the bits of the whole on rank 0's device; only rank 0 knows the result.
 bool same_bits(const World& world, Device& device, const Batch& batch, Split split,
                Mistake mistake) {
     const auto shard_of = [&](int rank) {
@@ -118,7 +117,7 @@ int main(int argc, char** argv) {
                                                                                  : Mistake::none);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rank %d: %s\n", world.rank, error.what());
-        MPI_Abort(MPI_COMM_WORLD, 2);  // the others may be waiting
+        MPI_Abort(MPI_COMM_WORLD, 2);  // the other ranks may be waiting
     }
     MPI_Finalize();
     return status;

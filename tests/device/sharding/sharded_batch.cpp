@@ -59,7 +59,7 @@ Bytes random_elements(Element element, std::size_t bytes, std::mt19937& generato
     return made;
 }
 
-/// What record_positions() makes of a rank's number: [sequences, tokens].
+/// The positions of a rank, from record_positions(): [sequences, tokens].
 Buffer positions_of(Device& device, const Batch& local, std::uint32_t rank, std::uint32_t ranks) {
     const Owned<PositionKernel> kernel(value_of(create_positions(device.ref())));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
@@ -116,8 +116,8 @@ Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t 
     }
 }
 
-/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for what lies together in both:
-/// the heads of a token.
+/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for each run that is contiguous
+/// in both: the heads of a token.
 template <class Copy>
 void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
@@ -167,7 +167,7 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     info.positions = split_ == Split::heads ? PositionSource::implicit : PositionSource::ids;
     const Owned<Kernel> kernel(value_of(create(device.ref(), info)));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
-    // As far as the whole sequence: a rank has some of its last positions.
+    // Covers the whole sequence: a rank has some of its last positions.
     const std::uint64_t reach = std::uint64_t(whole_.first_position) + whole_.tokens;
     const AngleTable table = value_of(
         AngleTable::make(device, rotation_of(local_), info.angles, reach));

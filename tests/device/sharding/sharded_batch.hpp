@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One batch of Q and K as an engine with several devices splits it: by heads (tensor parallelism),
-// or every sequence into two chunks a rank (context parallelism, zig-zag). A rank rotates what it
-// holds and knows nothing of the others. What fails throws.
+// One batch of Q and K, split over several devices as in an engine: by heads (tensor parallelism),
+// or each sequence into two chunks per rank (context parallelism, zig-zag). A rank rotates its part
+// and knows nothing of the other ranks. Errors throw.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace vkrope::sharding {
 
 using Bytes = std::vector<std::byte>;
 
-/// Q and K are packed as [sequences, tokens, heads, head_dim]. Each head of K serves q_heads /
-/// k_heads heads of Q (GQA).
+/// Q and K are packed as [sequences, tokens, heads, head_dim]. q_heads / k_heads heads of Q share a
+/// head of K (GQA).
 struct Batch {
     Element element = Element::f32;
     std::uint32_t sequences = 0, tokens = 0, q_heads = 0, k_heads = 0, head_dim = 0;
@@ -26,8 +26,8 @@ struct Batch {
     }
 };
 
-/// What the tests split: whole groups for up to 4 ranks, not as many for each of 3; chunks for up
-/// to 6.
+/// The batch of the tests: whole groups for up to 4 ranks, of unequal number for 3; chunks for up
+/// to 6 ranks.
 Batch test_batch(Element element);
 
 struct Tensors {
@@ -35,36 +35,35 @@ struct Tensors {
     bool operator==(const Tensors&) const = default;
 };
 
-/// Numbers that are normal in every element type: that some devices flush subnormals is not what is
-/// tested here.
+/// Numbers that are normal in every element type, since some devices flush subnormals.
 Tensors random_tensors(const Batch& batch, std::uint32_t seed);
 
 enum class Split { heads, sequence };
 inline constexpr Split splits[] = {Split::heads, Split::sequence};
 const char* word_for(Split split);
 
-/// Seeded: the last rank takes itself for the one before it, and starts at its first head, or its
-/// first position. No test may pass.
+/// Seeded mistake: the last rank takes itself for the one before it and starts at its first head,
+/// or its first position. No test may pass.
 enum class Mistake { none, start };
 
-/// What one rank of `ranks` holds of a batch.
+/// The part of a batch that one rank of `ranks` holds.
 class Shard {
    public:
-    /// ranks  by heads: at most k_heads, since the heads of Q stay with theirs of K; by sequence:
-    /// `tokens` is a multiple of twice as many
+    /// ranks  by heads: at most k_heads, since heads of Q stay with their head of K; by sequence:
+    /// `tokens` must be a multiple of 2 * ranks
     Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks,
           Mistake mistake = Mistake::none);
 
-    /// What the rank sees.
+    /// The batch as the rank sees it.
     const Batch& local() const noexcept { return local_; }
 
     /// The rank's part of the whole.
     Tensors part_of(const Tensors& whole) const;
-    /// The other way round.
+    /// Copies the part back into the whole.
     void put(const Tensors& part, Tensors& whole) const;
 
     /// Rotates the part on one device, in place: by heads with implicit positions, by sequence with
-    /// those that record_positions() makes for this rank.
+    /// the positions that record_positions() makes for this rank.
     Tensors rotate(Device& device, const Tensors& part) const;
 
    private:
@@ -75,16 +74,16 @@ class Shard {
     Batch whole_, local_;
     Split split_;
     std::uint32_t rank_, ranks_;
-    std::uint32_t believed_rank_;  // without a mistake, rank_
+    std::uint32_t believed_rank_;  // rank_ unless there is a mistake
 };
 
-/// The whole batch on one device, by the runtime's own HostRotation.
+/// Rotates the whole batch on one device with the runtime's HostRotation.
 Tensors rotate_whole(Device& device, const Batch& batch, const Tensors& tensors);
 
-/// Every device of the machine that can run vkrope, opened, with the validation layer where there
-/// is one.
+/// Opens every device of the machine that can run vkrope, with the validation layer if there is
+/// one.
 ///
-/// errors  counts what the layer calls an error
+/// errors  counts the errors that the layer reports
 std::vector<Device> open_all(std::size_t& errors);
 
 }  // namespace vkrope::sharding

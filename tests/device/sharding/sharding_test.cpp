@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A batch that is split over all devices of the machine is, bit for bit, what one device makes of
-// the whole. VKROPE_SHARDING_DEVICES is how many devices there must be.
-#define DOCTEST_CONFIG_IMPLEMENT
+// A batch that is split over all devices of the machine has the bits that one device gives for the
+// whole. VKROPE_SHARDING_DEVICES: the number of devices that there must be.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -15,7 +14,7 @@ namespace {
 std::vector<Device> all;
 std::size_t validation_errors = 0;
 
-/// Each shard on the next of the devices, from `first` on.
+/// Rotates each shard on the next device, from `first` on.
 Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks,
                          std::size_t first, Mistake mistake = Mistake::none) {
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};
@@ -91,6 +90,6 @@ int main(int argc, char** argv) {
     }
     doctest::Context context(argc, argv);
     const int failed = context.run();
-    all.clear();  // what the layer says at the end counts as well
+    all.clear();  // also counts messages of the layer at the end
     return failed != 0 ? failed : validation_errors != 0;
 }

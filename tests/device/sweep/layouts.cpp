@@ -54,7 +54,8 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
 
 namespace {
 
-// [batch, tokens, heads, head_dim] with so many elements after each row, token and sequence.
+// [batch, tokens, heads, head_dim] with gaps of these many elements after each row, token and
+// sequence.
 reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                          std::uint64_t after_row = 0, std::uint64_t after_token = 0,
                          std::uint64_t after_sequence = 0) {
@@ -81,7 +82,7 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
     return rows;
 }
 
-// One tensor, where K looks like Q.
+// One tensor, for arrangements in which K looks like Q.
 reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
                         std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
@@ -174,7 +175,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
                                  : arrangement == Arrangement::head_slice ? K
                                                                           : 0);
     }
-    // What belongs to nobody at the end: the planes of V, the heads behind a slice.
+    // Unused elements at the end: the planes of V, the heads after a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
                      3 * std::max(Q, K) + G * K;
     return piece;

@@ -6,7 +6,7 @@
 namespace vkrope::test {
 
 std::uint64_t Memory::take(std::uint64_t bytes) {
-    constexpr std::uint64_t guard = 512;  // more than any binding starts early
+    constexpr std::uint64_t guard = 512;  // a binding never starts that much early
     const std::uint64_t start = (before.size() + guard + 15) / 16 * 16;
     before.reserve(start + bytes + guard + 16);
     while (before.size() < (start + bytes + guard + 15) / 16 * 16) {
@@ -28,14 +28,13 @@ std::uint64_t byte_of(const Placed& placed, std::uint64_t piece, std::uint64_t e
     return piece + (placed.first + element) * size_of(placed.rows);
 }
 
-// Both tensors in one piece where their elements have one size, else each in a piece of its own
-// with the other's place left free.
+// Places both tensors in one piece if their elements have one size, else each in its own piece with
+// the place of the other left free.
 void place(Arrangement arrangement, const Numbers& numbers, bool output, Memory& memory,
            PreparedCall& prepared) {
     const Element q_type = output ? numbers.q_out : numbers.q_in,
                   k_type = output ? numbers.k_out : numbers.k_in;
-    if (arrangement == Arrangement::cache)
-        arrangement = Arrangement::bshd;  // for a Q that is absent
+    if (arrangement == Arrangement::cache) arrangement = Arrangement::bshd;  // used for an absent Q
     Piece piece = arrange(arrangement, prepared.shape, numbers.widths.q_head_dim,
                           numbers.widths.k_head_dim);
     piece.q.rows.type = type_of(q_type);
@@ -70,7 +69,7 @@ void let_change(const PreparedTensor& tensor, Memory& memory) {
     });
 }
 
-// Rows of their own for most tokens, in any order; some go nowhere.
+// Different rows for most tokens, shuffled; some tokens have none.
 std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
                                        bool wide, Random& random) {
     const auto rows = std::int64_t(cache.pages * cache.page_size);
@@ -95,12 +94,12 @@ std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint3
     return slots;
 }
 
-// V in pieces of its own.
+// Places V in separate pieces.
 void place_v(const Numbers& numbers, const Tuple& tuple, Memory& memory, PreparedCall& prepared) {
     PreparedTensor& v = prepared.v;
     const auto take = [&](Element element, const Placed& placed, std::uint64_t& byte) {
         const std::uint64_t spare = 2 *
-                                    placed.rows.head_dim;  // so that the last word is the buffer's
+                                    placed.rows.head_dim;  // so that the last word is in the buffer
         byte = memory.take((placed.first + span_of(placed.rows) + spare) * element_bytes(element));
     };
     v.in = prepared.k.in;
@@ -156,7 +155,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     } else {
         place(tuple.out, numbers, true, memory, prepared);
     }
-    if (has_slots(numbers, tuple)) {  // V's cache has the rows of K's, which may be absent
+    if (has_slots(numbers, tuple)) {  // V's cache has as many rows as K's, which may be absent
         prepared.k.out = arrange_cache(shape, numbers.widths.k_head_dim, tuple.page_size,
                                        tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
@@ -179,7 +178,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
             numbers.ids ? numbers.id[i] : numbers.first_position + std::int64_t{i % shape.tokens});
     }
     if (numbers.ids) {
-        // Sequences that share their ids do so by a stride of 0, or by equal rows.
+        // Sequences share their ids by a stride of 0, or by equal rows.
         const bool one_row = shape.batch == 1 || (numbers.shared_ids && below(random, 2) == 1);
         prepared.ids_stride = one_row ? 0 : shape.tokens + below(random, 3);
         prepared.ids_byte = write_rows<std::int32_t>(prepared.positions, one_row ? 1 : shape.batch,

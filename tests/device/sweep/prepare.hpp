@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tuple as pieces of memory, as a call, and as the oracle's operation.
+// Turns a tuple into pieces of memory, a call, and an operation of the oracle.
 #pragma once
 
 #include "runner.hpp"
@@ -18,7 +18,7 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
 /// The attention factor of tuples that have one.
 inline constexpr double some_factor = 1.2079441541679836;  // 0.1 ln 8 + 1: YaRN's for a factor of 8
 
-/// What the angle tables of the sweep are filled for.
+/// The rotation that the angle tables of the sweep are filled for.
 Rotation rotation_of(const Numbers& numbers, bool factor);
 
 }  // namespace vkrope::test

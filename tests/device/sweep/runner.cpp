@@ -13,15 +13,15 @@ namespace vkrope::test {
 
 namespace {
 
-// Ranges of a few rows, so that all but the smallest calls are cut; of a large call, not into more
-// than some 40 parts a tensor.
+// Ranges of a few rows, so that all but the smallest calls are cut, but of large calls at most
+// about 40 parts per tensor.
 DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
     const std::uint32_t row = std::max(
         numbers.widths.q_head_dim *
             std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
         (numbers.widths.k_head_dim + 1) *
             std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
-    // Of f32, V's are the longest.
+    // In f32, V's rows are the longest.
     const std::uint32_t longest = numbers.v ? std::max(row, (numbers.widths.k_head_dim + 1) * 4)
                                             : row;
     const std::uint32_t range = longest *
@@ -51,12 +51,12 @@ KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
         .scatter_k = numbers.scatter,
         .conversion = choice.conversion};
     if (numbers.pairing_out != numbers.pairing || numbers.ids)
-        info.pairing_out = numbers.pairing_out;  // else left out
+        info.pairing_out = numbers.pairing_out;  // otherwise left at its default
     std::copy(w.windows.begin(), w.windows.end(), info.windows);
     return info;
 }
 
-// With the conversion that is wanted, where the device has it.
+// With the requested conversion if the device supports it.
 Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
     Result<Kernel*> made = create(on, info);
     if (info.conversion == Conversion::native && made.status.code == Code::not_supported) {
@@ -66,7 +66,7 @@ Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
     return must(std::move(made));
 }
 
-// The bits of a NaN are the device's affair; the oracle holds those that pass through unconverted.
+// The bits of a NaN depend on the device; the oracle checks those that are copied unconverted.
 bool same_elements(reference::Type type, const std::byte* a, const std::byte* b,
                    std::size_t bytes) {
     if (std::memcmp(a, b, bytes) == 0) return true;
@@ -163,7 +163,7 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
                  " of its memory changed, which is nobody's");
         break;
     }
-    std::uint64_t outside = 0;  // K knows the slots too, or V
+    std::uint64_t outside = 0;  // K, or V, also knows the slots
     if (tuple.q)
         outside = check_tensor(index, numbers, choice, memory, prepared, false).out_of_range;
     if (tuple.k)
@@ -181,7 +181,7 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
     }
 }
 
-// Nothing of V is rotated: each of its rows is what came in, converted.
+// V is not rotated: each row is its input, converted.
 reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
                                   const Memory& memory, const PreparedCall& prepared) {
     const PreparedTensor& v = prepared.v;
@@ -228,10 +228,10 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
                  " u): " + verdict.worst);
     }
 
-    // The bits of a row are those of the first call that rotated it the same way, whatever the
-    // layouts, the kernel and its device, but for the angles' source.
+    // The bits of a row equal those of the first call that rotated it in the same way, whatever the
+    // layouts, the kernel and its device. Only the angle source may change them.
     const bool direct = plan.source == AngleSource::direct_texture ||
-                        plan.source == AngleSource::direct_buffer;  // have the same
+                        plan.source == AngleSource::direct_buffer;  // both have the same bits
     Canonical& canonical = canonical_[{index, key, direct ? 0 : std::uint32_t(plan.source),
                                        std::uint32_t(tuple.direction), std::uint32_t(tuple.gain),
                                        tuple.factor, prepared.flat && !numbers.ids}];
@@ -240,7 +240,7 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
         const std::byte* got = output + first * out_size;
         const std::uint64_t source = in.head_stride == 0 ? row / out.heads * out.heads
-                                                         : row;  // broadcast: as head 0
+                                                         : row;  // broadcast: equal to head 0
         Bytes& bits = canonical[source];
         if (bits.empty())
             bits.assign(got, got + out.head_dim * out_size);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Runs calls of one kernel in one submission, and holds every byte of what comes back against the
-// oracle.
+// Runs calls of one kernel in one submission, and compares every output byte with the oracle.
 #pragma once
 
 #include "tuples.hpp"
 
 namespace vkrope::test {
 
-/// One buffer as it is before and after the calls: pieces of random bytes, apart by guard zones of
-/// the same.
+/// One buffer before and after the calls: pieces of random bytes, separated by guard zones of
+/// random bytes.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
 
-    /// Where a new piece starts: a multiple of 16 with guard bytes before it and behind it.
+    /// Returns the start of a new piece: a multiple of 16 with guard bytes before and after it.
     std::uint64_t take(std::uint64_t bytes);
 
     Bytes before, after;
@@ -26,13 +25,13 @@ class Memory {
 /// Q, K or V of a call.
 struct PreparedTensor {
     Placed in = {}, out = {};
-    std::uint64_t in_byte = 0, out_byte = 0;  // where their pieces start
+    std::uint64_t in_byte = 0, out_byte = 0;  // start of their pieces
 };
 
 struct PreparedCall {
     Tuple tuple;
     std::uint64_t first_byte = 0,
-                  end_byte = 0;  // all of its pieces, for saying whose guard zone was hit
+                  end_byte = 0;  // range of all its pieces, to report whose guard zone was hit
     bool flat = false;           // one sequence of all tokens
     Shape shape;
     PreparedTensor q = {}, k = {}, v = {};
@@ -45,12 +44,12 @@ class Sweep {
    public:
     explicit Sweep(std::uint64_t seed) : seed_(seed) {}
 
-    /// All tuples as calls of one kernel, in one command buffer.
+    /// Runs all tuples as calls of one kernel, in one command buffer.
     void run(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
              const std::vector<Tuple>& tuples);
 
     std::vector<std::string> failures;  // one sentence each, with the tuple
-    std::uint64_t elements = 0;         // held against the oracle
+    std::uint64_t elements = 0;         // compared with the oracle
     std::uint64_t dispatches = 0;
     std::uint64_t cut_calls = 0;  // of more than two dispatches
     double create_seconds = 0, device_seconds = 0, check_seconds = 0;

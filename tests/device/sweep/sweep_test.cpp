@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Small calls of every kind against the oracle: distinct tuples of layout in and out, pairing,
-// types in and out, direction, gain, source, in place or not, each with several heads, tokens and
-// positions, spread over everything else that a kernel or a call can have. VKROPE_SEED chooses
-// other ones; of a share (sweep_share()) it is sets of numbers that are left out.
+// Compares small calls of every kind with the oracle: distinct tuples of input and output layout,
+// pairing, input and output types, direction, gain, angle source, in place or not, each with
+// several heads, tokens and positions, spread over all other options of a kernel and a call.
+// VKROPE_SEED chooses other tuples. A share (sweep_share()) leaves out sets of numbers.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ std::uint64_t seed() {
     return text ? std::strtoull(text, nullptr, 10) : 20260101;
 }
 
-/// How many tuples have each value of each dimension, in the order in which they came.
+/// Number of tuples for each value of each dimension, in order of appearance.
 class Table {
    public:
     void add(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -126,7 +126,7 @@ TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads
     Random random(seed() + 2);
     struct Case {
         Widths widths;
-        std::uint32_t tokens;  // such that there are 2^16 lanes
+        std::uint32_t tokens;  // so that there are 2^16 lanes
         Arrangement arrangement;
     };
     const Case cases[] = {{{64, 0, 64, 0, 64}, 342, Arrangement::odd},     // units of one element

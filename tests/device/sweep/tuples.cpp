@@ -55,7 +55,7 @@ bool is_rotated(const Widths& widths, std::uint32_t offset, std::uint32_t channe
     return false;
 }
 
-// Any bits; every other one lies in the middle between two neighbours in f16, or in bf16.
+// Random bits; every other value lies halfway between two neighbours in f16, or in bf16.
 std::uint32_t any_f32(Random& random) {
     const auto bits = std::uint32_t(random());
     const std::uint32_t near_one = 0x38800000 + bits % 0x0f000000;  // 2^-14 to 2^16: normal in f16
@@ -66,8 +66,8 @@ std::uint32_t any_f32(Random& random) {
     }
 }
 
-// Numbers of every size where they are rotated, any bits elsewhere. The rows repeat after a prime
-// number of them.
+// Numbers of all magnitudes in rotated channels, random bits elsewhere. The rows repeat after a
+// prime number of rows.
 Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset,
               std::uint32_t rows, Random& random) {
     constexpr std::uint32_t period = 9973;
@@ -115,7 +115,7 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
     const std::uint32_t types = index / 4;
     numbers.q_in = numbers.k_in = Element(types % 3);
     numbers.q_out = numbers.k_out = Element(types / 3);
-    if (index % 7 == 3) {  // K has types of its own
+    if (index % 7 == 3) {  // K has other types
         numbers.k_in = Element((types + 1) % 3);
         numbers.k_out = Element((types / 3 + 2) % 3);
     }
@@ -125,13 +125,13 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
     numbers.ids = index % 3 != 0;
     numbers.shared_ids = index % 3 == 2;
     const auto rows = std::int32_t(table_rows);
-    const std::int32_t firsts[] = {5, -2, rows - 2};  // the last one runs out of the table
+    const std::int32_t firsts[] = {5, -2, rows - 2};  // the last one leaves the table
     numbers.first_position = firsts[index / 3 % 3];
     for (std::uint32_t i = 0; i < shape.rows(); ++i) {
         const std::uint32_t same = i < shape.tokens || !numbers.shared_ids ? i : i - shape.tokens;
         numbers.id.push_back(same < i ? numbers.id[same]
                              : same == 0
-                                 ? (index % 2 == 0 ? rows : INT32_MIN)  // outside
+                                 ? (index % 2 == 0 ? rows : INT32_MIN)  // outside the table
                                  : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
     }
     numbers.scatter = index % 4 == index / 4 % 4;
@@ -165,8 +165,7 @@ std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& number
         {one, Mapping::gpu, !push, Limits::own, Conversion::native},
         {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
     if (index % 3 == 0 && !numbers.scatter)
-        kernels[0].limits = kernels[1].limits =
-            Limits::four_buffers;  // which have no room for slots
+        kernels[0].limits = kernels[1].limits = Limits::four_buffers;  // too few for slots
     if (index % 3 == 1) kernels[2].limits = Limits::short_ranges;
     return kernels;
 }
@@ -179,7 +178,7 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
     const std::uint32_t present = below(random, 4);
     tuple.q = present != 1;
     tuple.k = present != 2 || tuple.in == Arrangement::broadcast_k;
-    // Scattered, K is never in place; alone it leaves no arrangement of the output but the cache.
+    // A scattered K is never in place; without Q the only arrangement of the output is the cache.
     if (numbers.scatter && tuple.in_place) tuple.q = true;
     if (numbers.scatter && !tuple.q) tuple.out = Arrangement::cache;
     tuple.direction = Direction(below(random, 2));

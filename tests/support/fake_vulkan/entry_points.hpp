@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the entry points of the fake are written, and the tables that vkGetInstanceProcAddr looks
-// them up in.
+// Helpers for the entry points of the fake, and the tables in which vkGetInstanceProcAddr looks
+// them up.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ PFN_vkVoidFunction entry_point(Function function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
 }
 
-/// What a write says, without its set.
+/// The descriptor of a write, without its set.
 Descriptor descriptor_of(const VkWriteDescriptorSet& write);  // fake_pipelines.cpp
 
 inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(
@@ -69,7 +69,7 @@ void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle
     fake().destroy(type, number_of(handle), allocator, entry);
 }
 
-/// The two calls of an enumeration. `result` is what was injected.
+/// The two calls of an enumeration. `result` is the injected result.
 template <class Item>
 VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count,
                    Item* items) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Command buffers and the queue. Copies of buffers are carried out at submission; dispatches are
-// checked and kept.
+// Command buffers and the queue. Buffer copies are executed at submission; dispatches are checked
+// and kept.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkCommandBufferAl
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible("vkAllocateCommandBuffers");
     for (std::uint32_t i = 0; i < info->commandBufferCount; ++i)
-        buffers[i] = VK_NULL_HANDLE;  // this one is specified
+        buffers[i] = VK_NULL_HANDLE;  // the specification requires null here
     if (result != VK_SUCCESS) return result;
     check_device(device, "vkAllocateCommandBuffers");
     fake().find(VK_OBJECT_TYPE_COMMAND_POOL, info->commandPool, "vkAllocateCommandBuffers");
@@ -134,7 +134,7 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
         {.entry = "vkCmdPushConstants", .layout = layout, .pushed = {bytes, bytes + size}});
 }
 
-// The last command of that name, which a dispatch depends on.
+// The last command with that name, which a dispatch depends on.
 const Command* last(const std::vector<Command>& commands, const char* entry,
                     const char* or_entry = "") {
     for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
@@ -175,8 +175,8 @@ bool same(const std::vector<VkDescriptorSetLayoutBinding>& a,
     });
 }
 
-// What a pipeline reads is in its layout and bound; a set is of a layout that is defined
-// identically.
+// Everything that a pipeline reads must be in its layout and bound; the layout of the set must be
+// defined identically.
 void check_bindings(const Object& pipeline, const Object& layout, const Command& bound,
                     std::set<std::uint64_t>& uses) {
     const Object* set = bound.set

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instance and physical device: what the fake says of itself.
+// Instance and physical device: the properties that the fake reports.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -28,7 +28,7 @@ std::vector<VkExtensionProperties> instance_extensions() {
                        {fake().config.debug_utils, VK_EXT_DEBUG_UTILS_EXTENSION_NAME}});
 }
 
-// Of VK_LAYER_KHRONOS_validation, the one layer that there may be.
+// Extensions of VK_LAYER_KHRONOS_validation, the only possible layer.
 std::vector<VkExtensionProperties> layer_extensions() {
     return extensions({{true, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME},
                        {true, VK_EXT_DEBUG_UTILS_EXTENSION_NAME}});
@@ -214,7 +214,7 @@ VKAPI_ATTR void VKAPI_CALL get_queue_families(VkPhysicalDevice, std::uint32_t* c
         *families = {VK_QUEUE_COMPUTE_BIT, 1, fake().config.timestamps ? 64u : 0u, {1, 1, 1}};
 }
 
-// Device-local memory, and memory that the host sees: small, so that an allocation costs little.
+// Device-local and host-visible memory: small, so that an allocation is cheap.
 VKAPI_ATTR void VKAPI_CALL get_memory(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties* memory) {
     const Entered entered("vkGetPhysicalDeviceMemoryProperties");
     *memory = {};
@@ -269,7 +269,7 @@ bool of_debug_utils(const std::string& name) {
     return name.find("DebugUtils") != std::string::npos;
 }
 
-// Entry points of extensions are there where the extension is enabled.
+// Entry points of an extension exist if the extension is enabled.
 bool enabled(const std::string& name) {
     if (name == "vkCmdPushDescriptorSetKHR")
         return fake().enabled(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);

@@ -117,7 +117,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_image_view(VkDevice device, VkImageView view,
     destroy_child("vkDestroyImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, view, allocator);
 }
 
-// Buffers may lie in either type of memory, images in device-local memory only.
+// Buffers may be in either type of memory, images only in device-local memory.
 VkMemoryRequirements requirements_of(const char* entry, VkObjectType type, std::uint64_t handle) {
     const Entered entered(entry);
     const Object* object = fake().find(type, handle, entry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Objects of a device that have no file of their own: pools, fences, queries, names.
+// Device objects without a file of their own: pools, fences, queries, names.
 #include "entry_points.hpp"
 
 namespace vkrope::test {
@@ -64,8 +64,7 @@ VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, std::uint32_t co
                                                const VkFence* fences, VkBool32, std::uint64_t) {
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible("vkWaitForFences");
-    // What a lost device was working on counts as finished. After any other failure the work goes
-    // on.
+    // The work of a lost device counts as finished. After any other failure the work continues.
     if (result == VK_ERROR_DEVICE_LOST) fake().finish();
     if (result != VK_SUCCESS) return result;
     check_device(device, "vkWaitForFences");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shader modules, pipelines and descriptors: everything that says what a dispatch will see.
+// Shader modules, pipelines and descriptors: everything that determines what a dispatch sees.
 #include <algorithm>
 
 #include "entry_points.hpp"
@@ -8,7 +8,7 @@ namespace vkrope::test {
 
 namespace {
 
-// What a module declares must have been enabled, and be something that the device reports.
+// Capabilities of a module must be enabled, and reported by the device.
 void check_capability(std::uint32_t capability) {
     constexpr std::uint32_t float16 = 9, denorm_preserve = 4464, rounding_mode_rtz = 4468;
     if (capability == float16 && !fake().float16_enabled())
@@ -32,7 +32,7 @@ void check_mode(std::uint32_t mode, std::uint32_t width) {
                                      : reports.shaderSignedZeroInfNanPreserveFloat32)
                          : mode == rounding_mode_rte ? (half ? reports.shaderRoundingModeRTEFloat16
                                                              : reports.shaderRoundingModeRTEFloat32)
-                                                     : VK_TRUE;  // no float control
+                                                     : VK_TRUE;  // not a float control
     if (!has) fake().fault("vkCreateShaderModule: a float mode that is not offered");
 }
 
@@ -46,7 +46,7 @@ void check_words(const std::vector<std::uint32_t>& words) {
     }
 }
 
-// The bindings that some instruction of a function names: only these must be bound.
+// The bindings that an instruction of a function names: only these must be bound.
 std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
     constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66,
                             op_array_length = 68, op_decorate = 71, binding = 33;
@@ -110,7 +110,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipel
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible(entry);
     for (std::uint32_t i = 0; i < count; ++i)
-        pipelines[i] = VK_NULL_HANDLE;  // this one is specified
+        pipelines[i] = VK_NULL_HANDLE;  // the specification requires null here
     if (result != VK_SUCCESS) return result;
     check_device(device, entry);
     if (cache) fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
@@ -207,7 +207,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_descriptor_pool(VkDevice device, VkDescriptor
                   allocator);
 }
 
-// Takes the descriptors of a layout out of the pool, from any of its entries of that type.
+// Takes the descriptors of a layout from the pool, from any of its entries with that type.
 bool take(Object& pool, const Object& layout) {
     if (pool.sets_left == 0) return false;
     --pool.sets_left;
@@ -231,7 +231,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate_sets(VkDevice device,
     const Unobserved unobserved;
     const VkResult result = fake().enter_fallible(entry);
     for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i)
-        sets[i] = VK_NULL_HANDLE;  // this one is specified
+        sets[i] = VK_NULL_HANDLE;  // the specification requires null here
     if (result != VK_SUCCESS) return result;
     check_device(device, entry);
     for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A Vulkan 1.1 that computes nothing and remembers everything, behind vkGetInstanceProcAddr: no
-// loader, no driver, no GPU.
+// A Vulkan 1.1 implementation that computes nothing and records everything, behind
+// vkGetInstanceProcAddr: no loader, no driver, no GPU.
 //
 // It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names,
-// and holds every call against the rules whose violation would hide in a forgiving driver: handles
-// that are unknown, dead or still in use, children that outlive their parent, another allocator at
+// and checks every call for mistakes that a forgiving driver would hide: handles that are unknown,
+// destroyed or still in use, children that outlive their parent, a different allocator at
 // destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled
-// with a wrong handle, since the specification leaves them undefined. One fake a process, one
-// thread at a time.
+// with a wrong handle, since the specification leaves them undefined. There is one fake per
+// process, for one thread at a time.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -23,7 +23,7 @@
 
 namespace vkrope::test {
 
-/// What the one physical device offers.
+/// Properties of the only physical device.
 struct FakeConfig {
     std::uint32_t storage_buffers = 16;  ///< maxPerStageDescriptorStorageBuffers
     VkDeviceSize offset_alignment = 16;  ///< minStorageBufferOffsetAlignment
@@ -37,29 +37,29 @@ struct FakeConfig {
     bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
     bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 ...
     bool float16_feature = true;   ///< ... with shaderFloat16
-    /// What VK_KHR_shader_float_controls reports; nothing: it is not offered.
+    /// What VK_KHR_shader_float_controls reports; nullopt: it is not offered.
     std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
-    bool debug_utils = true;  ///< offers VK_EXT_debug_utils
-    bool device_finds_debug_utils =
-        true;  ///< vkGetDeviceProcAddr knows its functions; else vkGetInstanceProcAddr alone does
-    bool validation = false;             ///< VK_LAYER_KHRONOS_validation is installed
-    bool timestamps = true;              ///< the queue has them
+    bool debug_utils = true;               ///< offers VK_EXT_debug_utils
+    bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr finds its functions; otherwise
+                                           ///< only vkGetInstanceProcAddr does
+    bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed
+    bool timestamps = true;                ///< the queue has them
     bool coherent = false;               ///< host-visible memory needs neither flush nor invalidate
-    bool never_finishes = false;         ///< every wait runs out
-    std::set<std::string> missing = {};  ///< entry points that it does not know
+    bool never_finishes = false;         ///< every wait times out
+    std::set<std::string> missing = {};  ///< missing entry points
 };
 
-/// A call that returns a VkResult, in the order in which they came.
+/// A call that returns a VkResult, in call order.
 struct Point {
     const char* entry = "";
     bool fills_array = false;  ///< an enumeration with room for results: may be VK_INCOMPLETE
 };
 
-/// Which call fails, counted from 1 over all calls that return a VkResult; 0: none.
+/// The call that fails, counted from 1 over all calls that return a VkResult; 0: none.
 struct Failure {
     std::size_t at = 0;
     VkResult with = VK_SUCCESS;
-    bool stays = false;  ///< and every later call of the same entry point
+    bool stays = false;  ///< also every later call of the same entry point
 };
 
 struct Descriptor {
@@ -69,13 +69,13 @@ struct Descriptor {
     VkDescriptorImageInfo image = {};
 };
 
-/// One recorded command; which fields it has depends on its name.
+/// One recorded command; its name determines which fields it has.
 struct Command {
     std::string entry;
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkDescriptorSet set = VK_NULL_HANDLE;
-    /// By binding: of a push, or of the set that was bound.
+    /// By binding: from a push, or from the bound set.
     std::map<std::uint32_t, Descriptor> descriptors = {};
     std::vector<std::byte> pushed = {};
     std::uint32_t groups[3] = {0, 0, 0};
@@ -90,16 +90,16 @@ enum class CommandState { initial, recording, executable, pending };
 
 struct Object {
     VkObjectType type = VK_OBJECT_TYPE_UNKNOWN;
-    std::uint64_t parent = 0;  ///< whose destruction ends this one's life: pools; or must not come
-                               ///< first: devices, instances
+    std::uint64_t parent = 0;  ///< pools: their destruction destroys this object; devices,
+                               ///< instances: must not be destroyed first
     const VkAllocationCallbacks* allocator = nullptr;
-    void* allocation = nullptr;  ///< of that allocator
+    void* allocation = nullptr;  ///< from that allocator
     bool pending = false;        ///< the queue may be using it
     std::string name = {};       ///< by VK_EXT_debug_utils
 
     VkDeviceSize bytes = 0;  // buffers, images, memory
     VkFlags usage = 0;
-    std::uint64_t memory = 0;  // what a buffer or image is bound to
+    std::uint64_t memory = 0;  // memory bound to a buffer or image
     VkDeviceSize memory_offset = 0;
     std::vector<std::byte> content = {};                      // memory
     bool mapped = false;                                      // memory
@@ -131,7 +131,7 @@ class Fake {
     FakeConfig config;
     Failure failure;
 
-    /// Back to the beginning: nothing created, nothing called.
+    /// Resets everything: nothing created, nothing called.
     void restart(const FakeConfig& with = {});
 
     /// Every call since the beginning, or since forget_calls(), in order.
@@ -139,35 +139,35 @@ class Fake {
     std::size_t count(const std::string& entry) const;
     void forget_calls();
 
-    /// Every call that could fail, since the beginning.
+    /// Every call since the beginning that could fail.
     const std::vector<Point>& points() const { return points_; }
 
-    /// Rules that were broken, one sentence each.
+    /// Broken rules, one sentence each.
     const std::vector<std::string>& faults() const { return faults_; }
     void fault(const std::string& sentence);
 
-    /// "VkBuffer 0x…" for each object that is alive.
+    /// "VkBuffer 0x…" for each living object.
     std::vector<std::string> alive() const;
 
-    /// Null where there is no such living object, which is a fault unless `quiet`.
+    /// Null if there is no such living object, which is a fault unless `quiet`.
     Object* find(VkObjectType type, std::uint64_t handle, const char* entry, bool quiet = false);
     template <class Handle>
     Object* find(VkObjectType type, Handle handle, const char* entry, bool quiet = false) {
         return find(type, number_of(handle), entry, quiet);
     }
 
-    /// What a command buffer holds.
+    /// The commands of a command buffer.
     const std::vector<Command>& commands(VkCommandBuffer buffer);
 
-    /// Words of every shader module that was created.
+    /// The words of every shader module that was created.
     const std::vector<std::vector<std::uint32_t>>& shaders() const { return shaders_; }
 
     // ---- For the entry points ----
 
     void enter(const char* entry);
-    /// What the call must return; VK_SUCCESS where it does not fail.
+    /// The result that the call must return; VK_SUCCESS unless it fails.
     VkResult enter_fallible(const char* entry, bool fills_array = false);
-    /// 0 where the allocator has no memory.
+    /// 0 if the allocator has no memory.
     std::uint64_t create(VkObjectType type, std::uint64_t parent,
                          const VkAllocationCallbacks* allocator, Object object = {});
     void destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator,
@@ -176,9 +176,9 @@ class Fake {
     void submit(VkCommandBuffer buffer, std::uint64_t fence);
     void finish();  ///< the queue is idle: nothing is pending
     void keep_shader(const std::vector<std::uint32_t>& words) { shaders_.push_back(words); }
-    bool enabled(const char* extension) const;    ///< by any instance or device that is alive
-    bool float16_enabled() const;                 ///< likewise
-    std::uint64_t only(VkObjectType type) const;  ///< the one object of that type, else 0
+    bool enabled(const char* extension) const;    ///< by any living instance or device
+    bool float16_enabled() const;                 ///< by any living device
+    std::uint64_t only(VkObjectType type) const;  ///< the only object of that type, else 0
 
    private:
     std::map<std::uint64_t, Object> objects_;
@@ -200,7 +200,7 @@ Handle wrong_handle() {
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance,
                                                                      const char* name);
 
-/// An entry point, typed.
+/// An entry point with its type.
 #define VKROPE_FAKE(name, instance) \
     reinterpret_cast<PFN_##name>(vkrope::test::fake_get_instance_proc_addr(instance, #name))
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Host memory under observation: this executable's operator new counts, and fails on demand.
+// Observes host memory: this executable's operator new counts calls, and fails on demand.
 #pragma once
 
 #include <cstddef>
 
 namespace vkrope::test {
 
-/// While one exists, what is allocated is neither counted nor failed: the fake's own bookkeeping,
-/// and doctest's.
+/// While one exists, allocations are neither counted nor failed: used for the bookkeeping of the
+/// fake and of doctest.
 class Unobserved {
    public:
     Unobserved() noexcept;
@@ -16,7 +16,7 @@ class Unobserved {
     Unobserved& operator=(const Unobserved&) = delete;
 };
 
-/// Counts calls of operator new from here on; the `fail_at`-th, from 1, fails. 0: none does.
+/// Starts counting calls of operator new; the `fail_at`-th, from 1, fails. 0: none does.
 void observe_host_memory(std::size_t fail_at = 0) noexcept;
 
 /// Stops counting, and returns the count.

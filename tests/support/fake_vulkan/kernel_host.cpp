@@ -34,7 +34,7 @@ CountedAllocator::CountedAllocator() {
     callbacks = {this, allocate, reallocate, release, nullptr, nullptr};
 }
 
-// The fake's own objects: what they are made with is of no interest here.
+// Objects of the fake, whose parameters do not matter here.
 template <class Handle>
 void KernelHost::add(Handle handle, VkObjectType type) {
     made_.emplace_back(type, number_of(handle));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An application with a device of its own, on the fake: what the kernel tier borrows.
+// An application with its own device, on the fake: what the kernel tier borrows.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ struct CountedAllocator {
     CountedAllocator();
     VkAllocationCallbacks callbacks = {};
     std::size_t allocated = 0, freed = 0;
-    std::size_t fail_at = 0;  ///< the allocation, from 1, that fails; 0: none
+    std::size_t fail_at = 0;  ///< number of the allocation that fails, from 1; 0: none
 };
 
 class KernelHost {
@@ -40,7 +40,7 @@ class KernelHost {
     std::vector<std::pair<VkObjectType, std::uint64_t>> made_;
 };
 
-/// All that a device can be made to report: every mode, both widths independent of each other.
+/// Everything that a device can report: every mode, both widths independent.
 VkPhysicalDeviceFloatControlsProperties all_float_controls();
 
 /// f16 Q and K of 128 channels, all of them rotated; texture, implicit positions.
@@ -49,8 +49,8 @@ KernelInfo kernel_info(AngleSource angles = AngleSource::direct_texture);
 /// A table for kernel_info(): 64 pairs; textures for 4096 positions, direct buffers for 512.
 const AnglePlan& angle_plan(AngleSource angles = AngleSource::direct_texture);
 
-/// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in buffers of their
-/// own, from offset 0.
+/// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in separate buffers,
+/// from offset 0.
 Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
                  AngleSource angles = AngleSource::direct_texture);
 
@@ -58,20 +58,20 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
 KernelInfo with_v(KernelInfo info);
 Call with_v(const KernelHost& host, Call call);
 
-/// Names of the commands that the host's command buffer holds.
+/// Names of the commands in the host's command buffer.
 std::vector<std::string> recorded(const KernelHost& host);
 
-/// Every dispatch that the host's command buffer holds, with what it saw.
+/// Every dispatch in the host's command buffer, with its state.
 std::vector<Command> dispatches(const KernelHost& host);
 
 shader::Push pushed(const Command& dispatch);
-/// One of its bytes: offset_*.
+/// The byte `which` of Push::offsets, an offset_* constant.
 std::uint32_t offset_of(const shader::Push& push, std::uint32_t which);
 
-/// No rule was broken.
+/// Checks that no rule was broken.
 void check_no_faults();
 
-/// No rule was broken, and nothing is alive.
+/// Checks that no rule was broken, and that no object is alive.
 void check_clean();
 
 }  // namespace vkrope::test

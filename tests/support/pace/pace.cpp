@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Prints how many times its usual time a known piece of work takes on this machine now, other load
-// included: two threads, as two tests run at a time, that compute, branch, and read and write more
-// memory than a cache holds.
+// Prints how many times as long as usual a known piece of work takes on this machine now, with all
+// other load: two threads, as two tests run at a time, that compute, branch, and read and write
+// more memory than a cache holds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

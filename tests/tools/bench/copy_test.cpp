@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The roof is one only if every copy shader copies everything: all bytes of every range, and none
-// besides.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The roof is valid only if every copy shader copies all bytes of every range, and nothing else.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -46,9 +44,8 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     CopyRoof roof = must(CopyRoof::make(device));
     CHECK(roof.shader_count() == 30);
 
-    // One vector; one short of and one past what workgroups take at a time; and no multiple of
-    // anything.
-    constexpr std::uint32_t around = 256;  // bytes, in front and behind
+    // One vector; one less and one more than workgroups copy at a time; and an arbitrary number.
+    constexpr std::uint32_t around = 256;  // bytes before and after
     for (const std::uint32_t vectors : {1u, 3u, 1023u, 1025u, 16385u, 100003u}) {
         const std::uint32_t bytes = 16 * vectors;
         std::vector<std::uint32_t> source(bytes / 4);
@@ -57,7 +54,7 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
                to = must(Buffer::make(device, bytes + 2 * around));
         must(from.upload(source.data(), bytes));
         const std::vector<std::uint32_t> before((bytes + 2 * around) / 4, 77);
-        // Two ranges, one after the other, where there is room for two.
+        // Two ranges, one after the other, if there is room for two.
         const VkDeviceSize half = vectors < 1000 ? 0 : bytes / 2 / 256 * 256;
         std::vector<Copied> copies = {
             {{from.handle(), half, bytes - half}, {to.handle(), around + half, bytes - half}}};

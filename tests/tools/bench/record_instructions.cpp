@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What one record(), and one create(), costs the host in instructions, which no load of the machine
-// and no clock disturbs. It runs under callgrind, which collects inside record() and
-// counted_create() only and dumps whenever few_calls() or many_calls() returns: see
-// record_instructions.sh. Prints the cases in the order of these dumps, and by how many calls the
-// two differ.
+// Host cost of one record(), and of one create(), in instructions, which do not depend on the load
+// or the clock of the machine. Runs under callgrind, which collects only inside record() and
+// counted_create() and dumps whenever few_calls() or many_calls() returns: see
+// record_instructions.sh. Prints the cases in the order of these dumps, and the difference of their
+// numbers of calls.
 //
 //     record_instructions [twice]
 //
-// twice: every call is made two times, which a test must notice.
-#define DOCTEST_CONFIG_IMPLEMENT  // the fake's helpers have checks, which nobody makes here
+// twice: every call is made twice, which a test must detect.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -18,7 +17,8 @@
 namespace vkrope::test {
 namespace {
 
-// What record() calls of Vulkan does nothing here: the fake's bookkeeping is no cost of vkrope's.
+// Vulkan functions that record() calls do nothing here: the bookkeeping of the fake is not a cost
+// of vkrope.
 VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice, std::uint32_t, const VkWriteDescriptorSet*,
                                        std::uint32_t, const VkCopyDescriptorSet*) {}
 VKAPI_ATTR void VKAPI_CALL bind_sets(VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
@@ -30,7 +30,7 @@ VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer, VkPipelineBindPoint, V
 VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags,
                                           std::uint32_t, std::uint32_t, const void*) {}
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, std::uint32_t, std::uint32_t, std::uint32_t) {}
-// Nor what create() calls.
+// The same for the functions that create() calls.
 VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice, const VkShaderModuleCreateInfo*,
                                              const VkAllocationCallbacks*, VkShaderModule* module) {
     *module = (VkShaderModule)std::uintptr_t{1};
@@ -80,15 +80,15 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc(VkInstance instance, cons
     return reinterpret_cast<PFN_vkVoidFunction>(device_proc);
 }
 
-// What a kernel serves: Q, Q and K, or Q and a K that goes to a cache.
+// Tensors of a kernel: Q, Q and K, or Q and a K that goes to a cache.
 enum class Tensors { q, q_and_k, scatter };
 
 }  // namespace
 
-// Apart from the create() that makes what record() needs. Its name is callgrind's to find.
+// Separate from the create() that prepares record(). callgrind finds it by name.
 [[gnu::noinline]] Result<Kernel*> counted_create(const DeviceRef& device, const KernelInfo& info) {
     Result<Kernel*> made = create(device, info);
-    asm volatile("" ::: "memory");  // and no tail call
+    asm volatile("" ::: "memory");  // prevents a tail call
     return made;
 }
 
@@ -98,14 +98,14 @@ struct Case {
     const char* name;
     Tensors tensors = Tensors::q_and_k;
     Mapping mapping = Mapping::gpu;
-    std::uint32_t storage_buffers = 16;  // with 4, Q and K take a dispatch each
+    std::uint32_t storage_buffers = 16;  // with 4, Q and K take one dispatch each
     bool push_descriptors = true;
-    bool creates = false;     // create(), not record()
-    std::uint32_t times = 1;  // that each call is made
+    bool creates = false;     // measures create() instead of record()
+    std::uint32_t times = 1;  // repetitions of each call
     const Kernel* kernel = nullptr;
     DescriptorArena* arena = nullptr;
 
-    // Calls that many_calls() makes beyond those of few_calls().
+    // Number of calls that many_calls() makes in addition to those of few_calls().
     int more_calls() const { return creates ? 2 : 200; }
 
     KernelInfo info() const {
@@ -137,11 +137,11 @@ struct Case {
 
 }  // namespace
 
-// Their names are callgrind's to find; the difference of both is what more_calls() cost, whatever
-// the first one costs more.
+// callgrind finds them by name. Their difference is the cost of more_calls(), without the extra
+// cost of the first call.
 [[gnu::noinline]] bool few_calls(const Case& of, const KernelHost& host, const Call& call) {
     const bool recorded = of.run(host, call, of.more_calls() / 2);
-    asm volatile("" ::: "memory");  // and no tail call
+    asm volatile("" ::: "memory");  // prevents a tail call
     return recorded;
 }
 [[gnu::noinline]] bool many_calls(const Case& of, const KernelHost& host, const Call& call) {

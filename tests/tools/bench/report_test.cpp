@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The page that --html writes: well-formed, without script, and what a device calls itself cannot
-// break it.
+// The page that --html writes: well-formed, without script, and safe against any device name.
 #include "report.hpp"
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 namespace vkrope::bench {
 namespace {
 
-/// What is not well-formed about a page whose elements are all closed; empty: nothing.
+/// What is not well-formed in a page whose elements are all closed; empty if nothing.
 std::string unbalanced(const std::string& html) {
     std::vector<std::string> open;
     for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
@@ -100,7 +98,7 @@ TEST_CASE(
     rival.counters["vkrope_speedup"] = 0.5;
     CHECK(html_report({rival}, {}).find(loss) != std::string::npos);
 
-    // 4 times the roof fills the box, so that the roof is at a quarter of it.
+    // 4 times the roof fills the box, so the roof is at a quarter of it.
     Measured fast = measured("copy_buffer/prefill/f32", 1e6);
     fast.counters = {{"roof", 4}};
     Measured slow = fast;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks hold every row against before they time it: the right rotation passes, any
-// other is refused, and so is one that is right almost everywhere. The outputs are made here, in
-// double, from the formula.
+// The check of every benchmark row before it is timed: it accepts the right rotation, and refuses
+// any other, also one that is right almost everywhere. The outputs are computed here, in double,
+// from the formula.
 #include "verify.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 namespace vkrope::bench {
 namespace {
 
-/// A packed output of Q or K, with a mistake in it or none.
+/// A packed output of Q or K, with or without a mistake.
 struct Output {
     bool swapped_pairing = false, inverse = false, unrotated = false;
     std::int64_t position_off = 0, token_off = 0;
@@ -80,7 +80,7 @@ Shape small(Pairing pairing, std::uint32_t rotary_dim) {
     return shape;
 }
 
-/// The bound of a rival with pow, which is the widest of all.
+/// The bound of a rival that uses pow, the widest of all.
 constexpr double widest_u = 0x1p20;
 
 }  // namespace

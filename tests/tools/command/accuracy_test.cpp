@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope accuracy: when a bound is broken, and what other ways make of an angle.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// vkrope accuracy: detection of a broken bound, and the angles of other methods.
 #include "accuracy/accuracy.hpp"
 
 #include <doctest/doctest.h>

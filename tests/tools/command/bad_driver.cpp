@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A Vulkan layer that makes of the driver below it one that does what drivers should not, as
-// VKROPE_BAD_DRIVER says:
+// A Vulkan layer that makes the driver below it misbehave, as VKROPE_BAD_DRIVER says:
 //
-//   name         calls device and driver by control characters
+//   name         puts control characters into the names of device and driver
 //   exit N, quick_exit N, raise NAME, overflow, thread_overflow
-//                ends the program in that way where work is submitted
+//                ends the program in that way when work is submitted
 #include <signal.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
@@ -20,8 +19,8 @@ namespace {
 PFN_vkGetInstanceProcAddr next_of_instance = nullptr;
 PFN_vkGetDeviceProcAddr next_of_device = nullptr;
 
-// Of the driver below. They are looked up where their parents are created: later the loader gives
-// out what is above.
+// Functions of the driver below. They are looked up when their parents are created: later the
+// loader returns the functions above.
 PFN_vkCreateDevice next_create_device = nullptr;
 PFN_vkGetPhysicalDeviceProperties next_properties = nullptr;
 PFN_vkGetPhysicalDeviceProperties2 next_properties2 = nullptr;
@@ -41,7 +40,8 @@ std::string behaviour() {
 
 volatile bool deeper = true;
 
-/// Uses up the stack. The array is needed after the call, so no compiler makes a loop of it.
+/// Uses up the stack. The array is needed after the call, so the compiler cannot turn it into a
+/// loop.
 [[gnu::noinline]] int overflow() {
     volatile char frame[4096] = {};
     return (deeper ? overflow() : 0) + frame[0];
@@ -99,7 +99,7 @@ VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count,
     return next_submit(queue, count, submits, fence);
 }
 
-/// The loader's link to the next layer, from what it appends to a create info.
+/// The loader's link to the next layer, from the structures that it appends to a create info.
 template <class LayerInfo>
 LayerInfo* link_of(const void* chain, VkStructureType type) {
     auto* info = static_cast<LayerInfo*>(const_cast<void*>(chain));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `vkrope explain` computes, and the pictures that it draws.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The computations and pictures of `vkrope explain`.
 #include "explain/explain.hpp"
 
 #include <doctest/doctest.h>

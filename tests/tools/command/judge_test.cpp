@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `vkrope check` must tell right from wrong, and name the mistake that an engine made. The engine
-// of these tests is a loop of its own, in double: it makes each mistake, and every tensor says what
-// it should have been.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// `vkrope check` must distinguish right from wrong outputs, and name the mistake that an engine
+// made. The engine of these tests is an independent loop in double; it makes each mistake in turn.
 #include "check/judge.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +25,7 @@ std::size_t place(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64
     return ((b * tokens + t) * heads + h) * head_dim + channel;
 }
 
-/// What an engine does to every row. By default the right thing.
+/// The operation of an engine on every row; correct by default.
 struct Engine {
     bool interleaved = false, interleaved_out = false;
     double direction = 1, factor = 1.25;
@@ -35,7 +33,7 @@ struct Engine {
     std::vector<double> inv_freq = {0.9, 0.25, 0.03, 0.0007};
     std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position =
         [](auto b, auto t, auto) { return 5.0 + 7 * double(b) + double(t); };
-    std::vector<std::uint32_t> axes = {};  // that turn the pairs; none: all turn by `position`
+    std::vector<std::uint32_t> axes = {};  // axis of each pair; empty: all pairs use `position`
     std::function<double(std::uint64_t b, std::uint64_t t, std::uint32_t axis)> on_axis;
     std::function<double(double place, double frequency)> angle =
         [](double place, double frequency) { return place * frequency; };
@@ -43,7 +41,7 @@ struct Engine {
     std::function<double(double)> sin = [](double turned) { return std::sin(turned); };
     std::function<double(double)> rounded = [](double value) {
         return value;
-    };  // after every operation
+    };  // rounding after every operation
     bool rotates = true;
 
     std::vector<float> run(const std::vector<float>& in) const {
@@ -74,12 +72,12 @@ std::vector<float> some_numbers() {
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < count; ++i) {
         state = state * 1664525 + 1013904223;
-        numbers.push_back(float(std::int32_t(state)) * 0x1p-30f);  // within 2
+        numbers.push_back(float(std::int32_t(state)) * 0x1p-30f);  // magnitude below 2
     }
     return numbers;
 }
 
-/// What the engine was to do to Q, and the model behind it.
+/// The intended operation on Q, and the model behind it.
 struct Case {
     std::vector<float> in = some_numbers(), out;
     Evidence evidence;
@@ -154,7 +152,7 @@ void check_named(const char* name, Case made) {
     CHECK(judgement.max_error_u > made.limits.bound_u);
     CHECK(judgement.share_within < 1);
     CHECK(judgement.breach != "");
-    // No other mistake is as good as the one that was made: the data tell them apart.
+    // No other mistake explains the data as well.
     CHECK((judgement.matches.size() > 1 && !judgement.matches[1].explains));
 }
 
@@ -175,8 +173,8 @@ TEST_CASE("a right output passes, and no mistake explains it") {
 }
 
 TEST_CASE("the bound is that of the widest source of angles, and no wider") {
-    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these are
-    // right, 6.2 are not.
+    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these pass,
+    // 6.2 do not.
     for (const double error : {5.9, 6.2}) {
         Case made{Engine()};
         const std::size_t at = place(1, 4, 2, q_offset + 1),
@@ -316,7 +314,7 @@ TEST_CASE("two mistakes at once are named both") {
                 })));
     check_named("inverse_direction + cos_and_sin_exchanged",
                 Case(changed([](Engine& e) { std::swap(e.cos, e.sin), e.direction = -1; })));
-    // Both meanings are said, and one of the mistakes alone is no match.
+    // Both meanings are reported, and neither mistake alone is a match.
     const Judgement judgement =
         Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })).judged();
     CHECK(judgement.matches.front().meaning.find("half_split instead of") != std::string::npos);
@@ -334,7 +332,7 @@ TEST_CASE(
     made.limits.glimpsed_elements = 4 * head_dim;
     made.limits.sampled_elements = 8 * head_dim;
     CHECK(made.judged().matches.front().mistake == "swapped_pairing + inverse_direction");
-    made.out[place(0, 0, 1, q_offset)] += 1;  // in no sample
+    made.out[place(0, 0, 1, q_offset)] += 1;  // not in any sample
     CHECK(made.judged().outcome == Outcome::unexplained);
     CHECK(!find(made.judged(), "swapped_pairing + inverse_direction"));
 }
@@ -385,10 +383,10 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         CHECK(first.mistake == planted.name);
         CHECK(first.where == planted.where);
         CHECK(first.explains);
-        CHECK(first.max_error_u <= 1.0);  // of the part alone
+        CHECK(first.max_error_u <= 1.0);  // only in that part
         CHECK(!judgement.matches[1].explains);
         CHECK(judgement.wrong_rows < judgement.rows);
-        // A value of it that the mistake does not explain either.
+        // Adds a value in that part that the mistake does not explain.
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t row = i / head_dim;
             if (i % head_dim == q_offset &&
@@ -408,8 +406,8 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
 TEST_CASE(
     "where nothing explains, the list begins with what explains most, and being nearly right is no "
     "merit") {
-    // Head 1 is swapped and shifted by a channel; of the others, heads 0 and 2, every mistake in
-    // the arithmetic explains all.
+    // Head 1 is swapped and shifted by a channel; for the other heads, 0 and 2, every mistake in
+    // the arithmetic explains everything.
     Case made{Engine()};
     const std::vector<float> wrong = changed(swap_pairing).run(made.in);
     for (std::uint64_t row = 1; row < batch * tokens * heads; row += heads) {
@@ -424,7 +422,7 @@ TEST_CASE(
     CHECK(judgement.wrong_rows == batch * tokens);
     CHECK(judgement.rows == batch * tokens * heads);
     CHECK(!find(judgement, "subnormals_flushed"));
-    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // which is what is right anyway
+    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // rows that are right anyway
     bool in_other_arithmetic = false;
     double share = 1;
     for (const Match& match : judgement.matches) {
@@ -456,17 +454,17 @@ TEST_CASE("an output that was reshaped and not transposed") {
 
 namespace {
 
-/// Frame, height and width of a token; no two axes are alike, nor any two sequences.
+/// Frame, height and width of a token; all axes and sequences differ.
 double of_image(std::uint64_t b, std::uint64_t t, std::uint32_t axis) {
     return axis == 0   ? 5.0 + 7 * double(b) + double(t / 3)
            : axis == 1 ? 11.0 + 2 * double(b) + double(t % 3)
                        : 3.0 + 5 * double(t % 4);
 }
 
-/// A model whose tokens have positions on several axes.
+/// A model with positions on several axes.
 struct AxesCase {
     Sections sections;
-    std::vector<std::uint32_t> axes;  // that turn the pairs
+    std::vector<std::uint32_t> axes;  // axis of each pair
 
     Case made(const std::function<void(Engine&)>& change) const {
         Engine engine;
@@ -556,7 +554,7 @@ TEST_CASE("positions on several axes are tried on a sample too") {
     CHECK(judgement.matches.front().explains);
     Case right = in_sections.made([](Engine&) {});
     right.limits.sampled_elements = 8 * head_dim;
-    // The right operation goes by the same sample as the mistakes do, and none of them explains it.
+    // The right operation uses the same sample as the mistakes, and no mistake explains it.
     for (const Match& match : right.judged().matches) {
         CHECK(match.explains == (match.mistake == "subnormals_flushed"));
     }
@@ -624,7 +622,7 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
          spoilt([](auto, auto, auto h, auto) { return h == 2; })},
         {Region::sequence, 2 * heads * rotary_dim,
          spoilt([](auto b, auto t, auto, auto) { return b == 1 && (t == 4 || t == 5); })}};
-    // Heads 0, 1 and 0 of one sequence.
+    // Wrong values in heads 0, 1 and 0 of one sequence.
     const auto zigzag = [](auto b, auto t, auto h, auto c) {
         return b == 1 && t > 3 && t < 7 && h == t % 2 && c == q_offset;
     };
@@ -637,16 +635,15 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
         CHECK(judged.lone->region == each.region);
         CHECK(judged.lone->wrong == each.wrong);
     }
-    // Two values of two rows are not in one place; a mistake that explains everything needs no
-    // place; nor does a pass.
+    // Two values in two rows are not in one region; a mistake that explains everything, or a pass,
+    // reports no region.
     CHECK(!spoilt(
                [](auto b, auto t, auto h, auto c) { return t == 4 + b && h == b && c == q_offset; })
                .judged()
                .lone);
     CHECK(!Case(changed([](Engine& e) { e.direction = -1; })).judged().lone);
     CHECK(!Case(Engine()).judged().lone);
-    // A channel that should have passed through has no error in u, and neither has what is no
-    // number.
+    // A channel that should pass through has no error in u, and neither has a NaN.
     Case outside{Engine()}, not_a_number{Engine()};
     outside.out[place(0, 3, 1, 0)] += 1;
     not_a_number.out[place(0, 3, 1, q_offset)] = std::numeric_limits<float>::quiet_NaN();
@@ -679,7 +676,7 @@ TEST_CASE("angles in float32") {
     check_named("float32_angles", product);
     Case running(changed([&](Engine& e) {
         far(e);
-        e.inv_freq = {0, 1, 2, 3};  // the number of the pair
+        e.inv_freq = {0, 1, 2, 3};  // index of the pair
         e.angle = [](double position, double pair) -> double {
             const float step = std::pow(500.0f, -2.0f / 8.0f);
             auto angle = float(position);
@@ -719,22 +716,22 @@ TEST_CASE("an engine whose frequencies are float32 too") {
         frequencies.push_back(1.0f / std::pow(500.0f, float(2 * j) / float(rotary_dim)));
     }
     check_named("float32_angles", judged_with(frequencies, false));
-    // Another pow(): each pair has an error of its own in the last places.
+    // A different pow(): each pair has its own error in the last places.
     std::vector<float> other = frequencies;
     other[1] = std::nextafter(std::nextafter(std::max(other[1], float(powers(500, 0.25)[1])), 1.0f),
                               1.0f);
     other[2] = std::nextafter(other[2], 0.0f);
     check_named("float32_angles", judged_with(other, false));
     check_named("swapped_pairing + float32_angles", judged_with(other, true));
-    // Which is no licence: a frequency that is further off is another one.
+    // But a frequency with a larger error counts as a different one.
     other[1] *= 1.000002f;
     const Judgement judgement = judged_with(other, false).judged();
     CHECK(!judgement.matches.front().explains);
 }
 
 TEST_CASE("an engine whose float32 exponents are no exact fractions") {
-    // 1/3 and 2/3 as float32, times ln(base): the frequencies are several units in the last place
-    // off.
+    // 1/3 and 2/3 as float32, times ln(base): the frequencies are off by several units in the last
+    // place.
     const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) {
         return 10000000.0 + 31 * double(b) + double(t);
     };
@@ -761,8 +758,7 @@ TEST_CASE(
             return float(place) * float(frequency);
         };
     }));
-    // At positions this small the product is wrong by a few u: more than this bound, which is
-    // narrower for that reason.
+    // At such small positions the product is wrong by only a few u, so this bound is narrower.
     rough.limits.bound_u = 1.5;
     CHECK(rough.judged().outcome == Outcome::mistake);
     CHECK(rough.judged().matches.front().mistake == "float32_angles");
@@ -786,7 +782,7 @@ TEST_CASE("other RoPEs of the model") {
     other.attention_factor = 1.5;
     made.evidence.others = {{"other_layer_type", "those of the sliding layers", other}};
     check_named("other_layer_type", made);
-    // It may be what another mistake makes: one mistake with two meanings then.
+    // If another mistake gives the same output, they are one mistake with two meanings.
     Case unscaled(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; }));
     other.inv_freq = powers(500, 0.25);
     other.attention_factor = 1;
@@ -826,7 +822,7 @@ TEST_CASE("an engine that computes in 16 bits throughout is close, and no more t
     CHECK(judgement.max_error_u * 0x1p-24 < 1e-2);
     made.limits.tolerance = 1e-3;
     CHECK(made.judged().outcome == Outcome::unexplained);
-    // The same engine with a mistake is not close, but the mistake is found through the noise.
+    // The same engine with a mistake is not close, but the mistake is found despite the noise.
     const Judgement mistaken = Case(changed([](Engine& e) {
                                    e.rounded = to_bf16;
                                    e.interleaved = e.interleaved_out = true;
@@ -868,7 +864,7 @@ TEST_CASE("mistakes are tried on a sample, and accused after all has been compar
     CHECK(judgement.outcome == Outcome::mistake);
     CHECK(judgement.matches.front().mistake == "inverse_direction");
     CHECK(judgement.matches.front().share_within == 1);
-    // The last token of the last head is in every sample; one that is not: the first.
+    // Every sample contains the last token of the last head, but not the first token.
     const std::size_t unseen = place(0, 0, 1, q_offset);
     made.out[unseen] += 1;
     judgement = made.judged();
@@ -876,7 +872,7 @@ TEST_CASE("mistakes are tried on a sample, and accused after all has been compar
     CHECK(judgement.matches.front().mistake == "inverse_direction");
     CHECK(judgement.matches.front().share_within < 1);
     CHECK(judgement.matches.front().share_within > 0.99);
-    // And what is wrong only outside the sample is wrong all the same.
+    // An error only outside the sample is detected, too.
     Case right{Engine()};
     right.limits.sampled_elements = 8 * head_dim;
     CHECK(right.judged().outcome == Outcome::pass);
@@ -885,7 +881,7 @@ TEST_CASE("mistakes are tried on a sample, and accused after all has been compar
 }
 
 TEST_CASE("data that cannot show a mistake do not hide that") {
-    // At position 0 both pairings leave everything in place.
+    // At position 0 both pairings leave everything unchanged.
     Case made(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; }));
     made.evidence.operation.positions.assign(batch * tokens, 0);
     const Judgement judgement = made.judged();
@@ -895,7 +891,7 @@ TEST_CASE("data that cannot show a mistake do not hide that") {
         if (match.mistake == "swapped_pairing" || match.mistake == "inverse_direction") {
             CHECK(match.explains);
         }
-        CHECK(match.mistake != "positions_zero");  // which would be right
+        CHECK(match.mistake != "positions_zero");  // it would be right here
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model's file is read once, whatever it is asked for: here it is gone when it is asked.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// A model's file is read once, for all queries: here it is deleted before the queries.
 #include "files/model_file.hpp"
 
 #include <doctest/doctest.h>

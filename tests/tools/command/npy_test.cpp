@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The .npy reader trusts nothing: every way in which a file can be wrong is an error with a reason,
-// and the writer's files are byte for byte what the format says.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The .npy reader trusts nothing: every invalid file is an error with a reason, and files of the
+// writer match the format byte for byte.
 #include "files/npy.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +31,7 @@ std::string file_with(const std::string& dict, const std::string& data = "", int
     return file + dict + data;
 }
 
-/// The same with two float32 elements, whatever `dict` says.
+/// The same with the data of two float32 elements, whatever `dict` says.
 std::string pair_with(const std::string& dict) {
     return file_with(dict, std::string(8, 'x'));
 }
@@ -41,7 +40,7 @@ npy::Array parse(const std::string& file) {
     return npy::parse(std::as_bytes(std::span(file)));
 }
 
-/// What parsing says is wrong; empty if nothing is.
+/// The error of parsing; empty if there is none.
 std::string problem_of(const std::string& file) {
     try {
         parse(file);
@@ -51,7 +50,7 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-/// CHECKs that `file` is refused for a reason that says `reason`.
+/// Checks that `file` is refused for a reason that contains `reason`.
 void check_refused(const std::string& file, const std::string& reason) {
     const std::string problem = problem_of(file);
     CAPTURE(file);
@@ -230,7 +229,7 @@ TEST_CASE("sizes are checked before anything is made of them") {
     check_refused(with_shape("(2, 9223372036854775809)"),
                   "2^63 bytes or more");  // product is 2 modulo 2^64
     check_refused(with_shape("(0, 4294967296, 4294967296)"),
-                  "2^63 bytes or more");  // no bytes, and still beyond arithmetic
+                  "2^63 bytes or more");  // no bytes, but beyond 64-bit arithmetic
     check_refused(with_shape("(1000000000000,)"),
                   "cut off: shape (1000000000000,) of <f4");  // 4 TB are claimed, none allocated
     check_refused(with_shape("(3,)"), "has 12 bytes, the file has 8");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `vkrope rotate --verify` must notice a wrong output. No healthy device makes one, so these are
-// made here: at position 0 the rotation leaves every value as it is, and then one value is changed.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// `vkrope rotate --verify` must detect a wrong output. No healthy device makes one, so these are
+// made here: at position 0 the rotation changes no value, and then one value is changed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +27,7 @@ struct Case {
 
     Case() {
         options.verify = true;
-        measured.angles.source = AngleSource::direct_texture;  // whose bounds these are
+        measured.angles.source = AngleSource::direct_texture;  // the bounds here are its bounds
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;
@@ -133,7 +132,7 @@ TEST_CASE("each source has its own bound") {
 }
 
 TEST_CASE("float32 angles are verified as what they are, and not as the exact ones") {
-    // 131071 and a frequency whose product is no float: the angle is off by more than any bound.
+    // 131071 and a frequency whose product is not a float: the angle error exceeds any bound.
     Case rotated;
     rotated.options.float32_angles = true;
     rotated.inputs.rotation.precision = AnglePrecision::float32;
@@ -158,7 +157,7 @@ TEST_CASE("float32 angles are verified as what they are, and not as the exact on
         CHECK(rotated.verified().passed == !as_float32);
         rotated.options.float32_angles = true;
     }
-    rotated.inputs.rotation.attention_factor = 1.25;  // multiplied as a float: 1.5 more than 3
+    rotated.inputs.rotation.attention_factor = 1.25;  // multiplied as a float: 3 + 1.5
     CHECK(rotated.verified().bound_u == 4.5);
 }
 
@@ -192,8 +191,7 @@ TEST_CASE("K is verified too, at its own offset") {
 
 namespace {
 
-/// With a V [1, 3, 1, 8] of numbers that are all different, and the output that a device would
-/// give.
+/// With a V [1, 3, 1, 8] of different numbers, and the output that a device would give.
 Case with_v() {
     Case moved;
     TensorFile v = *moved.inputs.tensors[Q];
@@ -218,8 +216,7 @@ TEST_CASE("V is right where it is its input, at any position") {
     CHECK(moved.verified().verdicts[V]->elements == tokens * head_dim);
     CHECK(moved.verified().verdicts[V]->passed_through == tokens * head_dim);
     moved.inputs.positions.ids.assign(tokens, 131071);
-    const Verification elsewhere =
-        moved.verified();  // where Q, which is not rotated here, is wrong
+    const Verification elsewhere = moved.verified();  // Q is wrong, since it is not rotated here
     CHECK(!elsewhere.verdicts[V]->bits_changed);
     CHECK(elsewhere.failure.find("Q: ") == 0);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whether the checks of rows that are far apart notice a driver that keeps only the low bits of an
-// offset: between them and a driver that does as it should, this cuts the offsets of descriptors,
-// the distances that the shader multiplies, or both. Two rows are one distance apart, so that a
-// distance that is cut is an offset that is cut. A device that binds 128 MiB at once and one that
-// binds 4 GiB reach far rows differently, so this also reports a maxStorageBufferRange of its own.
+// Tests that the checks of distant rows detect a driver that keeps only the low bits of an offset.
+// This layer between the checks and a correct driver cuts the offsets of descriptors, the distances
+// that the shader multiplies, or both. Two rows are one distance apart, so that a cut distance is a
+// cut offset. Devices that bind 128 MiB and 4 GiB at once reach distant rows differently, so this
+// also reports a different maxStorageBufferRange.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -18,8 +18,8 @@
 namespace vkrope::conformance {
 namespace {
 
-/// What a driver cuts: offsets of descriptors, of all tensors or of one side of them, distances in
-/// push constants, or both.
+/// What the driver cuts: offsets of the descriptors of all tensors, of inputs or of outputs;
+/// distances in push constants; or both.
 enum class Where { descriptors, inputs, outputs, push_constants, both };
 constexpr Where everywhere[] = {Where::descriptors, Where::inputs, Where::outputs,
                                 Where::push_constants, Where::both};
@@ -61,7 +61,7 @@ struct Cut {
     }
 };
 Cut cut;
-std::uint32_t reported_range = 0;  // 0: the device's own
+std::uint32_t reported_range = 0;  // 0: unchanged
 
 PFN_vkGetInstanceProcAddr real_get = nullptr;
 PFN_vkGetDeviceProcAddr real_get_device = nullptr;
@@ -103,7 +103,7 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
     real_push_constants(commands, layout, stages, offset, size, values);
 }
 
-/// Writes of one buffer each, as this library makes them.
+/// Descriptor writes with one buffer each, as the library makes them.
 struct CutWrites {
     CutWrites(std::uint32_t count, const VkWriteDescriptorSet* given)
         : writes(given, given + count), buffers(count) {
@@ -178,8 +178,8 @@ Verdict run(DeviceUnderTest& device, Check& check, std::uint32_t bits, Where whe
     return outcome.verdict;
 }
 
-/// Runs the checks that begin so on a driver that keeps so many bits, and says how many of them do
-/// not end with `expected`.
+/// Runs the checks whose id begins with `start` on a driver that keeps `bits` bits. Returns how
+/// many do not end with `expected`.
 std::size_t unexpected(DeviceUnderTest& device, const std::string& start, std::uint32_t bits,
                        Where where, Verdict expected) {
     std::size_t wrong = 0, ran = 0;
@@ -194,7 +194,7 @@ std::size_t unexpected(DeviceUnderTest& device, const std::string& start, std::u
     return ran == 0 ? 1 : wrong;
 }
 
-/// Of the quick checks, on a device that binds what it says.
+/// The quick checks, on a device that binds what it reports.
 std::size_t unexpected(DeviceUnderTest& device) {
     constexpr std::uint64_t beyond_128 = (std::uint64_t{1} << 27) + (1u << 20);
     std::size_t wrong = unexpected(device, "offsets/", 64, Where::both, Verdict::pass) +
@@ -213,8 +213,8 @@ std::size_t unexpected(DeviceUnderTest& device) {
     return wrong;
 }
 
-/// Of Level::full there is a check for each bit above: what the device has room for is held, and
-/// fails where the bit is cut.
+/// Level::full has a check for each higher bit: it runs if the device has enough memory, and fails
+/// if the bit is cut.
 std::size_t unexpected_in_full(DeviceUnderTest& device) {
     std::size_t wrong = 0, held = 0;
     const std::vector<Group> groups = builtin_groups(Level::full);

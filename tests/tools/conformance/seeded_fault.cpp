@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vkrope-conformance with a suite of which one check passes and others are bound not to: what the
-// report makes of that.
+// Tests the report of vkrope-conformance with a suite in which one check passes and the others must
+// not.
 #include "conformance/builtin/trial.hpp"
 #include "conformance/command.hpp"
 #include "shell/program.hpp"
@@ -10,7 +10,7 @@ namespace {
 using namespace vkrope;
 using namespace vkrope::conformance;
 
-/// The device does as it should, and is held against other frequencies.
+/// The device is correct, but is compared with other frequencies.
 void another_frequency(DeviceUnderTest& device, Findings& findings) {
     Trial trial = trial_of(Element::f32, 8, 4);
     trial.first = 1;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Whether the quick checks reach every variant of the shader that create() makes.
+// Tests that the quick checks reach every variant of the shader that create() makes.
 //
-// create() specialises and prunes one module by some forty constants. What code is left of a branch
-// depends on few of them at a time, so a variant is one row of the list that add_aspects() makes,
-// which names the constants that meet in one branch of rope.comp: how steps fall on invocations and
-// access rows; which tensor, and elements of which size, a load or store serves; when V is moved
-// beside K, or alone; where angles come from, and whether one serves all pairs of a unit; who turns
-// them; pairs in and out; windows; conversions; what a token asks for.
+// create() specialises and prunes one module by some forty constants. The remaining code of a
+// branch depends on few of them at a time, so a variant is one row of the list that add_aspects()
+// makes. A row names the constants that meet in one branch of rope.comp: how steps map to
+// invocations and access rows; which tensor and element size a load or store is for; whether V is
+// moved together with K, or alone; the angle source, and whether angles are read per unit or per
+// pair; the axis of a pair; pairs in and out; windows; conversions; the work per token.
 //
-// What create() can make is what it makes of every value of these constants, each with every other
-// of its row. What is reached is what the calls of the quick checks dispatch. Both run on a Vulkan
-// that computes nothing, once as a GPU and once as a processor.
+// The variants of create() are all combinations of the values of the constants in a row. The
+// reached variants are those that the calls of the quick checks dispatch. Both run on a Vulkan that
+// computes nothing, once as a GPU and once as a processor.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -25,7 +25,7 @@
 namespace vkrope::conformance {
 namespace {
 
-// A constant that is new belongs into a row of add_aspects(), and into a loop of all_aspects().
+// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects().
 static_assert(shader::constant_count == 51);
 
 using Aspects = std::set<std::string>;
@@ -40,15 +40,15 @@ const char* name_of(Pairing pairing) {
     return pairing == Pairing::half_split ? "half split" : "interleaved";
 }
 
-/// What one pipeline serves in one dispatch.
+/// The use of one pipeline in one dispatch.
 struct Use {
-    KernelInfo info;  // of its part
+    KernelInfo info;  // of the pipeline's part
     Geometry geometry;
     bool apart, counts;
     std::uint32_t conversion;
     bool q, k, q_in_place, k_in_place;
-    bool v_joins;  // V goes with K
-    bool v_alone;  // V is all there is: seen as Q where the kernel is apart, else as K
+    bool v_joins;  // V shares the dispatch of K
+    bool v_alone;  // only V: seen as Q if the kernel is apart, else as K
 };
 
 std::string unit_of(const Geometry& geometry) {
@@ -88,7 +88,7 @@ void add_steps(const Use& use, Aspects& aspects) {
     }
 }
 
-/// Whether a lane that has a step of K has one of V, too.
+/// Whether a lane that has a step of K also has one of V.
 bool beside_k(const Use& use) {
     const Geometry& geometry = use.geometry;
     return geometry.q_batch != 0 && geometry.steps_together == 1 &&
@@ -194,7 +194,7 @@ void add_angles(const Use& use, Aspects& aspects) {
                                    : of_axis   ? "whole runs"
                                                : "within runs",
                                    unit_of(use.geometry)));
-        if (!sequential || sections.axes == max_axes) {  // fewer axes leave the same code
+        if (!sequential || sections.axes == max_axes) {  // fewer axes give the same code
             aspects.insert(fmt::format("axes  {} {}", sections.axes,
                                        sequential ? "in sequence" : "interleaved"));
         }
@@ -215,7 +215,7 @@ void add_tokens(const Use& use, Aspects& aspects) {
 void add_aspects(const Use& use, Aspects& aspects) {
     add_moves_of_v(use, aspects);
     if (use.v_alone) {
-        return;  // nothing turns
+        return;  // nothing is rotated
     }
     add_steps(use, aspects);
     add_accesses(use, aspects);
@@ -356,7 +356,7 @@ void add_pair_infos(std::vector<Asked>& all) {
     }
 }
 
-/// More steps than a workgroup has lanes, in a batch; one step of a lane that has all heads.
+/// More steps than a workgroup has lanes, in a batch; one step per lane with all heads.
 void add_step_infos(std::vector<Asked>& all) {
     constexpr std::uint32_t long_row[] = {262, 278, 8}, one_step[] = {2, 2, 0};
     KernelInfo info = info_of(long_row, Element::f16);
@@ -392,7 +392,7 @@ void add_token_infos(std::vector<Asked>& all) {
     }
 }
 
-/// V where some of the channels are rotated and where all are, of types of its own, in few storage
+/// V if some channels are rotated and if all are, with other element types, with few storage
 /// buffers, and to pages.
 void add_value_infos(std::vector<Asked>& all) {
     constexpr std::uint32_t whole[][3] = {{32, 32, 0}, {24, 24, 0}, {12, 12, 0}, {10, 10, 0}};
@@ -408,7 +408,7 @@ void add_value_infos(std::vector<Asked>& all) {
                     all.push_back({.info = info});
                 }
             }
-            for (const std::uint32_t heads : {7u, 16u}) {  // fewer than all lanes take, and as many
+            for (const std::uint32_t heads : {7u, 16u}) {  // fewer than all lanes, and as many
                 for (const bool has_q : {false, true}) {
                     KernelInfo info = with_v(info_of(of[0], Element::f32));
                     info.mapping = mapping;
@@ -462,7 +462,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
 
 // ---- What the checks reach ----
 
-/// The checks that reach an aspect, by its name.
+/// Checks by the name of the aspect that they reach.
 using Reached = std::map<std::string, std::vector<std::string>>;
 
 void add_call(const Kernel& kernel, const Call& call, const std::string& id, Reached& reached) {
@@ -501,7 +501,7 @@ Reached reached_by_quick_checks(DeviceUnderTest& device) {
         for (const std::unique_ptr<Check>& check : group.checks) {
             id = check->id();
             try {
-                check->run(device);  // whatever it finds: nothing is computed here
+                check->run(device);  // the result is ignored: nothing is computed here
             } catch (const Refusal&) {
             }
         }
@@ -510,7 +510,7 @@ Reached reached_by_quick_checks(DeviceUnderTest& device) {
     return reached;
 }
 
-/// Prints the list of one device. Returns how many of its rows are not as they should be.
+/// Prints the list of one device. Returns the number of rows that are not reached or not listed.
 std::size_t list_coverage(VkPhysicalDeviceType type) {
     VkPhysicalDeviceFloatControlsProperties controls = {};
     controls.shaderRoundingModeRTEFloat16 = controls.shaderRoundingModeRTEFloat32 = VK_TRUE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// case.json of vkrope-conformance: the document alone, no file that it names.
+// case.json of vkrope-conformance: only the document, not the files that it names.
 #include "conformance/cases/description.hpp"
 #include "conformance/suite.hpp"
 #include "fuzz.hpp"
@@ -10,6 +10,6 @@ void vkrope::fuzz::parse(Input input) {
         const std::string id = conformance::id_of(document);
         require(conformance::describe(document).id == id, "a case has one id");
     } catch (const conformance::Refusal&) {
-        // what a document that is no case ends with
+        // thrown for invalid documents
     }
 }

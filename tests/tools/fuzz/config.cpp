@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face config.json, asked for every layer type, length and tower.
+// Hugging Face config.json, queried for every layer type, length and tower.
 #include "fuzz.hpp"
 
 void vkrope::fuzz::parse(Input input) {

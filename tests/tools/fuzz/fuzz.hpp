@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One target a parser, which takes bytes of anyone's. What a target must not do is crash, hang, ask
-// for much memory, let an exception out that its interface does not have, or give a result that
-// breaks the result's own rules.
+// One target per parser, which takes arbitrary bytes. A target must not crash, hang, use much
+// memory, throw an exception that its interface does not document, or return a result that breaks
+// its own rules.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace vkrope::fuzz {
 
-/// Bytes of one input, from which a target may take some for itself before it parses the rest.
+/// The bytes of one input, of which a target may take some before it parses the rest.
 class Input {
    public:
     explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -23,7 +23,7 @@ class Input {
         return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
     }
 
-    /// Of the first four bytes, zeros being the default; missing ones are zeros.
+    /// A query from the first four bytes; zeros are the default, and missing bytes are zeros.
     ModelQuery query();
 
    private:
@@ -35,10 +35,10 @@ class Input {
 /// Ends the program, which is a finding, unless `holds`.
 void require(bool holds, const char* rule);
 
-/// The rules of what an importer returns.
+/// Requires the rules of an importer's result.
 void require_rules(const Result<Rotation>& result);
 
-/// What a target defines. driver.cpp has the rest.
+/// Each target defines this. driver.cpp has the rest.
 void parse(Input input);
 
 }  // namespace vkrope::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The head of a GGUF file, and the tensors that shape frequencies.
+// The head of a GGUF file, and the tensors that change frequencies.
 #include "fuzz.hpp"
 
 void vkrope::fuzz::parse(Input input) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// .npy files. What was read is written and read again.
+// .npy files. Files that were read are written and read again.
 #include "files/npy.hpp"
 
 #include "fuzz.hpp"
@@ -15,6 +15,6 @@ void vkrope::fuzz::parse(Input input) {
         require(header.type == array.header.type && header.shape == array.header.shape,
                 "a header that is written reads as it was");
     } catch (const npy::Error&) {
-        // what a file that is no .npy file ends with
+        // thrown for invalid files
     }
 }

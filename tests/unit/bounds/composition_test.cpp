@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What rotations must do among themselves, whatever their angles are: add up, keep lengths, be
-// undone by their inverse. Allowances follow from the contract: B u a times the sum of magnitudes
-// for each rotation, turned on by those after it.
+// Properties of combined rotations, whatever the angles: they add up, keep lengths, and are undone
+// by their inverse. Allowances follow from the contract: B u a times the sum of magnitudes for each
+// rotation, rotated by those after it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ double apart(Rotated y, double a, Rotated z) {
 }
 
 struct Shares {
-    double adds = 0, length = 0, inverse = 0;  // of what is allowed
+    double adds = 0, length = 0, inverse = 0;  // shares of the allowance
 };
 
 Shares shares(AngleSource source, const Angles& angles, std::size_t pair, std::int64_t p,
@@ -39,7 +39,7 @@ Shares shares(AngleSource source, const Angles& angles, std::size_t pair, std::i
     const double a = angles.attention_factor(),
                  each = vkrope::error_bound(source, a) * double(u) * a;
     const Rotated qx = turn(q, x), pqx = turn(p, qx), undone = turn(-q, qx);
-    // An error of qx is turned and stretched on: a sqrt 2 times it, at most, in a component.
+    // The next rotation turns and scales an error of qx: by at most a sqrt 2 in a component.
     const double twice = each * (sum(qx) + a * std::sqrt(2.0) * sum(x));
     const double length = std::hypot(double(x.y0), double(x.y1)),
                  turned = std::hypot(double(qx.y0), double(qx.y1));

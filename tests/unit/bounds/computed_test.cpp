@@ -20,8 +20,8 @@ namespace {
 constexpr double limit = vkrope::error_bound(vkrope::AngleSource::computed, 1);
 static_assert(limit == vkrope::error_bound(vkrope::AngleSource::computed, 1.5));
 
-// The polynomials of vkrope_turn: the estimate needs their size. Its result is held against what
-// vkrope_turn errs by.
+// The polynomials of vkrope_turn, whose size the estimate needs. Its result is compared with the
+// errors of vkrope_turn.
 constexpr std::array sine = {-0.16666655242443085, 0.008332177996635437, -0.0001951729936990887};
 constexpr std::array cosine = {0.041666656732559204, -0.0013887732056900859, 2.4477192710037343e-5};
 
@@ -30,8 +30,8 @@ struct Errors {
     double cos = 0, sin = 0;
 };
 
-/// What the polynomials lack of cos and sin where all arithmetic is exact, in units of u: the
-/// largest of 2^16 angles. Between them it changes by less than 1e-4.
+/// The error of the polynomials in exact arithmetic, in units of u: the largest of 2^16 angles.
+/// Between these it changes by less than 1e-4.
 Errors approximation() {
     Errors most;
     for (int i = 0; i <= 1 << 16; ++i) {
@@ -44,7 +44,7 @@ Errors approximation() {
     return {most.cos + 1e-4, most.sin + 1e-4};
 }
 
-/// What a polynomial p0 + z (p1 + z p2) errs by, in units of u, where z errs by z_error.
+/// The error of a polynomial p0 + z (p1 + z p2), in units of u, if z has the error z_error.
 double polynomial_error(const std::array<double, 3>& p, double z, double z_error) {
     const double inner = half_ulp_near(z * std::fabs(p[2])) + std::fabs(p[2]) * z_error +
                          half_ulp_near(std::fabs(p[1]));
@@ -52,25 +52,25 @@ double polynomial_error(const std::array<double, 3>& p, double z, double z_error
            half_ulp_near(std::fabs(p[0]));
 }
 
-/// At most what cos and sin err by at an angle in [0, pi / 4], step by step through vkrope_turn:
-/// each result errs by what its operands do, times what they meet, and by its own rounding. Names
-/// are those of the shader.
+/// Upper bounds of the errors of cos and sin at an angle in [0, pi / 4], step by step through
+/// vkrope_turn: each result has the errors of its operands times their factors, and its own
+/// rounding. Names are those of the shader.
 Errors component_errors(Interval angle, Interval factor) {
     static const Errors polynomials = approximation();
-    // The rounding of a result that has the factor in it.
+    // The rounding of a result that contains the factor.
     const auto rounding = [&](double magnitude) {
         return half_ulp_near(factor.high * magnitude) / factor.low;
     };
     const double x = angle.high, z = x * x;
-    // The part of 7 bits is exact; the other is at most 2^-6 of it, and errs by its constant, its
-    // product and a sum. So does rest_low, below 6e-6 radians.
+    // The part of 7 bits is exact; the other is at most 2^-6 of it, and has the errors of its
+    // constant, its product and a sum. So does rest_low, below 6e-6 radians.
     const double small = 3 * 0x1p-6 * (x + 6e-6) + 3 * 6e-6;
     const double x_error = half_ulp_near(x) + small, ax_error = rounding(x) + small;
     const double z_error = 2 * x * x_error + half_ulp_near(z);
     const double az_error = x * ax_error + x * x_error + rounding(z);
 
     const double p = std::fabs(sine[0]),
-                 q = cosine[0];  // the largest values of the two polynomials, at 0
+                 q = cosine[0];  // largest values of the two polynomials, at 0
     const double ax_z_error = z * ax_error + x * z_error + rounding(x * z);
     const double cubic_error = p * ax_z_error + x * z * polynomial_error(sine, z, z_error) +
                                rounding(p * x * z);
@@ -80,8 +80,8 @@ Errors component_errors(Interval angle, Interval factor) {
 
     Errors errors;
     errors.sin = ax_error + cubic_error + polynomials.sin + rounding(max_sin(angle));
-    // `rough` and what it lost are a - az / 2 together, but for u^2: half_az and both differences
-    // are exact.
+    // `rough` and `lost` add up to a - az / 2, ignoring u^2: half_az and both differences are
+    // exact.
     errors.cos = az_error / 2 + quartic_error + rounding(q * z * z + 2 * double(u)) +
                  polynomials.cos + rounding(max_cos(angle));
     // Products of errors.
@@ -90,12 +90,12 @@ Errors component_errors(Interval angle, Interval factor) {
     return errors;
 }
 
-// The phase was cut off at 2^-64 turn, times up to 2^31 positions, and then at 2^-32 turn, in units
-// of u.
+// The phase was truncated to 2^-64 turn, times up to 2^31 positions, and then to 2^-32 turn, in
+// units of u.
 constexpr double phase_error = (0x1p-33 + 0x1p-32) * double(two_pi) / double(u);
 
-/// At most what the terms |x0| and |x1| of the rotation's error are multiplied by: the components'
-/// errors, and the roundings of product and sum, which are at most 2 u of the component.
+/// Upper bound of the factor of |x0| and |x1| in the error of the rotation: the errors of the
+/// components, and the roundings of product and sum, which are at most 2 u of the component.
 double rotation_bound(Errors errors, double cos, double sin) {
     const double unit = double(u), of_cos = errors.cos + phase_error * sin,
                  of_sin = errors.sin + phase_error * cos;
@@ -122,11 +122,11 @@ class ExactTurns {
 
 struct Sweep {
     double cos = 0, sin = 0,
-           rotation = 0;  // largest errors of the components, and the bound that follows
+           rotation = 0;  // largest errors of the components, and the resulting bound
 };
 
-/// Turns from `first` on, a `stride` apart, `count` of them, a multiple of 4; `compared`: each so
-/// many-th with the estimate, too.
+/// Checks `count` turns, a multiple of 4, from `first` on with stride `stride`; every `compared`-th
+/// also against the estimate.
 Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, std::uint64_t count,
             std::uint64_t compared) {
     static const ExactTurns exact_turns;
@@ -134,7 +134,7 @@ Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, 
     const long double scale = 1 / (u * attention_factor);
     int exponent = 0;
     const double significant = 2 * std::frexp(attention_factor,
-                                              &exponent);  // what the estimate depends on
+                                              &exponent);  // the estimate depends on this
     Sweep worst;
     std::uint32_t turns = first;
     bool as_estimated = true;
@@ -186,9 +186,9 @@ TEST_CASE("computed angles: the bound is proved") {
 }
 
 TEST_CASE("computed angles: cos and sin of every turn") {
-    // Those of models; those where a, a cos or a times the angle is just above a power of two,
-    // where half an ulp doubles; with the most in the low part; and the ends of what the contract
-    // covers.
+    // Factors of models; factors for which a, a cos or a times the angle is just above a power of
+    // two, where half an ulp doubles; factors with the largest low part; and the ends of the range
+    // of the contract.
     std::vector<double> factors = {
         1,           1.01,          1.02,    1.1386,      1.19,    1.5,         1.99,    2,
         1 + 0x1p-24, 1 + 0x1.8p-24, 1.08241, 1.273239545, 1.41422, 2 - 0x1p-24, 0x1p-64, 0x1.8p63};
@@ -199,7 +199,8 @@ TEST_CASE("computed angles: cos and sin of every turn") {
     double worst_factor = 0;
     for (std::size_t i = 0; i < factors.size(); ++i) {
         const double factor = factors[i];
-        // All: every turn within an eighth of 0; the other quarters have the same bits, see below.
+        // With --all: every turn within an eighth of 0; the other quarters have the same bits, see
+        // below.
         Sweep found;
         if (all && i < chosen)
             found = sweep(factor, 0xe0000000u, 1, std::uint64_t{1} << 30, 4096);

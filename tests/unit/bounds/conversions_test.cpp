@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// f16 and bf16, the shader's conversions and the oracle's, against the definition: the nearest
-// value, of two as near the even one.
+// The conversions to f16 and bf16, of the shader and of the oracle, against the definition: the
+// nearest value, and of two equally near values the even one.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ struct Format {
     int fraction_bits, exponent_bits;
 
     uint infinity() const { return ((1u << exponent_bits) - 1) << fraction_bits; }
-    /// Of a magnitude up to that of infinity, which stands for what would come after the largest
-    /// number.
+    /// Value of a magnitude up to infinity. Infinity stands for the value that would follow the
+    /// largest number.
     double value(uint bits) const {
         const uint exponent = bits >> fraction_bits, fraction = bits & ((1u << fraction_bits) - 1);
         const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -47,7 +47,7 @@ bool is_nan(const Format& format, uint bits) {
     return bits <= 0xffff && (bits & 0x7fffu) > format.infinity();
 }
 
-/// The nearest magnitude to ascending floats, by walking up the values of the format.
+/// The nearest magnitudes to ascending floats, found by stepping through the values of the format.
 class Nearest {
    public:
     explicit Nearest(const Format& format) : format_(format) { step(0); }
@@ -70,7 +70,7 @@ class Nearest {
     double middle_ = 0;
 };
 
-/// Four elements as the shader narrows them, in both ways that it has.
+/// Four elements as the shader narrows them, in both of its ways.
 bool narrowed(uint element, uvec4 bits, uvec4& h) {
     const vec4 f = uintBitsToFloat(bits);
     uvec4 w[2];
@@ -83,7 +83,8 @@ bool narrowed(uint element, uvec4 bits, uvec4& h) {
            w[0].w == w[0].y && w[1].w == w[0].y;
 }
 
-/// Both signs of two magnitudes, narrowed by the shader and by the oracle; a NaN stays one.
+/// Compares both signs of two magnitudes, narrowed by the shader and by the oracle; a NaN must stay
+/// one.
 bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 2> expected) {
     const uint sign = 0x80000000u;
     const uvec4 bits(floats[0], floats[0] | sign, floats[1], floats[1] | sign);
@@ -98,8 +99,8 @@ bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 
            agrees(bits.z, h.z, expected[1]) && agrees(bits.w, h.w, expected[1] | 0x8000u);
 }
 
-/// The floats at, and two to both sides of, all values and all middles between them, and random
-/// ones; ascending.
+/// All values of the format and all midpoints between them, with two floats on both sides of each,
+/// and random floats; ascending.
 std::vector<uint> stratified(const Format& format) {
     std::vector<uint> floats;
     const auto around = [&](double value) {
@@ -124,7 +125,7 @@ std::vector<uint> stratified(const Format& format) {
 TEST_CASE("f16 and bf16 widen to their value") {
     for (const Format& format : formats) {
         for (uint bits = 0; bits < 0x8000u; ++bits) {
-            // Four different ones, so that each component is right on its own.
+            // Four different elements, so that each component is tested.
             const vec4 wide = vkrope_widen(format.element,
                                            uvec4(bits, bits | 0x8000u, bits ^ 1u, bits ^ 0x8001u));
             const std::array<uint, 4> given = {bits, bits | 0x8000u, bits ^ 1u, bits ^ 0x8001u};
@@ -151,7 +152,7 @@ TEST_CASE("floats narrow to the nearest f16 and bf16") {
     for (const Format& format : formats) {
         const std::vector<uint> floats = all ? std::vector<uint>{} : stratified(format);
         const std::size_t count = all ? 0x7f800002u
-                                      : floats.size();  // all: one beyond infinity, a NaN
+                                      : floats.size();  // with --all: one beyond infinity, a NaN
         Nearest nearest(format);
         std::size_t wrong = 0;
         uint first_wrong = 0;
@@ -186,7 +187,7 @@ TEST_CASE("words hold elements in order") {
     for (const Format& format : formats) {
         Random random(15);
         for (int i = 0; i < 1000; ++i) {
-            std::array<uint, 8> e;  // finite
+            std::array<uint, 8> e;  // finite values
             for (uint& bits : e) {
                 do {
                     bits = uint(random()) & 0xffffu;

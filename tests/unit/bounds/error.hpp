@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shader's functions on phases, and how far they are from the exact values.
+// Runs the shader's functions on phases, and computes their distance from the exact values.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace vkrope::bounds {
 
-/// What errors are counted in: half the spacing of f32 in [1, 2).
+/// The unit of errors: half the spacing of f32 in [1, 2).
 inline constexpr long double u = 0x1p-24L;
 inline constexpr long double two_pi = 0x1.921fb54442d18469898cc517p+2L;
 
@@ -18,7 +18,7 @@ extern bool all;
 
 using shader_source::turn_factor;
 
-// cos and sin as each source gives them; phases in units of 2^-64 turn.
+// cos and sin of each source; phases in units of 2^-64 turn.
 
 inline CosSin computed(std::uint64_t phase, const shader::VkropeTurnFactor& factor) {
     glsl::vec4 c, s;

@@ -15,16 +15,16 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// At most what the term |x0| of the error is multiplied by, in units of u a.
+/// Upper bound of the factor of |x0| in the error, in units of u a.
 ///
 /// Angles in [0, pi / 2] are enough: signs change no rounding. cos of the sum is |cos cos -+ sin
 /// sin|, where the sign + gives the larger result with the same parts, and sin of the sum is the
 /// same with the complement of the coarse angle.
 ///
-/// Coarse and fine entries err by their rounding, times the entry that they meet; then come two
-/// products, their sum, and the two roundings of the rotation. 1e-4 covers products of errors,
-/// double's own, and the phases, cut off at 2^-42 turn. Where the sum should be a power of two, the
-/// errors before it may lift it above, where half an ulp is twice as large.
+/// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by;
+/// then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products
+/// of errors, errors of double, and the phases, truncated to 2^-42 turn. If the exact sum is a
+/// power of two, earlier errors may raise it above, where half an ulp is twice as large.
 double estimate(Interval coarse, Interval fine, Interval factor) {
     const double cos0 = max_cos(coarse), sin0 = max_sin(coarse), cos1 = max_cos(fine),
                  sin1 = max_sin(fine);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // vkrope_bounds_test [--all] [doctest's options]
 //
-// --all  every float, every turn, and searches that last minutes
-#define DOCTEST_CONFIG_IMPLEMENT
+// --all  every float, every turn, and searches that take minutes
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which channels form a pair: every channel of a window, named by its number, goes where the
-// definition says, and back.
+// Which channels form a pair: each channel of a window has its number as its value, and must go
+// where the definition says, and back.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -16,7 +16,8 @@ std::array<float, 8> elements(const Unit& unit) {
     return {unit.a.x, unit.a.y, unit.a.z, unit.a.w, unit.b.x, unit.b.y, unit.b.z, unit.b.w};
 }
 
-/// n elements of a row in which every channel holds its number; the others hold what is in no row.
+/// n elements of a row in which every channel has its number as its value; the others have a value
+/// that is not in the row.
 Unit channels_from(uint first, uint n) {
     std::array<float, 8> e;
     for (uint i = 0; i < 8; ++i) e[i] = i < n ? float(first + i) : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract at positions and frequencies of models: each source, from the fraction of a turn to
-// the rotated pair.
+// The contract at positions and frequencies of models: each source, from fraction of a turn to
+// rotated pair.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ vkrope::shader::Unit unit_of(const std::array<float, 8>& e) {
     return {{e[0], e[1], e[2], e[3]}, {e[4], e[5], e[6], e[7]}};
 }
 
-/// Of eight pairs, rotated at once: see error_of.
+/// The largest error of eight pairs, rotated at once: see error_of.
 double largest_error(const vkrope::shader::Unit& c, const vkrope::shader::Unit& s,
                      const std::array<float, 8>& x0, const std::array<float, 8>& x1,
                      const std::array<Exact, 8>& angles, double attention_factor) {
@@ -65,7 +65,7 @@ TEST_CASE("every source holds its bound at the positions of models") {
         std::vector<Angles> of_factors;
         for (const double factor : attention_factors) of_factors.emplace_back(inv_freq, factor);
         for (const double end : {0x1p-64, 0x1p64})
-            of_factors.emplace_back(inv_freq, end);  // of what the contract covers
+            of_factors.emplace_back(inv_freq, end);  // ends of the range of the contract
         for (const std::int64_t position : all_positions) {
             for (std::size_t pair = 0; pair < inv_freq.size(); pair += 8) {
                 std::array<Exact, 8> angles;
@@ -86,7 +86,7 @@ TEST_CASE("every source holds its bound at the positions of models") {
                         const double share = largest_error(c, s, x0, x1, angles, a) / bound;
                         largest[source] = std::max(largest[source], share);
                         rotated += 8;
-                        // Omitted, and divided out: a float's error and that of a product more.
+                        // Omitted, and divided out: two more errors, of a float and of a product.
                         if (!std::count(attention_factors.begin() + 1, attention_factors.end(), a))
                             continue;
                         for (const double gain : {1 / a, 1 / (a * a)}) {
@@ -135,5 +135,5 @@ TEST_CASE("subnormal products are within 2^-148") {
         if (error > bound) ++absolute;
     }
     CHECK(outside == 0);
-    CHECK(absolute > 100);  // which the relative term alone would not cover
+    CHECK(absolute > 100);  // too large for the relative term alone
 }

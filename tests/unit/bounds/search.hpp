@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hill climbing for the largest error: what a bound is held against.
+// Hill climbing for the largest error, which is compared with a bound.
 #pragma once
 
 #include <bit>
@@ -23,13 +23,13 @@ struct Trial {
     double attention_factor = 1;
     float x0 = 1, x1 = 1;
 
-    CosSin angle = {};  // as the source gives it
+    CosSin angle = {};  // from the source
     Exact exact = {};
     double error = 0;
 };
 
-/// Any magnitude that is far from overflow and underflow: half of all steps change few bits, so
-/// that they are steps at all scales.
+/// A changed x, with a magnitude far from overflow and underflow. Half of the changes affect few
+/// bits, so that there are steps of all sizes.
 inline float varied(Random& random, float x) {
     const auto step = std::uint32_t((random() & 0x7fffff) >> random() % 23);
     std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
@@ -44,7 +44,7 @@ inline float varied(Random& random, float x) {
     return magnitude > 0x1p-30f && magnitude < 0x1p30f ? result : x;
 }
 
-/// Climbs from many starts and returns the worst that it finds.
+/// Climbs from many starts and returns the worst result.
 ///
 /// attention_factor  0: climbs over factors, too
 /// source            CosSin of (phase, fine_phase, attention_factor)
@@ -79,7 +79,7 @@ Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_fa
                                     signed_by = random() % 2 == 0 ? by : 0 - by;
                 (has_fine && random() % 2 == 0 ? next.fine_phase : next.phase) += signed_by;
                 if (has_fine && random() % 4 == 0)
-                    next.phase -= signed_by;  // along what keeps the sum
+                    next.phase -= signed_by;  // in the direction that keeps the sum
                 if (attention_factor == 0 && random() % 2 == 0) {
                     const int scale = -int(random() % 40);
                     const double factor = next.attention_factor +

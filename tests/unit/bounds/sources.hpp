@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sources, and the models whose angles are taken from them.
+// The angle sources, and the models whose angles they compute.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace vkrope::bounds {
 inline constexpr std::array sources = {AngleSource::direct_buffer, AngleSource::factored_texture,
                                        AngleSource::computed};
 
-/// The positions that a source covers are those below this.
+/// A source covers the positions below this.
 inline std::uint64_t covered(AngleSource source) {
     return source == AngleSource::factored_texture ? max_factored_positions : max_positions + 1;
 }
 
 using shader_source::Angles;
 
-/// cos and sin of position times inv_freq in real arithmetic: 31 bits times 53 are more than a long
-/// double holds, and `rest` is what the product lost.
+/// cos and sin of position times inv_freq in real arithmetic: 31 bits times 53 exceed a long
+/// double, and `rest` is the part that the product lost.
 inline Exact exact(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
     const long double angle = p * f, rest = std::fma(p, f, -angle);

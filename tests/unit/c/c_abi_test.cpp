@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules that the C interface adds to the C++ one: sizes of structs, zero as the default, codes,
-// and that nothing but a code comes out. Linked with the shared library, so that what is tested is
-// what other languages call.
+// and that nothing but a code comes out. Linked with the shared library, to test what other
+// languages call.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -139,7 +139,7 @@ TEST_CASE("C: a newer, larger struct is accepted while its new fields are 0") {
     vkrope_rotation* rotation = nullptr;
     CHECK(vkrope_rotation_create(&newer.known, &rotation, &error) == VKROPE_SUCCESS);
 
-    // What is filled becomes 0 where this version has nothing to say.
+    // Fields that this version does not know become 0.
     newer.added[1] = 7;
     CHECK(vkrope_rotation_get_info(rotation, &newer.known, &error) == VKROPE_SUCCESS);
     CHECK(newer.known.struct_size == sizeof newer);
@@ -198,7 +198,7 @@ TEST_CASE("C: a rotation gives back what it was made of, zero being the default"
     CHECK(std::string(read.rope_type) == "llama3");
     REQUIRE(read.warning_count == 2);
     CHECK(std::string(read.warnings[1]) == "second");
-    // And what it gives back makes the same again.
+    // The returned info makes the same rotation again.
     CHECK(info_of(rotation_of(read)).k_rotary_offset == 2);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("C: arrays without a size are believed only where their count is the r
     vkrope_error error;
     vkrope_rotation* rotation = nullptr;
     auto info = four_channels();
-    info.inv_freq_count = 16;  // bytes, say
+    info.inv_freq_count = 16;  // a count of bytes by mistake
     CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "info.inv_freq_count is 16"));
     info = four_channels();
@@ -282,7 +282,7 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
                 VKROPE_SUCCESS);
         CHECK(ours == theirs);
 
-        // The same in two parts.
+        // The same table in two parts.
         auto lines = sized<vkrope_angle_lines>();
         REQUIRE(vkrope_get_angle_lines(&plan, &lines, nullptr) == VKROPE_SUCCESS);
         REQUIRE(lines.count * lines.bytes == plan.bytes);
@@ -306,7 +306,7 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
     CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "source is 99"));
-    // What a zeroed argument means.
+    // The meaning of a zero argument.
     static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRECISION_EXACT == 0 &&
                   VKROPE_CONVERSION_BY_DEVICE == 0);
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan,
@@ -426,7 +426,7 @@ TEST_CASE("C: a GGUF file, through a function and from a disk") {
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "vision"));
     CHECK(made == nullptr);
-    content.resize(20);  // shorter than it is said to be
+    content.resize(20);  // shorter than the stated size
     CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) ==
           VKROPE_ERROR_INVALID_DATA);
     CHECK(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error) ==
@@ -577,7 +577,7 @@ TEST_CASE("C: a count that no memory holds is an error") {
     CHECK(inv_freq[0] == 1);
 }
 
-// Sanitizers end the program where the standard library throws.
+// Sanitizers end the program in places where the standard library throws.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define VKROPE_TEST_SANITIZED
@@ -598,7 +598,7 @@ TEST_CASE("C: an exception of the standard library comes out as a code") {
 
 namespace {
 
-// Calls with an enumerator that is none.
+// Calls with numbers that are not enumerators.
 template <class Enum, class Call>
 void refuses_numbers(const char* name, Call&& call) {
     for (const std::uint32_t number : no_enumerators) {
@@ -614,8 +614,8 @@ void refuses_numbers(const char* name, Call&& call) {
 
 }  // namespace
 
-// Under the undefined-behaviour sanitizer these numbers also show that none is taken for an
-// enumerator on the way.
+// Under the undefined-behaviour sanitizer this also shows that none of these numbers is treated as
+// an enumerator on the way.
 TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     refuses_numbers<vkrope_pairing>("info.pairing",
                                     [](const vkrope_pairing& pairing, vkrope_error* error) {
@@ -661,7 +661,8 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
             return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
         });
 
-    // Of a kernel: a device whose functions are never asked for comes before none of these rules.
+    // Enumerators of a kernel: these rules are checked before any function of the device is looked
+    // up.
     auto device = sized<vkrope_device_ref>();
     device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{1});
     device.physical = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{1});
@@ -694,7 +695,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     field("q.out", width.out);
     field("v.in", values.in);
     field("v.out", values.out);
-    for (const std::uint32_t number : {7u, 0x80000000u, 0xffffffffu}) {  // counted from 1 here
+    for (const std::uint32_t number : {7u, 0x80000000u, 0xffffffffu}) {  // counts from 1
         put(info.pairing_out, number);
         vkrope_kernel* kernel = nullptr;
         vkrope_error error;
@@ -782,7 +783,7 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     sections.axes = 2;
     sections.pairs[0] = sections.pairs[1] = 1;
     auto made = four_channels();
-    made.q_rotary_offset = 12;  // latent: the window lies beyond head_dim
+    made.q_rotary_offset = 12;  // latent: the window is beyond head_dim
     made.sections = &sections;
     const OwnedRotation rotation = rotation_of(made);
     auto plan = sized<vkrope_angle_plan>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Errors of the C interface name what C has. The sentences are made by the C++ tiers;
-// host/c/status.cpp has a table of those that name something else in C. Here is what keeps the
-// table whole: every sentence of these tiers, read from their source, that has a name which the C++
-// headers declare and vkrope.h does not, must be in it; and what is in it must be such a sentence.
+// Errors of the C interface use the names of C. The C++ tiers make the sentences; host/c/status.cpp
+// has a table of those that name something else in C. This test keeps the table complete: every
+// sentence of these tiers, read from their source, with a name that the C++ headers declare and
+// vkrope.h does not, must be in the table; and every entry must be such a sentence.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ std::string content_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Code without comments, and its string literals: those that follow each other are one, and a
-/// conversion of a number is a #.
+/// Code without comments, and its string literals. Adjacent literals are one, and a conversion of a
+/// number is a #.
 struct Source {
     std::string code;
     std::vector<std::string> literals;
 };
 
-/// Of a format: each conversion of an integer.
+/// Replaces each conversion of an integer in a format by #.
 std::string with_numbers_as_hashes(const std::string& format) {
     std::string text;
     for (std::size_t at = 0; at < format.size(); ++at) {
@@ -47,7 +47,7 @@ std::string with_numbers_as_hashes(const std::string& format) {
 
 Source read(const std::string& text) {
     Source source;
-    bool adjacent = false;  // to the literal before
+    bool adjacent = false;  // to the previous literal
     const auto skip_to = [&text](std::size_t at, const char* end) {
         const std::size_t found = text.find(end, at);
         return found == text.npos ? text.size() : found + std::string(end).size();
@@ -71,7 +71,7 @@ Source read(const std::string& text) {
             ++at;
             adjacent = true;
         } else if (adjacent && text.compare(at, 3, "PRI") == 0) {
-            source.literals.back() += 'u';  // behind a %
+            source.literals.back() += 'u';  // after a %
             while (std::isalnum(static_cast<unsigned char>(text[at]))) ++at;
         } else {
             adjacent = adjacent && std::isspace(static_cast<unsigned char>(c));
@@ -87,7 +87,7 @@ bool in_name(char c) {
     return c == '_' || std::isalnum(static_cast<unsigned char>(c));
 }
 
-/// The names in `text` that `counts`, which is told where one begins and ends.
+/// The names in `text` for which counts(begin, end) is true.
 template <class Counts>
 Words names_of(const std::string& text, const Counts& counts) {
     Words names;
@@ -105,7 +105,7 @@ Words names_of(const std::string& text) {
 
 const std::filesystem::path host = VKROPE_TEST_SOURCE "/host";
 
-/// What C spells differently or has not: all names, and those of fields.
+/// Names that C spells differently or does not have: all names, and those of fields.
 struct Foreign {
     Words names, fields;
 };
@@ -125,15 +125,15 @@ Foreign foreign_to_c() {
                        std::string(",;={").find(code[next]) != std::string::npos;
             }));
     }
-    foreign.names.erase("vkrope");  // the namespace; as a word it is the library
+    foreign.names.erase("vkrope");  // the namespace; in sentences it is the library
     std::erase_if(foreign.names, [&](const std::string& name) { return c.count(name) != 0; });
     std::erase_if(foreign.fields,
                   [&](const std::string& name) { return foreign.names.count(name) == 0; });
     return foreign;
 }
 
-/// Whether a literal says a name that C has not. A lower-case word may be English: it is a name
-/// behind a dot or an arrow, before "is" or "has" at the beginning, or alone, as what goes into a
+/// Whether a literal has a name that C does not have. A lower-case word may be English: it is a
+/// name after a dot or an arrow, at the beginning before "is" or "has", or alone, as an argument of
 /// %s.
 bool is_foreign(const std::string& literal, const Foreign& foreign) {
     if (foreign.fields.count(literal) != 0) return true;
@@ -151,9 +151,9 @@ bool is_foreign(const std::string& literal, const Foreign& foreign) {
     });
 }
 
-/// Sentences that say such a name. What scales frequencies speaks of parameters of functions, of
-/// which C has those whose parameters have the same names there; the others are called for model
-/// files alone, of whose keys they then speak.
+/// Sentences with such a name. Sources named scaling* are left out: they speak of function
+/// parameters. C functions have parameters with the same names; the other functions are called only
+/// for model files, and then their sentences speak of keys.
 Words foreign_sentences(const Foreign& foreign) {
     Words sentences;
     for (const char* tier : {"kernel", "frequencies", "runtime"}) {
@@ -186,7 +186,7 @@ TEST_CASE(
     const std::size_t begin = source.find("renamed[] = {"), end = source.find("\n};", begin);
     REQUIRE(begin != source.npos);
     const std::vector<std::string> table = read(source.substr(begin, end - begin)).literals;
-    REQUIRE(table.size() % 2 == 0);  // of C++, of C
+    REQUIRE(table.size() % 2 == 0);  // sentences of C++ and of C alternate
     for (const std::string& sentence : sentences) {
         CHECK_MESSAGE(std::find(table.begin(), table.end(), sentence) != table.end(),
                       "not in host/c/status.cpp: ", sentence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What plan_angles and fill_angles refuse, and that they say why.
+// What plan_angles and fill_angles refuse, and the reasons in their errors.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -125,7 +125,7 @@ TEST_CASE("a float32 product is for direct tables") {
         check_refused(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4),
                       Code::invalid_argument, says);
     }
-    // By default it takes a direct texture, which has its own reach.
+    // The default is a direct texture, which has a different limit.
     check_refused(plan_angles(rotation, AngleSource::by_default, max_positions, 4096).status,
                   Code::limit_exceeded, {"texels"});
     check_refused(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status,
@@ -167,12 +167,11 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
                   Code::limit_exceeded, {"129", "18 texels", "16"});
     check_refused(plan_angles(rotation, AngleSource::direct_texture, max_positions, 16384).status,
                   Code::limit_exceeded, {"2147483648", "262144 texels", "16384"});
-    // A row alone that is wider than the device's largest image.
+    // A single row that is wider than the largest image of the device.
     check_refused(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status,
                   Code::limit_exceeded, {"2 texels"});
 
-    // 2048 fine rows and 2 or 3 coarse ones: 2050 fit into 130 columns of 16, 2064 as well, 2081
-    // take 131.
+    // 2048 fine and 32 coarse rows: 130 columns of 16 rows, 260 texels.
     CHECK(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 262));
     check_refused(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 16).status,
                   Code::limit_exceeded, {"65536", "260 texels", "16"});
@@ -205,7 +204,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan = good;
         plan.bytes -= 4;
         refused(plan, "plan.bytes is ");
-        if (source != AngleSource::computed) {  // whose numbers serve every position
+        if (source != AngleSource::computed) {  // its numbers are valid for every position
             plan = good;
             plan.rows = 4000;
             refused(plan, "plan.bytes is ");
@@ -232,7 +231,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
             plan.fold_log2 = 3;
             refused(plan, "plan.bytes is ");
             plan = good;
-            plan.fold_log2 += 64;  // what a shift by it would make of it is anything
+            plan.fold_log2 += 64;  // a shift by this is undefined
             refused(plan, "plan.bytes is ");
             plan = good;
             plan.row_texels = 2;

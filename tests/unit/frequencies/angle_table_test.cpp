@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The entries of angle tables against cosl and sinl, and where each of them lies in memory.
+// The entries of angle tables against cosl and sinl, and the place of each entry in memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Rotation rotation_with(std::uint32_t pairs, double attention_factor = 1.0) {
     return rotation;
 }
 
-/// Half an ulp of `exact` as a float, and `slack`.
+/// Whether `got` is within half an ulp of `exact` as a float, plus `slack`.
 bool rounded_once(float got, long double exact, long double slack) {
     int exponent = 0;
     std::frexp(exact, &exponent);
@@ -50,7 +50,7 @@ void check_entry(CosSin got, const Rotation& rotation, std::size_t pair, long do
 
 constexpr unsigned char guard = 0xa5;
 
-/// The table of `plan`, after checking that its bytes were written, all of them and no others.
+/// The table of `plan`. Checks that all of its bytes were written, and no others.
 std::vector<float> filled(const Rotation& rotation, const AnglePlan& plan) {
     std::vector<float> memory(plan.bytes / 4 + 8);
     std::memset(memory.data(), guard, memory.size() * 4);
@@ -68,13 +68,13 @@ std::vector<float> filled(const Rotation& rotation, const AnglePlan& plan) {
     return content;
 }
 
-/// What a row of a table stands for.
+/// The meaning of a row of a table.
 struct Row {
     std::uint64_t position;
     double factor;
 };
 
-/// As AnglePlan documents them.
+/// The rows in the order that AnglePlan documents.
 std::vector<Row> documented_rows(const Rotation& rotation, const AnglePlan& plan) {
     std::vector<Row> rows;
     if (plan.source == AngleSource::direct_texture) {
@@ -89,7 +89,8 @@ std::vector<Row> documented_rows(const Rotation& rotation, const AnglePlan& plan
     return rows;
 }
 
-/// Every texel of a texture, at the place that AnglePlan documents; everything else is 0.
+/// Checks every texel of a texture at the place that AnglePlan documents; all other texels must be
+/// 0.
 void check_texture(const Rotation& rotation, const AnglePlan& plan) {
     const std::vector<float> texels = filled(rotation, plan);
     std::vector<bool> seen(texels.size(), false);
@@ -151,7 +152,7 @@ TEST_CASE("entries hold on both sides of every eighth of a turn") {
 
 TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
     Rotation rotation = rotation_with(64, 1.1902380714238083);
-    rotation.inv_freq[1] = 2047.9;  // many turns a position
+    rotation.inv_freq[1] = 2047.9;  // many turns per position
     rotation.inv_freq[2] = -0.7;
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         const std::uint64_t fraction = turn_fraction(rotation.inv_freq[j]);
@@ -163,7 +164,8 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
                 }
                 CAPTURE(j);
                 CAPTURE(position);
-                // cosl's own argument is rounded to 64 bits: at 2047.9 * 2^31 that is worth 2^-22.
+                // The argument of cosl is rounded to 64 bits: at 2047.9 * 2^31 that is an error of
+                // 2^-22.
                 if (std::fabs(rotation.inv_freq[j]) < 1.5 || position < 4096) {
                     check_entry(
                         table_entry(std::uint64_t(position) * fraction, rotation.attention_factor),
@@ -264,7 +266,7 @@ TEST_CASE(
                           {1u << 22, 2048, 2048}};
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
-        // 4096 is the least side that every device has: no table needs more, nor a second column.
+        // Every device has at least side 4096: no table needs more, nor a second column.
         const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position,
                                        4096);
         CHECK(plan.source == AngleSource::factored_texture);
@@ -332,7 +334,7 @@ TEST_CASE(
             CHECK(plan.format == VK_FORMAT_UNDEFINED);
             CHECK(plan.extent.width == 0);
             CHECK(plan.pairs == pairs);
-            CHECK(plan.rows == 0x80000001u);  // |position| up to 2^31, whatever was asked for
+            CHECK(plan.rows == 0x80000001u);  // |position| up to 2^31, whatever was requested
             REQUIRE(plan.bytes == 16 * (2 + (pairs + 1) / 2));
             CHECK(angle_lines(plan).count == 1);
             CHECK(angle_lines(plan).bytes == plan.bytes);
@@ -384,8 +386,7 @@ TEST_CASE(
                   AngleSource::computed);
     static_assert(default_angles(AnglePrecision::float32, max_positions) ==
                   AngleSource::direct_texture);
-    static_assert(AngleSource{} ==
-                  AngleSource::by_default);  // zero means the default, in C as well
+    static_assert(AngleSource{} == AngleSource::by_default);  // 0 means the default, also in C
 }
 
 TEST_CASE("the bound of each source") {
@@ -402,7 +403,7 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
     rotation.inv_freq[1] = -0.7;
     rotation.precision = AnglePrecision::float32;
     const float factor = float(rotation.attention_factor);
-    std::size_t others = 0;  // that the exact product would have made
+    std::size_t others = 0;  // entries that the exact product would have changed
     const auto same_bits = [](float a, float b) {
         return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
     };
@@ -425,7 +426,7 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
         const std::size_t row_floats = source == AngleSource::direct_buffer ? 6 : 8;
         for (std::uint64_t r = 0; r < plan.rows; ++r) check_row(&table[r * row_floats], r);
     }
-    // Positions that a float no longer holds: 2^24 + 1 becomes 2^24.
+    // Positions that a float cannot represent: 2^24 + 1 becomes 2^24.
     const AnglePlan far = planned(rotation, AngleSource::direct_buffer, (1u << 24) + 64, 0);
     std::vector<float> rows(6 * 128);
     REQUIRE(fill_angles(rotation, far, (1u << 24) - 64, 128, rows.data(), rows.size() * 4));

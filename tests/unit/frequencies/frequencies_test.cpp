@@ -86,7 +86,7 @@ TEST_CASE("llama3 scaling keeps high frequencies, divides low ones and blends be
     // Continuous at both ends of the blend.
     CHECK(scaled(2048.01) == doctest::Approx(two_pi / 2048.01).epsilon(1e-4));
     CHECK(scaled(8191.99) == doctest::Approx(two_pi / 8191.99 / 8).epsilon(1e-4));
-    // 8192 / 3276.8 = 2.5 lies halfway between the factors 1 and 4.
+    // 8192 / 3276.8 = 2.5 is halfway between the factors 1 and 4.
     CHECK(scaled(3276.8) == doctest::Approx(two_pi / 3276.8 * (0.5 + 0.5 / 8)).epsilon(1e-14));
     // 8192 / 4681.142857 = 1.75: a quarter of the way.
     CHECK(scaled(8192 / 1.75) ==
@@ -130,8 +130,8 @@ TEST_CASE("turn fractions are exact") {
         {1000.5, 0x3c098a2638452da5},
         {0x1.fffffffffffffp+10, 0xf306dc9c88202460},
         {0x1.b407242a4f6b0p+10,
-         0x957fb07b4a48db78},  // the exact value lies 2^-21 units below the next one
-        {0x1.11291c2528b6cp+10, 0xe64109a07c8721bb},  // and here as little above this one
+         0x957fb07b4a48db78},  // the exact value is 2^-21 units below the next one
+        {0x1.11291c2528b6cp+10, 0xe64109a07c8721bb},  // and here 2^-21 units above this one
         {5e-19, 1},
         {3e-19, 0},
         {1e-300, 0},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a model says of its kernel: widths, offsets, sections and positions, in C++ and in C; and
-// that a plan of another model is seen.
+// KernelInfo from a model: widths, offsets, sections and positions, in C++ and in C; and that a
+// plan of another model is detected.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -77,7 +77,7 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
                      .q_rotary_offset = 60,
                      .inv_freq = std::vector<double>(10, 1.0)};
     CHECK(row_channels(partial, partial.q_rotary_offset) ==
-          80);  // a window that ends with the head is no latent row
+          80);  // a window at the end of the head does not mean a latent row
     CHECK(row_channels(partial, partial.k_rotary_offset) == 80);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     std::swap(info.sections.pairs[0], info.sections.pairs[1]);
     CHECK(std::strstr(told().what, "angles.plan->sections differ"));
     info.sections = qwen.sections;
-    info.sections.leftover_axis = 2;  // means nothing in this order
+    info.sections.leftover_axis = 2;  // has no meaning in this order
     CHECK(told());
 }
 

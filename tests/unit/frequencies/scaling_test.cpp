@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalings against what their papers say of them: closed forms, fixed points and limits, none of
-// them the library's own arithmetic.
+// Scalings against their papers: closed forms, fixed points and limits, without the library's own
+// arithmetic.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<double> plain(double base, std::uint32_t rotary_dim) {
     return inv_freq;
 }
 
-/// `scale` fails, says `text`, and leaves the frequencies alone.
+/// Checks that `scale` fails with `text`, and leaves the frequencies unchanged.
 template <class Scale>
 void refused(Scale&& scale, const std::string& text) {
     std::vector<double> inv_freq = {1, 0.1};
@@ -45,9 +45,9 @@ void refused(Scale&& scale, const std::string& text) {
 
 constexpr double not_positive[] = {0.0, -2.0, infinity, not_a_number};
 
-/// YaRN's range is where the number of turns within the original length passes beta_fast and
-/// beta_slow, and the pair's number is linear in the logarithm of its turns: so the blend of a
-/// range that is not truncated can be told from the turns alone.
+/// YaRN's range ends at the pairs whose number of turns within the original length is beta_fast and
+/// beta_slow, and the index of a pair is linear in the logarithm of its turns. Hence the blend of a
+/// range that is not truncated follows from the turns alone.
 long double yarn_share_divided(double inv_freq, double original, double beta_fast,
                                double beta_slow) {
     const long double turns = original * inv_freq / two_pi;
@@ -89,7 +89,7 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that stands still
     for (std::size_t j = 0; j < 256; ++j) {
         CHECK(close(inv_freq[j], whole[j] / 8.0L));
     }
-    // floor(0.3 * 10 / 2) = 1; 0.1 of 10 is half a pair, none.
+    // floor(0.3 * 10 / 2) = 1; 0.1 of 10 is half a pair, so none.
     REQUIRE(proportional_inv_freq(100, 10, {.partial_rotary_factor = 0.3}, inv_freq.data()));
     CHECK((inv_freq[0] == 1 && inv_freq[1] == 0 && inv_freq[4] == 0));
     REQUIRE(proportional_inv_freq(100, 10, {.partial_rotary_factor = 0.1}, inv_freq.data()));
@@ -148,7 +148,7 @@ TEST_CASE("NTK-aware scaling is another base") {
         }
         CHECK(close(inv_freq.back(), plain(10000, d).back() / 8.0L));
     }
-    // One pair: the fastest, which stays.
+    // One pair: the fastest, which does not change.
     std::vector<double> one = {1.0};
     REQUIRE(scale_ntk(one, 8));
     CHECK(one[0] == 1.0);
@@ -250,8 +250,8 @@ TEST_CASE("YaRN at its edges") {
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
     }
-    // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 have
-    // magnitude 1 too.
+    // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 also have
+    // magnitude 1.
     after = before;
     REQUIRE(scale_yarn(after, 10000, {.factor = 1, .original_max_position_embeddings = 4096},
                        attention_factor));
@@ -262,7 +262,8 @@ TEST_CASE("YaRN at its edges") {
     REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(attention_factor == 1);
-    // One pair: low is max(0, floor(2 ln(...) / ...)) = 0, so it stays; zero frequencies stay zero.
+    // One pair: low is max(0, floor(2 ln(...) / ...)) = 0, so it does not change; zero frequencies
+    // stay zero.
     std::vector<double> one = {1.0}, still = {0, 0};
     REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
                        attention_factor));
@@ -423,7 +424,7 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     CHECK(inv_freq == std::vector<double>{0.5, 0.0625});
     CHECK(attention_factor == 1.5);
 
-    // With the whole of the blend it is YaRN with truncation, and both magnitudes multiply.
+    // With the full blend it is YaRN with truncation, and both magnitudes multiply.
     std::vector<double> yarn = plain(10000, 64), ggml = yarn, half = yarn;
     REQUIRE(scale_yarn(yarn, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
                        attention_factor));
@@ -434,14 +435,14 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(close(ggml[j], yarn[j]));
     }
-    // Half of the blend lies halfway to plain interpolation.
+    // Half of the blend is halfway to plain interpolation.
     const std::vector<double> before = half;
     scaling.ext_factor = 0.5;
     REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(close(half[j], (ggml[j] + before[j] / 4.0L) / 2));
     }
-    // Factors divide before the blend, whose range does not move.
+    // Factors divide before the blend, whose range does not change.
     std::vector<double> divided = before;
     const std::vector<double> eights(32, 8.0);
     scaling.ext_factor = 1, scaling.freq_factors = eights.data(), scaling.freq_factor_count = 32;
@@ -470,8 +471,7 @@ TEST_CASE(
                        attention_factor));
     CHECK(close(none[0], before[0]));
     for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
-    // The first half of a list, blended as if it were alone: the same as the list of half the
-    // length.
+    // The first half of a list, blended as if it were alone, equals the list of half the length.
     std::vector<double> half(16), twice(32);
     REQUIRE(default_inv_freq(10000, 32, half.data()));
     for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
@@ -494,7 +494,7 @@ TEST_CASE("ggml's form ignores freq_factors beyond the frequencies, whatever the
 TEST_CASE(
     "ggml's form: a number that is not set is what llama.cpp takes for a model that does not say") {
     double attention_factor = 0;
-    // Nothing is set: no scaling at all.
+    // Nothing is set: no scaling.
     std::vector<double> plain_too = plain(10000, 64);
     const std::vector<double> before = plain_too;
     const GgmlScaling nothing = {
@@ -502,7 +502,7 @@ TEST_CASE(
     REQUIRE(scale_ggml(plain_too, 10000, nothing, attention_factor));
     CHECK(plain_too == before);
     CHECK(attention_factor == 1);
-    // Without a share of YaRN a factor is that of linear scaling, whatever the original length.
+    // Without a share of YaRN a factor means linear scaling, whatever the original length.
     std::vector<double> linear = {1, 0.5};
     REQUIRE(scale_ggml(linear, 10000, {.freq_scale = 0.25, .ext_factor = -1, .n_ctx_orig = 4096},
                        attention_factor));
@@ -568,8 +568,8 @@ TEST_CASE("llama3 scaling with equal factors is a step at the original length") 
     std::vector<double> inv_freq = {pi2 / 8191, pi2 / 8193, 0.5};
     REQUIRE(scale_llama3(inv_freq, {16, 1, 1, 8192}));
     CHECK(inv_freq == std::vector<double>{pi2 / 8191, pi2 / 8193 / 16, 0.5});
-    // A wavelength that is the original length: 2 pi over it is not exact, so the length is made of
-    // the wavelength.
+    // A wavelength equal to the original length: 2 pi over it is not exact, so the length is
+    // computed from the wavelength.
     std::vector<double> edge = {0.25};
     REQUIRE(scale_llama3(edge, {16, 1, 1, pi2 / 0.25}));
     CHECK(edge[0] == 0.25 / 16);

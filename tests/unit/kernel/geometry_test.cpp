@@ -30,7 +30,7 @@ TEST_CASE("the windows decide which accesses there are") {
     CHECK(widths_allow(info(Element::f16, 128, 128), shader::access_wide));
     CHECK_FALSE(widths_allow(info(Element::f16, 80, 20), shader::access_wide));  // halves of 10
     CHECK(widths_allow(info(Element::f16, 80, 20), shader::access_word));
-    CHECK_FALSE(widths_allow(info(Element::f16, 7, 6), shader::access_word));  // a row of 7
+    CHECK_FALSE(widths_allow(info(Element::f16, 7, 6), shader::access_word));  // odd row
     CHECK(widths_allow(info(Element::f16, 7, 6), shader::access_narrow));
     CHECK_FALSE(widths_allow(info(Element::f32, 80, 64, 2),
                              shader::access_wide));  // starts in the middle of 16 bytes
@@ -59,17 +59,17 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
     CHECK(shape_of(open, {.z = 3, .tokens = 100, .q_heads = 32, .k_heads = 8}).groups[2] == 3);
     CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 33, .k_heads = 8}).groups[1] == 2);
     CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
-    llama.q_heads = llama.k_heads = 32;  // known: K's heads share their angles, too
+    llama.q_heads = llama.k_heads = 32;  // known heads: K's heads share their angles, too
     const Geometry known = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
     CHECK(known.k_batch == 4);
     CHECK(known.whole_batches);
     CHECK_FALSE(open.whole_batches);
     CHECK(shape_of(known, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 1);
-    // A few tokens go over as many workgroups as there are.
+    // Few tokens are spread over as many workgroups as possible.
     const Geometry few = geometry_for(llama, shader::access_wide, Load::few_tokens, limits);
     CHECK(few.q_batch == 1);
     CHECK(shape_of(few, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
-    // Two heads where the registers of a lane hold no more.
+    // Two heads if the registers of a lane hold no more.
     CHECK(geometry_for(llama, shader::access_wide, Load::many_tokens, {.batch = 2}).q_batch == 2);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgr
                                             Load::few_tokens, {});
     CHECK(long_rows.step_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
-    // One pair turns, and 32 766 steps of 65 534 channels are copied: no lane has all of them.
+    // One pair rotates, and 32 766 steps copy 65 534 channels: no lane has all of them.
     CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {})
               .step_lanes == 64);
     CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {})
@@ -123,7 +123,7 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
     const Geometry two = geometry_for(half, shader::access_wide, Load::processor, limits);
     CHECK(two.step_lanes == 2);
     CHECK(two.group_tokens == 64);
-    // 8190 steps that copy are more than 64 for each of those that rotate.
+    // 8190 copying steps are more than 64 per rotating step.
     const Geometry wide = geometry_for(info(Element::f32, 65532, 8), shader::access_wide,
                                        Load::processor, limits);
     CHECK(wide.step_lanes == 128);
@@ -133,7 +133,7 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
     const KernelInfo whole = info(Element::f32, 128, 128);
     CHECK(max_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
                     limits) == 16384 / 4);
-    // A row of 65534 elements, one at a time: 256 steps a lane.
+    // A row of 65534 elements, one at a time: 256 steps per lane.
     const KernelInfo elements = info(Element::f16, 65534, 65534);
     CHECK(max_heads(elements,
                     geometry_for(elements, shader::access_narrow, Load::processor, limits),
@@ -142,19 +142,19 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
 
 TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
     const DispatchLimits limits;
-    KernelInfo alone = info(Element::f16, 128, 0);  // a K that nothing turns
+    KernelInfo alone = info(Element::f16, 128, 0);  // a K that is not rotated
     alone.q = {};
     const Geometry gpu = geometry_for(alone, shader::access_wide, Load::few_tokens, limits);
-    CHECK(gpu.step_lanes == 8);  // 16 channels a lane
+    CHECK(gpu.step_lanes == 8);  // 16 channels per lane
     CHECK(gpu.workgroup_size() == 64);
     const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
-    CHECK(processor.step_lanes == 2);  // as many units as of a row that rotates
+    CHECK(processor.step_lanes == 2);  // as many units per lane as in a row that rotates
     CHECK(max_heads(alone, processor, limits) == 16384 / 4);
     KernelInfo beside = info(Element::f16, 128, 128);
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
     beside.v = beside.k;
     CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
-    // Its units straddle nothing, whatever it is stored as.
+    // Its units must not cross the end of a row, whatever its element type.
     beside.v.head_dim = 124;
     CHECK_FALSE(widths_allow(beside, shader::access_wide));
     CHECK(widths_allow(beside, shader::access_word));
@@ -169,7 +169,7 @@ TEST_CASE("on a processor a step of word access has as many words as the windows
     };
     CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);  // halves of 12
     CHECK(unit(info(Element::f16, 128, 128), Load::processor) ==
-          2);  // 16-byte access does it, and few calls are left
+          2);  // most calls use 16-byte access
     CHECK(unit(info(Element::f16, 80, 20), Load::processor) == 2);
     CHECK(unit(info(Element::f32, 96, 24), Load::processor) == 1);
     CHECK(unit(info(Element::f32, 90, 20, 2), Load::processor) == 2);
@@ -199,7 +199,7 @@ TEST_CASE("a dispatch has no more tokens and heads than the device has workgroup
     CHECK(gpu.workgroup_size() == 64);
     CHECK(max_tokens(gpu, limits) == 7);
     CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // 16 steps x 4 heads are a workgroup
-    CHECK(max_heads(whole, gpu, {}) == 65535);      // as many as the shader counts
+    CHECK(max_heads(whole, gpu, {}) == 65535);      // the limit of the shader
     const Geometry processor = geometry_for(whole, shader::access_wide, Load::processor, limits);
     CHECK(processor.group_tokens == 16);
     CHECK(max_tokens(processor, limits) == 7 * 16);
@@ -216,7 +216,7 @@ TEST_CASE(
     CHECK(shape(7 * 64 + 1).groups[1] == 2);
     CHECK(shape(49 * 64).groups[1] == 7);
     CHECK(max_in_a_row(64, limits) == 49 * 64);
-    // 2^32 invocations are the most that the shader counts, whatever the device allows.
+    // The shader counts at most 2^32 invocations, whatever the device allows.
     CHECK(max_in_a_row(64, {.workgroup_count = {4294967295u, 65535, 65535}}) == std::uint64_t{1}
                                                                                     << 32);
     CHECK(max_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) ==

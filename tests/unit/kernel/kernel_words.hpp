@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of rope.comp as kernels have them: specialised and pruned, for every source of angles.
+// The words of rope.comp in kernels: specialised and pruned, for every angle source.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,12 +13,12 @@
 
 namespace vkrope::test {
 
-/// Where a kernel's angles come from, and which tensors its dispatches see.
+/// The angle source of a kernel, and the tensors that its dispatches see.
 struct KernelKind {
     const char* name;
     std::uint32_t angles;
     bool has_k, has_v = false,
-                turns = true;  // turns: there is a Q, and K is not what V alone is taken for
+                turns = true;  // turns: there is a Q; false: only V, seen as K
 };
 
 inline const std::vector<KernelKind>& kernel_kinds() {
@@ -44,8 +44,7 @@ inline const std::vector<KernelKind>& kernel_kinds() {
 inline constexpr std::array<std::uint32_t, 3> conversions = {
     shader::conversion_integer, shader::conversion_normals, shader::conversion_native};
 
-/// What else differs from kernel to kernel. batch: heads that a lane has, 0 for all, as on a
-/// processor.
+/// Other differences between kernels. batch: heads per lane, 0 for all, as on a processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
 };
@@ -77,7 +76,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .conversion = conversion};
     values.q_head_dim = kind.turns ? dim + 16 : 0;
     values.q_element_in = values.q_element_out = v.element;
-    // V is loaded with K where a lane has one step of it.
+    // V is loaded with K if a lane has one step of it.
     values.k_head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
     values.k_element_in = values.k_element_out = v.element;
     values.v_head_dim = kind.has_v ? values.k_head_dim : 0;

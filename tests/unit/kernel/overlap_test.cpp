@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which rows share bytes, against the sets of bytes themselves. disjoint() may say "not that I
-// know" of rows that are, never the reverse; of the nested layouts that engines use it knows.
+// Which rows share bytes, compared with the sets of bytes. For disjoint rows disjoint() may return
+// false, meaning unknown, but for rows that share a byte it never returns true. For the nested
+// layouts of engines it is exact.
 #include "kernel/geometry/overlap.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +19,7 @@ using ByteSet = std::bitset<max_bytes>;
 
 const auto the_buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
 
-// A tensor as validation leaves it: strides along a direction of one step are 0.
+// A tensor after validation: strides along a direction of one step are 0.
 struct Placed {
     Tensor tensor;
     View view;
@@ -49,7 +50,7 @@ struct Placed {
                (view.heads_per_group - 1) * view.head + view.head_dim;
     }
 
-    // False: some byte belongs to two rows.
+    // Adds the bytes of all rows; false if two rows share a byte.
     bool bytes(ByteSet& set) const {
         bool once = true;
         const std::uint32_t slow = view.page_size ? pages : batch,
@@ -80,7 +81,7 @@ struct Random {
     std::uint32_t one_to(std::uint32_t most) { return 1 + below(most); }
 };
 
-// Any strides, often ones that nest, so that both answers come up.
+// Random strides, often nested, so that both answers occur.
 Placed any_rows(Random& random) {
     Placed r;
     r.view.element_bytes = random.below(2) ? 2 : 4;
@@ -113,8 +114,7 @@ TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pa
     std::uint32_t apart = 0, unknown = 0, shared = 0;
     for (int round = 0; round < 100'000; ++round) {
         Placed a = any_rows(random), b = any_rows(random);
-        if (random.below(4) ==
-            0) {  // the same strides, shifted: how planes and packed heads lie to each other
+        if (random.below(4) == 0) {  // the same strides, shifted: like planes and packed heads
             const std::uint64_t first = b.view.first_byte / b.view.element_bytes;
             b = a;
             b.view.first_byte = first * b.view.element_bytes;
@@ -160,11 +160,11 @@ TEST_CASE("check_no_self_overlap lets no rows pass that share a byte: 100 000 ra
     CHECK(refused > 20'000);
 }
 
-// ---- Layouts of engines: all of these are told exactly ----
+// ---- Layouts of engines: disjoint() is exact for all of these ----
 
 namespace {
 
-// Heads [first, first + heads) of what a layout holds in all.
+// Heads [first, first + heads) of all heads of a layout.
 enum class Nested { bshd, bhsd, sbhd, planes_bshd, planes_bhsd, grouped };
 
 Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H, std::uint32_t D,
@@ -187,7 +187,7 @@ Placed part_of(Nested layout, std::uint32_t B, std::uint32_t S, std::uint32_t H,
         case Nested::sbhd:
             v.head = D, v.batch = H * D + gap, v.token = B * v.batch, offset = first * v.head;
             break;
-        // [3, B, S, H, D] and [3, B, H, S, D]: `first` is the plane then.
+        // [3, B, S, H, D] and [3, B, H, S, D]: `first` is the plane here.
         case Nested::planes_bshd:
             v.head = D, v.token = H * D, v.batch = S * v.token,
             offset = first * (B * v.batch + gap);

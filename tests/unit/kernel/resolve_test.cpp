@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every rule that an argument of create() or record() can break: the code, and that the sentence
-// names the field.
+// Every rule that an argument of create() or record() can break: the code, and the name of the
+// field in the sentence.
 #include "kernel/resolve/resolve.hpp"
 
 #include <doctest/doctest.h>
@@ -195,7 +195,7 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
             b.v_out.where = {other_buffer, 0, 1024};
         },
         "v_out and positions.ids overlap");
-    // In place with another pairing: nothing of V has one.
+    // In place with another pairing, which does not concern V.
     KernelInfo other = i;
     other.v.in = Element::bf16;
     other.pairing_out = Pairing::interleaved;
@@ -206,7 +206,7 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     INFO(same.status.what);
     REQUIRE(same);
     CHECK(same->v.in_place);
-    // Alone.
+    // V alone.
     in_place.q_in = in_place.q_out = in_place.k_in = in_place.k_out = {};
     CHECK(resolve(other, limits, in_place));
 }
@@ -243,7 +243,7 @@ TEST_CASE(
     strided.v_out.token_stride = 32;
     expect(resolve(i, limits, strided).status, Code::invalid_argument,
            "v_out.token_stride is 32: with paged_cache it must be 0");
-    // What only V breaks is said of V.
+    // Rules that only V breaks name V.
     Call short_rows = c;
     short_rows.v_in.heads = short_rows.v_out.heads = 3;
     short_rows.v_out.where = {v_buffer, 2048, buffer};
@@ -292,7 +292,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
     breaks_record(
         [](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; },
         "q_in and q_out overlap");
-    // A stride that was left at 0 is named with what it then is, not one that was given.
+    // A stride of 0 is named with its packed value; a stride that was given is not.
     breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
                   "q_in.token_stride is 0, which packs its rows at 64, and q_out's is 128");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
@@ -307,8 +307,8 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.token_stride = c.q_out.token_stride = 16;
         },
         "q_out.batch_stride is 0, which packs its rows at 64");
-    // What reaches too far: the stride that was given, unless another was left at 0 where it must
-    // step over that one.
+    // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
+    // step over it.
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
                   "its rows reach 8528, with q_in.token_stride 600 elements");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
@@ -601,7 +601,7 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     breaks([](AnglePlan& p, Call&) { p.element = Element::bf16; }, "angles.plan->element is 2");
     breaks([](AnglePlan& p, Call&) { p.row_stride = 7; }, "angles.plan");
     breaks([](AnglePlan& p, Call&) { p.rows = 6; }, "angles.plan");
-    // 2^64 bytes and a few more.
+    // A little more than 2^64 bytes.
     breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; },
            "angles.plan");
     breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; },
@@ -642,7 +642,7 @@ TEST_CASE("gain: what is left of the attention factor") {
     c.gain = Gain::divide_out;
     CHECK(resolve(info(), limits, c)->gain == 0.64f);
     breaks_record([](KernelInfo&, Call& broken) { broken.gain = Gain(9); }, "gain is 9");
-    for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are no floats
+    for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are not floats
         factor.attention_factor = far;
         CHECK(resolve(info(), limits, call()));
         breaks_record(
@@ -664,7 +664,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     Call good = call();
     good.k_out = tensor(
         other_buffer, 2, 1024,
-        5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one row more
+        5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one more
     good.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
     good.paged_cache.page_size = 4;
     const auto resolved = resolve(i, limits, good);
@@ -697,7 +697,8 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.paged_cache.batch_stride = -1; },
            "paged_cache.batch_stride is -1");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size is 0");
-    // Forgotten, with the strides of pages of 4 rows, rows before heads and heads before rows.
+    // page_size forgotten, with the strides of pages of 4 rows, rows before heads and heads before
+    // rows.
     breaks(
         [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
         "paged_cache.page_size is 1, its default: with page_stride 128 it must say how many rows a "
@@ -713,7 +714,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
             c.paged_cache.page_stride = 128;
         },
         "paged_cache.page_size is 1, its default: with page_stride 128");
-    {  // the strides of single rows are what they would be without
+    {  // equal to the strides of single rows
         Call c = good;
         c.paged_cache.page_size = 1;
         c.paged_cache.row_stride = c.paged_cache.page_stride = 32;
@@ -762,14 +763,14 @@ TEST_CASE("rows that alternate are apart, at every level") {
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->q.group_heads == 4);
-    CHECK(resolved->k.group_heads == 8);  // groups of one are heads
+    CHECK(resolved->k.group_heads == 8);  // groups of one head are heads
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
            "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which packs "
            "its rows at 3840 elements");
-    // The slip that packed QKV invites: a stride of tokens that was forgotten is named, of
-    // whichever tensor.
+    // A common mistake with packed QKV: the error names the token stride that was forgotten, of
+    // either tensor.
     c.k_in = c.k_out = plane(4, 1);
     c.k_in.token_stride = c.k_out.token_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
@@ -783,7 +784,7 @@ TEST_CASE("rows that alternate are apart, at every level") {
            "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which packs "
            "its rows at 512 elements");
     c.q_in = c.q_out = plane(0, 4);
-    // K at the end of a group, so that it reaches over the end of the period as seen from Q.
+    // K at the end of a group, so that relative to Q it crosses the end of the period.
     c.k_in = c.k_out = plane(5, 1);
     CHECK(resolve(info(), limits, c));
     c.q_in = c.q_out = plane(1, 4);
@@ -818,7 +819,7 @@ TEST_CASE(
     CHECK(resolved->q.in_place);
     CHECK(bound(resolved->q.in, c).offset == 0);
     CHECK(bound(resolved->k.in, c).offset == 128);
-    // One head more, and Q reaches into K.
+    // With one head more, Q reaches into K.
     c.q_in.heads = c.q_out.heads = 5;
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a GPU pays for where it is not seen in any bit: branches that were to be one, and arrays
-// that need memory.
+// Costs on a GPU that no output bit shows: separate branches that should be one, and arrays that
+// need memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -47,10 +47,9 @@ std::vector<Function> functions_of(const std::vector<Instruction>& all) {
 
 struct Branches {
     std::size_t selections = 0;
-    std::size_t conversions =
-        0;  // of a unit: calls of a function that is OpFConvert and nothing else
+    std::size_t conversions = 0;  // of a unit: calls of a function that is only OpFConvert
     std::size_t on_subnormals =
-        0;  // branches on what vkrope_any_between returns: on the smallest component
+        0;  // branches on the result of vkrope_any_between: on the smallest component
 };
 
 Branches branches_of(const std::vector<std::uint32_t>& words) {
@@ -118,12 +117,11 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     return words_of(pruned.value);
 }
 
-/// How the arrays are indexed that a lane has to itself.
+/// How the private arrays of a lane are indexed.
 struct Indices {
     std::size_t constant = 0, counter = 0, other = 0;
     std::size_t of_axes = 0,
-                of_axes_not_constant =
-                    0;  // the array with a component for each axis, which functions share
+                of_axes_not_constant = 0;  // the shared array with one component per axis
 };
 
 class IndexReader {
@@ -161,7 +159,7 @@ class IndexReader {
                     found.of_axes_not_constant += axes && !constant;
                     type = array->second;
                 } else if (const auto members = members_.find(type); members != members_.end()) {
-                    type = members->second.at(0);  // those with arrays have them alone, and alike
+                    type = members->second.at(0);  // arrays only, of one type
                     for (const std::uint32_t member : members->second) {
                         if (element_.count(member) != 0 && member != type)
                             FAIL_CHECK("a structure with arrays of two types");
@@ -180,8 +178,8 @@ class IndexReader {
         return found == loads_.end() ? 0 : found->second;
     }
 
-    // Of a loop that a compiler unrolls: a variable that starts at a constant, goes up by one, and
-    // is held against a constant.
+    // Whether it is the counter of a loop that a compiler unrolls: a variable that starts at a
+    // constant, is incremented by a constant, and is compared with a constant.
     bool is_counter(std::uint32_t index) const {
         const std::uint32_t variable = loaded(index);
         const auto stores = stores_.find(variable);
@@ -221,7 +219,7 @@ TEST_CASE(
             const Branches normals = branches_of(
                 words_of(kernel_module(kind, v, shader::conversion_normals)));
             CHECK(native.conversions ==
-                  (kind.turns ? 2u : 0u));  // decode and encode, which Q, K and V share
+                  (kind.turns ? 2u : 0u));  // decode and encode, shared by Q, K and V
             CHECK(native.on_subnormals == 0);
             CHECK(normals.conversions == native.conversions);
             CHECK(normals.on_subnormals == normals.conversions);
@@ -253,7 +251,7 @@ TEST_CASE(
                         const Indices found = IndexReader(sectioned(order, pairs, access, unit,
                                                                     pairing, gpu))
                                                   .indices();
-                        CHECK(found.of_axes >= 2 * pairs.size());  // each is written, and read
+                        CHECK(found.of_axes >= 2 * pairs.size());  // each is written and read
                         CHECK(found.of_axes_not_constant == 0);
                         CHECK(found.other == 0);
                     }

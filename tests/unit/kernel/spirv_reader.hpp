@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Just enough of a SPIR-V disassembler for the tests: instructions one after the other.
+// A minimal SPIR-V disassembler for the tests: a list of instructions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the shader rules promise of the arithmetic, read from every module: no operation that a
-// driver may contract, none whose result the specification leaves open.
+// Arithmetic rules of the shaders, checked in every module: no operation that a driver may
+// contract, none whose result the specification leaves open.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"},
                                                     {131, "OpFSub"},
                                                     {133, "OpFMul"},
                                                     {142, "OpVectorTimesScalar"}};
-// Operations without a place here: rounding or range is the driver's choice.
+// Operations that are not allowed: rounding or range is the driver's choice.
 const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {136, "OpFDiv"},
                                                      {140, "OpFRem"},
@@ -34,11 +34,11 @@ const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {146, "OpMatrixTimesMatrix"},
                                                      {147, "OpOuterProduct"},
                                                      {148, "OpDot"}};
-// GLSL.std.450: the integer minimum and maximum are all that the shaders need. No Sin, Cos, Pow,
-// Exp2 or Fma, nor PackHalf2x16, whose rounding is the driver's choice.
+// GLSL.std.450: the shaders need only the integer minimum and maximum. No Sin, Cos, Pow, Exp2 or
+// Fma, nor PackHalf2x16, whose rounding is the driver's choice.
 const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
 
-// Widths of the floats that ids are, or are vectors of.
+// Widths of ids that are floats or vectors of floats.
 class Widths {
    public:
     explicit Widths(const std::vector<Instruction>& all) {
@@ -62,8 +62,8 @@ class Widths {
 
 // Atomics here order nothing but themselves: semantics that name a storage class must name an
 // order, too, which spirv-val and the validation layers check since 2025
-// (VUID-StandaloneSpirv-MemorySemantics-10871). Where the id of the semantics stands depends on the
-// operation.
+// (VUID-StandaloneSpirv-MemorySemantics-10871). The operand with the id of the semantics depends on
+// the operation.
 std::size_t semantics_operand(const Instruction& i) {
     return i.op == 228 /* OpAtomicStore */ ? 2 : 4;
 }
@@ -91,7 +91,7 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
         }
         if (exact.count(i.op) && widths[i.operands[1]] != 32)
             broken.push_back("arithmetic that is not of 32 bits");
-        // Exact one way, and the other way round as the modes of the module say.
+        // Exact in one direction; the modes of the module define the other.
         if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
             broken.push_back("OpFConvert other than between 16 and 32 bits");
         }

@@ -36,13 +36,13 @@ std::string text_of(const std::vector<std::uint32_t>& words) {
     return text.c_str();  // up to its end
 }
 
-// Where there is no spirv-val, this is all that is known of it.
+// Without spirv-val only the size is checked.
 bool is_valid(const std::vector<std::uint32_t>& words) {
 #ifdef VKROPE_TEST_SPIRV_VAL
     const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
-    // The shell reads no path as anything else.
+    // Environment variables, so that the shell does not interpret the paths.
     ::setenv("VKROPE_TEST_VALIDATOR", VKROPE_TEST_SPIRV_VAL, 1);
     ::setenv("VKROPE_TEST_FILE", file.c_str(), 1);
     return std::system("\"$VKROPE_TEST_VALIDATOR\" --target-env vulkan1.1 \"$VKROPE_TEST_FILE\"") ==
@@ -113,7 +113,7 @@ TEST_CASE("packed words come back") {
 }
 
 TEST_CASE("branches that constants decide go, with what only they reached") {
-    // if (spec) a = 1; else a = 2;  as a module of one function that calls another in each branch
+    // if (spec) a = 1; else a = 2;  in a module with one function that calls another in each branch
     const auto instruction = [](std::uint32_t op, std::vector<std::uint32_t> operands) {
         operands.insert(operands.begin(), std::uint32_t(operands.size() + 1) << 16 | op);
         return operands;
@@ -166,8 +166,8 @@ TEST_CASE("branches that constants decide go, with what only they reached") {
         return std::count_if(left.begin(), left.end(),
                              [=](const Instruction& i) { return i.op == op; });
     };
-    CHECK(count(54) == 2);   // the first function that a branch calls has gone
-    CHECK(count(247) == 0);  // nothing is selected any more
+    CHECK(count(54) == 2);   // the function of the other branch is removed
+    CHECK(count(247) == 0);  // no selection is left
     CHECK(count(250) == 0);
     CHECK(count(57) == 1);
     CHECK(count(op_decorate) == 1);
@@ -249,7 +249,7 @@ TEST_CASE("a kernel binds what its constants ask for") {
     }
 }
 
-// Of a tensor that is absent not even the strides are read.
+// If a tensor is absent, not even its strides are read.
 TEST_CASE("a kernel reads the strides of the tensors that it has") {
     constexpr std::uint32_t op_variable = 59, op_access_chain = 65, push_constant = 9, sides = 4;
     for (const KernelKind& kind : kernel_kinds()) {
@@ -298,8 +298,8 @@ TEST_CASE("a list of bindings is in order, has each once, and is full at its end
     CHECK(list.storage_buffers() == 3);
 }
 
-// A division by a number that is no constant costs a GPU twenty instructions, and makes of a token
-// that a workgroup shares one that each lane has.
+// A division by a number that is not a constant costs a GPU twenty instructions, and makes each
+// lane compute the token that its workgroup shares.
 TEST_CASE("no kernel divides by what is not a constant, but for the size of a page") {
     constexpr std::uint32_t op_u_div = 134, op_s_div = 135, op_u_mod = 137, op_s_mod = 139;
     for (const KernelKind& kind : kernel_kinds()) {
@@ -326,8 +326,8 @@ TEST_CASE("no kernel divides by what is not a constant, but for the size of a pa
     }
 }
 
-// Which element a tensor has is decided inside functions that Q and K share, so that the pruner
-// cannot see it: create() asks for no conversion by the device where no tensor is f16.
+// The element type of a tensor is selected inside functions that Q and K share, so the pruner
+// cannot see it: create() requests no conversion by the device if no tensor is f16.
 TEST_CASE("16-bit floats stay where the device converts, and nowhere else") {
     for (const KernelKind& kind : kernel_kinds()) {
         for (const std::uint32_t conversion : conversions) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How calls are cut into boxes, up to tensors of 1 TiB and more, against arithmetic in 128 bits:
-// every row is in exactly one box, every box fits what the device binds, dispatches and counts, and
-// what need not be cut is not.
+// How calls are cut into boxes, up to tensors of more than 1 TiB, against 128-bit arithmetic: every
+// row is in exactly one box, every box is within the limits of bindings, dispatches and the shader,
+// and nothing is cut without need.
 #include "kernel/geometry/tiling.hpp"
 
 #include <doctest/doctest.h>
@@ -18,14 +18,14 @@ namespace {
 __extension__ typedef unsigned __int128 Wide;
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-constexpr int tuples = 500'000;  // instrumented code takes many times as long
+constexpr int tuples = 500'000;  // instrumented code is many times slower
 #elif defined(__clang__)
 constexpr int tuples = __has_feature(address_sanitizer) ? 500'000 : 10'000'000;
 #else
 constexpr int tuples = 10'000'000;
 #endif
 
-// splitmix64: the draws have to cost less than what they test.
+// splitmix64: drawing must cost less than the tested code.
 struct Random {
     std::uint64_t state;
     std::uint64_t bits() {
@@ -36,7 +36,7 @@ struct Random {
     }
     std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
     bool one_in(std::uint64_t n) { return below(n) == 0; }
-    // Between 1 and `most`, small ones as likely as large ones.
+    // From 1 to `most`, small numbers as likely as large ones.
     std::uint64_t up_to(std::uint64_t most) {
         const int width = 64 - __builtin_clzll(most);
         return std::clamp<std::uint64_t>(bits() >> (64 - 1 - below(std::uint64_t(width))), 1, most);
@@ -100,8 +100,8 @@ Wide steps(std::uint32_t whole, std::uint32_t box) {
     return (Wide{whole} + box - 1) / box;
 }
 
-// The most bytes that a binding needs beyond those of its rows: it starts lower, and ends with a
-// word.
+// The most bytes of a binding besides its rows: it starts at an aligned offset, and ends with a
+// whole word.
 std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
@@ -120,7 +120,7 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
     const Wide first = at(0, 0, 0, 0);
     const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
                      row_bytes;
-    // What the library makes of it: plan.cpp places boxes with these.
+    // The library's values: plan.cpp places boxes with these.
     const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
                         span = span_of(v, t.group_heads, box.count);
     if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)
@@ -134,10 +134,10 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
     if (binding.offset > first || Wide{binding.offset} + binding.range < end)
         return "the binding does not hold the rows";
     if (binding.range > t.storage.range) return "the binding exceeds maxStorageBufferRange";
-    // What the shader adds up in 32 bits: elements from the start of the binding.
+    // The shader computes element offsets from the start of the binding in 32 bits.
     if ((end - binding.offset + v.element_bytes - 1) / v.element_bytes > UINT32_MAX)
         return "an element offset needs more than 32 bits";
-    // Any row in the middle is where steps of one stride each lead to.
+    // A random row is where multiples of the strides lead.
     const std::uint64_t s = random.below(slows), f = random.below(fasts),
                         g = random.below(box.count.groups), h = random.below(box.count.heads);
     const std::uint64_t group_step = box.count.groups > 1 ? v.group_step(t.group_heads) : 0;
@@ -154,7 +154,8 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
 const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index,
                          Random& random) {
     const Box box = tiling.at(index);
-    // The boxes are the cells of a grid, numbered in mixed radix: another number, another cell.
+    // The boxes are the cells of a grid, numbered in mixed radix: different numbers are different
+    // cells.
     using Along = std::uint32_t Counts::*;
     constexpr Along by_token[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
                                   &Counts::groups, &Counts::tokens, &Counts::heads};
@@ -190,7 +191,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     return nullptr;
 }
 
-// Whether the call needs no cut at all.
+// Whether the call needs no cut.
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] &&
@@ -210,8 +211,8 @@ bool fits_whole(const Tuple& t) {
     return fits && t.whole.tokens <= max_tokens(t.geometry, t.dispatch);
 }
 
-// Whether one row of one view, or one page of one head, may need more than a binding holds: it
-// starts and ends where it likes.
+// Whether one row of a view, or one page of one head, may need more than a binding holds, since its
+// start and end need not be aligned.
 bool row_may_not_fit(const Tuple& t) {
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];
@@ -242,7 +243,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
                        steps(t.whole.heads, box.heads) * steps(t.whole.tokens, box.tokens) *
                        steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
-    if (count >> 64 != 0) return nullptr;  // more dispatches than anybody can record
+    if (count >> 64 != 0) return nullptr;  // too many dispatches to record
     const bool whole = count == 1;
     if (!whole && fits_whole(t)) return "what fits is cut";
     ++(whole ? seen.whole : seen.cut);
@@ -270,7 +271,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
 
 // ---- Draws ----
 
-// Strides that nest in any order, with gaps or without.
+// Strides that nest in any order, with or without gaps.
 void draw_strides(View& v, std::uint64_t slow, std::uint64_t fast, Random& random) {
     struct Axis {
         std::uint64_t* stride;
@@ -313,7 +314,7 @@ void draw(Tuple& t, Random& random) {
     const Element elements[] = {Element::f32, Element::f16};
     const Element from = random.of(elements), to = random.one_in(4) ? random.of(elements) : from;
     t.info = {.rotary_dim = head_dim / 2 * 2, .q = {from, to, head_dim, 0}};
-    // A total of at most 2^40 bytes, in a shape of any kind.
+    // At most 2^40 bytes in total, in any shape.
     std::uint64_t left =
         (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;
     const auto take = [&](std::uint64_t most) {
@@ -385,7 +386,7 @@ void draw(Tuple& t, Random& random) {
                                     1u << 16,
                                     std::uint64_t{1} << (10 + random.below(22))};
     t.storage.range = random.of(ranges);
-    if (random.one_in(3)) {  // about what some part needs: where one byte decides
+    if (random.one_in(3)) {  // near the size of a part, where one byte decides
         Counts part = t.whole;
         if (random.one_in(2)) part.tokens = std::uint32_t(random.up_to(part.tokens));
         part.heads = std::uint32_t(random.up_to(part.heads));
@@ -434,7 +435,7 @@ struct Packed : Tuple {
         bound.add("in", views[0]);
         bound.add("out", views[0]);
         work = {.z = batch, .tokens = tokens, .q_heads = heads};
-        dispatch.workgroup_count[0] = UINT32_MAX;  // a token is a workgroup
+        dispatch.workgroup_count[0] = UINT32_MAX;  // one workgroup per token
         geometry = geometry_for(info, shader::access_wide, Load::many_tokens, dispatch);
     }
 };
@@ -497,14 +498,14 @@ TEST_CASE("z, heads and workgroups are cut where the device or the shader counts
     Packed few(1, 7, 8);
     few.dispatch.workgroup_count[0] = few.dispatch.workgroup_count[1] = 7;
     few.geometry = geometry_for(few.info, shader::access_wide, Load::few_tokens, few.dispatch);
-    CHECK(boxes_of(few) == 1);  // a token is a workgroup: 8 heads of 8 lanes
+    CHECK(boxes_of(few) == 1);  // one workgroup per token: 8 heads of 8 lanes
     few.whole.tokens = few.work.tokens = 8;
     CHECK(boxes_of(few) == 2);
 }
 
 TEST_CASE("a binding of another view fits at the start of the tensor, but not at every box") {
-    // The input, one row for all heads, is cut into as many tokens as the output just holds at byte
-    // 0.
+    // The input, one row for all heads, is cut at the number of tokens of the output that fit at
+    // byte 0.
     for (std::uint32_t tokens = 1; tokens < 60; ++tokens) {
         for (std::uint64_t spare = 0; spare < 300; spare += 4) {
             Packed t(1, 1000, 8);
@@ -551,8 +552,8 @@ TEST_CASE(
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
     CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
-    // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads fit a binding, less
-    // what alignment may take.
+    // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads, minus alignment, fit
+    // a binding.
     t.views[1].page_size = 1u << 17;
     t.views[1].token = 128;
     t.views[1].head = std::uint64_t{128} << 17;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where rows are, against plain enumeration: every row of a part lies in what offset_of, span_of
-// and binding_of say, and nothing is too much.
+// Where rows are, compared with enumeration: every row of a part is inside offset_of, span_of and
+// binding_of, and these are not too large.
 #include "kernel/geometry/view.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ struct Extent {
     std::uint64_t first = UINT64_MAX, end = 0;  // elements
 };
 
-// Row by row, as the shader walks them: the heads of a part are those of groups of `group_heads`.
+// Row by row, like the shader: the heads of a part are in groups of `group_heads`.
 Extent enumerate(const View& view, std::uint32_t group_heads, const Box& box) {
     Extent extent;
     const auto row = [&](std::uint64_t at) {
@@ -55,7 +55,7 @@ TEST_CASE(
         View view;
         const std::uint32_t group_heads = 1 + below(3), multiple = 1 + below(3),
                             groups = 1 + below(4);
-        // The view's own groups: those of the part, a multiple of them, or all heads.
+        // The view's own groups: equal to those of the part, a multiple of them, or all heads.
         view.heads = group_heads * multiple * groups;
         const std::uint32_t kind = below(3);
         view.heads_per_group = kind == 0   ? group_heads
@@ -65,8 +65,8 @@ TEST_CASE(
         view.head = below(30);
         view.token = below(200);
         view.batch = below(2000);
-        // Groups are apart, so that the last head is the farthest: else "first" and "last" would
-        // mean nothing.
+        // Groups do not overlap, so that the last head has the highest address: otherwise "first"
+        // and "last" would have no meaning.
         view.group = view.heads_per_group * view.head + below(40);
         if (below(3) == 0) view.page_size = 1 + below(4);
         const auto part = [&](std::uint32_t whole, std::uint32_t& first, std::uint32_t& count) {

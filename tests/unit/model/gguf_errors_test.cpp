@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF files that must not become a Rotation: those that we do not read by name, broken ones with
-// key, value, type and rule. Whatever the bytes are, nothing crashes and no size in them is
-// believed.
+// GGUF files that must not become a Rotation: unsupported ones by name, broken ones with key,
+// value, type and rule. No bytes make it crash, and it trusts no size in them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -177,7 +176,8 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, -1, 24, 0}),
         "qwen2vl.rope.dimension_sections[1] is -1");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {0, 0, 0, 0}), "adds up to 0");
-    // Channels instead of pairs, one too many, and those of GLM-4V in a head of which all turns.
+    // Channels instead of pairs; one too many; and the sections of GLM-4V in a head whose channels
+    // are all rotated.
     for (const std::vector<std::int32_t>& widths :
          {std::vector<std::int32_t>{32, 48, 48, 0}, {16, 24, 25, 0}, {8, 12, 12}}) {
         bad(plain("qwen2vl").i32_list("rope.dimension_sections", widths),
@@ -256,7 +256,7 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
     check_refused(plain().value_of("s", 13, ""), Code::invalid_data, "the type 13");
     check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), Code::invalid_data,
                   "is cut off");
-    for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list of ever so many
+    for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list with a huge count
         check_refused(plain().value_of("s", 9, GgufBuilder::little(element, 4) + little8),
                       Code::invalid_data, "");
     }
@@ -278,8 +278,8 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
 
 namespace {
 
-/// A file of `bytes` bytes that begins with `head` and is zeros from there on, as one with a hole
-/// is. A reader that asks for more than a head may have is told that the file cannot be read.
+/// A file of `bytes` bytes that begins with `head` and continues with zeros, like a sparse file. If
+/// the reader asks for more than a head may have, reading fails.
 class Holed {
    public:
     Holed(std::string head, std::uint64_t bytes) : head_(std::move(head)), bytes_(bytes) {}
@@ -350,7 +350,7 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
                 "the whole file");
         Holed(with_list(element, huge / 32).head(), huge).check_refused("in the whole file");
     }
-    // All lists together, also those inside others.
+    // The limit is for all lists together, including nested ones.
     const std::string inner = GgufBuilder::little(8, 4) + GgufBuilder::little(4000000, 8) +
                               std::string(32000000, '\0');
     Holed(plain()
@@ -359,7 +359,7 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
               .head(),
           huge)
         .check_refused("list has 4000000 elements: strings and lists in lists");
-    // Numbers are passed in one step; the head ends somewhere all the same.
+    // Lists of numbers are skipped in one step, but the head must still end within its limit.
     Holed(with_list(0, 250000000).head(), huge).check_accepted();
     Holed(with_list(12, huge / 32).head(), huge)
         .check_refused("metadata and tensor infos must end within 268435456 bytes");
@@ -415,7 +415,7 @@ TEST_CASE(
     for (std::size_t length = 0; length <= bytes.size(); ++length) {
         CAPTURE(length);
         const std::string beginning = bytes.substr(
-            0, length);  // its own allocation: a sanitizer sees what is read beyond it
+            0, length);  // a separate allocation: a sanitizer detects reads beyond it
         const Result<Rotation> result = from_gguf(beginning.data(), beginning.size());
         CHECK(bool(result) == (length >= needed));
         CHECK(result.status.code == (length >= needed ? Code::ok : Code::invalid_data));
@@ -446,5 +446,5 @@ TEST_CASE("GGUF: every byte of a file, changed, is an error or a rotation that k
             }
         }
     }
-    CHECK(accepted > 100);  // names of other keys, digits of factors
+    CHECK(accepted > 100);  // changes in names of other keys, and in digits of factors
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a right GGUF file says becomes the Rotation that the functions of frequencies.hpp make of
-// the same numbers.
+// A valid GGUF file gives the Rotation that the functions of frequencies.hpp make of the same
+// numbers.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ bool warns(const Rotation& rotation, const std::string& text) {
     return false;
 }
 
-/// Nothing but what a head of 128 channels needs.
+/// Only what a head of 128 channels needs.
 GgufBuilder plain(const std::string& architecture = "llama") {
     GgufBuilder file(architecture);
     file.u32("block_count", 12).u32("context_length", 8192).u32("attention.key_length", 128);
@@ -55,7 +55,7 @@ std::vector<double> scaled(double base, std::uint32_t rotary_dim, const GgmlScal
     return inv_freq;
 }
 
-/// Of frequencies that two ways of the same arithmetic in double arrive at.
+/// For frequencies from two ways of the same arithmetic in double.
 void check_close(const std::vector<double>& actual, const std::vector<double>& expected) {
     REQUIRE(actual.size() == expected.size());
     for (std::size_t j = 0; j < actual.size(); ++j) {
@@ -150,7 +150,7 @@ TEST_CASE("GGUF: linear scaling, under either key") {
         CHECK(rotation.attention_factor == 1);
         CHECK(rotation.warnings.empty());
     }
-    // Without a type, without a factor, and with a factor of none.
+    // Without a factor, with a factor of 0, and with type "none".
     for (const char* type : {"linear", "yarn"}) {
         const Rotation rotation = rotation_of(
             plain()
@@ -189,7 +189,7 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
     CHECK(rotation.rope_type == "yarn");
     CHECK(rotation.warnings.empty());
 
-    // transformers' YaRN is the same, where it widens the range to whole pairs.
+    // transformers' YaRN is the same if it widens the range to whole pairs.
     std::vector<double> of_transformers = frequencies(500000, 128);
     double of_paper = 0;
     REQUIRE(scale_yarn(of_transformers, 500000,
@@ -212,7 +212,7 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
     CHECK(rotation.attention_factor ==
           doctest::Approx(2 * (1 + 0.1 * std::log(4.0))).epsilon(1e-14));
     CHECK(rotation_of(yarn().f32("rope.scaling.yarn_ext_factor", -1)).rope_type ==
-          "yarn");  // not given
+          "yarn");  // the same as a missing key
     CHECK(rotation_of(yarn().f32("rope.scaling.yarn_ext_factor", 0)).rope_type == "linear");
 
     // A multiplier: m(1) / m(multiplier).
@@ -221,7 +221,8 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
           doctest::Approx((1 + 0.1 * std::log(4.0)) / (1 + 0.05 * std::log(4.0))).epsilon(1e-14));
     CHECK(rotation.softmax_scale == 1);
 
-    // No original length: the context's. Grok's fast end is 8 unless the file says otherwise.
+    // No original length: the context length is used. Grok's fast end is 8 unless the file has
+    // another one.
     GgufBuilder grok = plain("grok");
     rotation = rotation_of(grok.text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 4));
     CHECK(rotation.inv_freq ==
@@ -276,11 +277,11 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
     check_close(rotation.inv_freq, expected);
     CHECK(rotation.attention_factor == doctest::Approx(attention_factor).epsilon(1e-14));
     CHECK(rotation.softmax_scale ==
-          doctest::Approx(softmax_scale).epsilon(1e-7));  // the file's float
+          doctest::Approx(softmax_scale).epsilon(1e-7));  // the file has a float
     CHECK(rotation.warnings.empty());
 
-    // An older file, whose key_length is that of a query row; and one without the multiplier, where
-    // llama.cpp scales both.
+    // An older file, whose key_length is the length of a query row; and a file without the
+    // multiplier, for which llama.cpp scales both.
     GgufBuilder older("deepseek2");
     older.u32("attention.key_length", 192)
         .u32("attention.kv_lora_rank", 512)
@@ -292,7 +293,7 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
     CHECK(rotation.attention_factor == doctest::Approx(m).epsilon(1e-14));
     CHECK(rotation.softmax_scale == doctest::Approx(m * m).epsilon(1e-14));
 
-    // Architectures whose graph is DeepSeek 2's.
+    // Architectures with DeepSeek 2's graph.
     for (const char* architecture : {"glm-dsa", "mistral4"}) {
         CAPTURE(std::string(architecture));
         GgufBuilder same = deepseek(architecture);
@@ -394,7 +395,7 @@ TEST_CASE("GGUF: a whole file that was a part") {
 }
 
 TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
-    // float32 holds 1e38 at most, and float64 may stand there too.
+    // float32 holds at most about 1e38; the key may also be a float64.
     const auto factor = [](double value) {
         GgufBuilder file = plain();
         return file.value_of("llama.rope.scaling.factor", 12,
@@ -448,8 +449,8 @@ TEST_CASE("GGUF: layers of several types") {
     CHECK(rotation_of(plain("gemma3"), {.layer = 0}).inv_freq ==
           frequencies(500000, 128));  // no window: no sliding layers
 
-    // A list of layers, rows and windows of their own, and divisors for full attention alone:
-    // Gemma 4.
+    // A list of layers with their own rows and windows, and divisors only for full attention: Gemma
+    // 4.
     GgufBuilder four("gemma4");
     four.u32("block_count", 3)
         .u32("attention.sliding_window", 512)
@@ -470,7 +471,7 @@ TEST_CASE("GGUF: layers of several types") {
     CHECK(last.inv_freq[63] == frequencies(1e6, 512)[63]);
     CHECK(last.inv_freq[64] < 1e-29);
 
-    // OLMo 3: YaRN on full attention alone.
+    // OLMo 3: YaRN only on full attention.
     GgufBuilder olmo = plain("olmo2");
     olmo.u32("attention.sliding_window", 4096)
         .text("rope.scaling.type", "yarn")
@@ -536,7 +537,7 @@ TEST_CASE("GGUF: sections") {
     CHECK(rotation.sections.leftover_axis == 3);
     CHECK(warns(rotation, "pairs beyond the sections: 2"));
 
-    // The first that is: pair 3 = 3 * 1.
+    // The first pair beyond the sections: pair 3 = 3 * 1.
     GgufBuilder narrow("qwen3vl");
     rotation = rotation_of(
         narrow.u32("attention.key_length", 8).i32_list("rope.dimension_sections", {1, 2, 1, 0}));
@@ -552,7 +553,7 @@ TEST_CASE("GGUF: sections") {
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());
 
-    // GLM-4.1V: half of 128 channels turn, which are 32 pairs.
+    // GLM-4.1V: half of 128 channels are rotated, which are 32 pairs.
     GgufBuilder glm("glm4");
     glm.u32("block_count", 40)
         .u32("attention.key_length", 128)

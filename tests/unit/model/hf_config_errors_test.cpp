@@ -49,7 +49,7 @@ std::string listed(std::size_t count, Element&& element) {
     return list;
 }
 
-/// Seconds of this processor's time that it takes to read a document that is right.
+/// Seconds of processor time to read a valid document.
 double seconds_to_read(const std::string& json) {
     const std::clock_t begin = std::clock();
     const Result<Rotation> result = from_hf_config(json);
@@ -57,7 +57,7 @@ double seconds_to_read(const std::string& json) {
     return double(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// A model of `type` that is plain in everything else.
+/// A model of `type` with no other special field.
 std::string of_type(const std::string& type) {
     return R"({"model_type": ")" + type +
            R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000})";
@@ -73,7 +73,7 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
                    "16777217 bytes, must be at most 16777216"},
                   Code::invalid_data);
     const auto with_values =
-        [](std::size_t count) {  // the document, five fields and a list are values, too
+        [](std::size_t count) {  // the document, five fields and a list also count as values
             const auto zero = [](const std::string&) { return std::string("0"); };
             return llama_with(R"("rope_theta": 1e4, "x": [)" + listed(count - 7, zero) + "]");
         };
@@ -597,7 +597,7 @@ TEST_CASE("text that is not the JSON of a configuration") {
         check_refused(b, Code::invalid_data);
     }
     CHECK(from_hf_config(nested(63)));
-    // The same key in two objects is no duplicate.
+    // The same key in two objects is not a duplicate.
     CHECK(from_hf_config(
         llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b": 1}], "b": {"b": 1})")));
 }

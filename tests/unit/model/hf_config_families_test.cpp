@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The families of models: what each one's published configuration, as far as it is about RoPE,
-// means. Bases, widths and pairings are facts of the models; frequencies are computed from them
-// here.
+// Model families: the meaning of the RoPE fields of each published configuration. Bases, widths and
+// pairings are facts of the models; frequencies are computed from them here.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -40,7 +39,7 @@ std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
     return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
 }
 
-/// Whether all frequencies are those of `base`, divided by `factor`.
+/// Checks that all frequencies are those of `base`, divided by `factor`.
 void check_plain(const Rotation& rotation, double base, double factor = 1) {
     REQUIRE(rotation.inv_freq.size() == rotation.rotary_dim / 2);
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
@@ -336,7 +335,7 @@ TEST_CASE("InternLM, the first: its object called rotary") {
     CHECK(warns(
         imported(R"({"model_type": "internlm", "head_dim": 64, "rotary": 5, "rope_theta": 1e4})"),
         "ignored key rotary"));
-    // Of another class it is not read.
+    // It is not read in other model types.
     CHECK(warns(
         imported(
             R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rotary": {"base": 3}})"),
@@ -359,7 +358,7 @@ TEST_CASE("GTE: the NTK scaling of kexue.fm/archives/9706, fixed and mixed") {
     const double a = std::log(2.0) / std::pow(32.0, 0.625);
     for (std::size_t j = 0; j < 32; ++j) {
         CAPTURE(j);
-        // As the code has it: inv_freq of base * factor, divided by factor^(2 / d); lambda_m of
+        // As in the model's code: inv_freq of base * factor, divided by factor^(2 / d); lambda_m of
         // exp(a m^b).
         CHECK(close(fixed.inv_freq[j],
                     std::pow(320000.0, -2.0 * double(j) / 64) / std::pow(2.0, 2.0 / 64)));
@@ -382,7 +381,7 @@ TEST_CASE(
         "decoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 1e4}})");
     check_plain(halves, 1e4);
     CHECK(warns(halves, "ignored key encoder: decoder is read, and differs"));
-    // T5Gemma 2: its encoder sees images, and is nested once more.
+    // T5Gemma 2: its encoder reads images, and has one more level of nesting.
     const std::string gemma = R"("head_dim": 256, "num_hidden_layers": 6, "rope_parameters": {
         "full_attention": {"rope_type": "default", "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})";
     const std::string encoder =
@@ -393,7 +392,7 @@ TEST_CASE(
         imported(R"({"model_type": "t5gemma2", )" + encoder + "}}, " + decoder + "}", {.layer = 0}),
         1e4);
     check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}}", {.layer = 5}), 1e6);
-    // Beside sizes of its own such an object is something else.
+    // Next to sizes in the outer object such an object means something else.
     const Rotation flat = imported(
         R"({"model_type": "llama", "head_dim": 64, "hidden_size": 512, "num_attention_heads": 8,
         "rope_theta": 1e4, "decoder": {"hidden_size": 8, "num_attention_heads": 2}})");
@@ -482,7 +481,7 @@ TEST_CASE("ModernBERT: every third layer is global, the first among them") {
         check_plain(rotation, layer % 3 == 0 ? 160000 : 10000);
         CHECK(rotation.warnings.empty());
     }
-    // null is the base of the global layers, and a missing key is not null.
+    // null means the base of the global layers; a missing key does not.
     const std::string bare =
         R"({"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12,
         "global_rope_theta": 50000.0)";
@@ -612,7 +611,7 @@ TEST_CASE("layers without RoPE") {
     CHECK(!rotates(mllama, {.layer = 3}));
     CHECK(rotates(mllama, {.layer = 4}));
     CHECK(warns(imported(mllama), "some layers have no RoPE"));
-    // Kinds of layers that are no softmax attention.
+    // Layer types that are not softmax attention.
     const std::string hybrid =
         R"({"model_type": "qwen3_next", "head_dim": 128, "partial_rotary_factor": 0.25, "rope_theta": 1e7,
         "num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]})";
@@ -637,8 +636,8 @@ TEST_CASE(
     CHECK(close(v3.softmax_scale, std::pow(0.1 * std::log(40.0) + 1, 2)));
     CHECK(v3.warnings.empty());
 
-    // Equal betas: 64 ln(4096 / (2 pi)) / (2 ln 50000) = 19.16, so pairs up to 19 stay and those
-    // from 20 on are divided.
+    // Equal betas: 64 ln(4096 / (2 pi)) / (2 ln 50000) = 19.16, so pairs up to 19 do not change and
+    // those from 20 on are divided.
     const Rotation kimi = imported(
         R"({"model_type": "kimi_k2", "rope_theta": 50000.0, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
         "max_position_embeddings": 131072, "rope_scaling": {"beta_fast": 1.0, "beta_slow": 1.0, "factor": 32.0, "mscale": 1.0,
@@ -695,7 +694,7 @@ TEST_CASE("positions on several axes") {
     CHECK(qwen25.sections.order == SectionOrder::sequential);
     CHECK(qwen25.rope_type == "default");
     CHECK(qwen25.warnings.empty());
-    // Both spellings of no scaling, as an upgrade of the file leaves them.
+    // Both spellings of no scaling, as in an upgraded file.
     CHECK(
         text(
             R"("model_type": "qwen2_vl", "head_dim": 128, "rope_theta": 1e6, "rope_scaling": {"type": "mrope",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configurations of real models, and the spellings of one and the same RoPE.
+// Configurations of real models, and different spellings of the same RoPE.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nothing that a configuration says of its RoPE is dropped without a word: what contradicts is an
-// error, and what is not used, or assumed, is a warning that names it.
+// No RoPE field of a configuration is silently dropped: contradictions are errors, and fields that
+// are not used, and assumed values, are warnings that name them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string latent_with(const std::string& fields) {
            fields + "}";
 }
 
-/// The rotation, whose warnings are these and no others; each text is a part of one.
+/// Reads a rotation that must have exactly these warnings; each text is a part of one.
 Rotation warned(const std::string& json, const Texts& texts, const ModelQuery& query = {}) {
     CAPTURE(json);
     const Result<Rotation> result = from_hf_config(json, query);
@@ -125,8 +125,8 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
                 "ignored key rope_scaling.mscale_all_dim"})
             .attention_factor == 1.25);
 
-    // DeepSeek's code has defaults for either, 1 and 0, and a softmax that one of them scales
-    // alone.
+    // DeepSeek's code has defaults for both, 1 and 0, and a softmax scale that depends on only one
+    // of them.
     const auto deepseek = [](const std::string& fields) {
         return latent_with(
             R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, )" +
@@ -163,7 +163,7 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
         return llama_with(R"("rope_scaling": {"type": "dynamic", )" + fields + "}");
     };
     const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
-    // HunYuan's files: a factor of 1.
+    // HunYuan's files have a factor of 1.
     CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"),
                  {"ignored key rope_scaling.factor: alpha"})
               .inv_freq == alone.inv_freq);
@@ -314,7 +314,7 @@ TEST_CASE("bases at the top level that no layer type has") {
     warned(typed(R"("partial_rotary_factor": 0.5, "rope_theta": 1e4)"), {}, full);
     warned(typed(R"("rope_local_base_freq": 2e4)"),
            {"ignored key rope_local_base_freq, which is 20000.0"}, full);
-    // Beside the sections it is named, too, where one of them has it; where none has, it is an
+    // Next to the sections the key is named, too, if a section has it; if none has it, it is an
     // error.
     warned(
         R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
@@ -347,7 +347,7 @@ TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
         R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "full_attention"],
         "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";
     warned(unused, {"ignored rope_parameters.foo_attention: the model has no layers of that type"});
-    // Parameters of its own say what such a layer is.
+    // Its own parameters define such a layer.
     const std::string own =
         R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "foo_attention"],
         "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";

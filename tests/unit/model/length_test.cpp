@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalings that depend on the length: which lengths the frequencies of one reading serve, and when
-// new ones are due.
+// Scalings that depend on the length: the lengths for which frequencies are valid, and when new
+// ones are needed.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle's own conversions. They are what f16 and bf16 results are judged by, so every f16 is
-// tried.
+// The oracle's own conversions. f16 and bf16 results are judged by them, so every f16 is tested.
 #include "reference/element.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +20,7 @@ long double next(long double value, long double towards) {
     return std::nextafter(value, towards);
 }
 
-/// All values of a 16-bit type, and the reals around the ends of their rounding cells.
+/// Checks all values of a 16-bit type, and the reals around the ends of their rounding cells.
 void check_16_bits(Type type, std::uint32_t infinity_bits) {
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
         const float value = widen(type, bits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each ability of the oracle against values worked out by hand: quarter turns, (x0, x1) to (-x1,
-// x0), and angles of 0.
+// Each feature of the oracle against values computed by hand: quarter turns, (x0, x1) to (-x1, x0),
+// and angles of 0.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ Bytes stored(Type type, const std::vector<double>& values) {
     return bytes;
 }
 
-/// One row a token; `pairs` pairs turn by a quarter a position.
+/// Packed rows.
 Tensor rows(std::uint64_t tokens, std::uint64_t heads, std::uint64_t head_dim,
             Type type = Type::f32) {
     return {.type = type,
@@ -55,7 +55,7 @@ Verdict judge(const Tensor& in, const Tensor& out, const Operation& operation,
     return compare(in, out, operation, stored(in.type, x).data(), stored(out.type, y).data());
 }
 
-/// The double nearest to a quarter turn misses it by 6e-17.
+/// The allowance is for the double nearest to a quarter turn, which is off by 6e-17.
 bool right(const Verdict& verdict) {
     return verdict.largest_error_u < 1e-6 && !verdict.nan_mismatch && !verdict.bits_changed;
 }
@@ -73,15 +73,15 @@ TEST_CASE("input and output of their own types") {
     CHECK(right(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 0x1p-9})));
     CHECK(right(verdict(Type::f32, Type::bf16, {0.5, -3, 2, 1})));
     CHECK(right(verdict(Type::f16, Type::f32,
-                        {0.5, -3, 2, 1 + 0x1p-9})));  // `between` was rounded on its way in
+                        {0.5, -3, 2, 1 + 0x1p-9})));  // `between` was rounded in the input
     CHECK(right(verdict(Type::bf16, Type::f32, {0.5, -3, 2, 1})));
     CHECK(right(verdict(Type::f16, Type::bf16, {0.5, -3, 2, 1})));
     CHECK(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 3 * 0x1p-10})
               .bits_changed);  // not the nearest
     CHECK(verdict(Type::f32, Type::bf16, {0.5, -3, 2, 1 + 0x1p-7}).bits_changed);
     CHECK(verdict(Type::f32, Type::bf16, {-0.5, -3, 2, 1}).bits_changed);
-    // Rotated channels: 3 and 3 + 2^-9, the next f16, which is half a step of it too far, 2^-10, in
-    // units of 2^-24 * 5.
+    // Rotated channels: the output is 3 + 2^-9, the next f16 to 3. Its rounding cell begins 2^-10
+    // above 3, in units of 2^-24 * 5.
     CHECK(verdict(Type::f32, Type::f16, {0.5, -3 - 0x1p-9, 2, 1 + 0x1p-9}).largest_error_u ==
           doctest::Approx(16384.0 / 5));
     CHECK(verdict(Type::f32, Type::f16, {0.5, -3, 2, 1 + 0x1p-9}).passed_through == 2);
@@ -172,7 +172,7 @@ TEST_CASE("gain: the factor applied, left out, divided out") {
     CHECK(verdict(Gain::omit, {1 + 0x1p-22, 0, 7}).largest_error_u == 4);
     CHECK(verdict(Gain::divide_out, {0.25 + 0x1p-22, 0, 7}).largest_error_u == 16);
     operation.attention_factor =
-        3;  // 1/3 is no float: the nearest is 2^-25 / 3 away, a half u of u / 3
+        3;  // 1/3 is not a float: the nearest is 2^-25 / 3 away, half a unit u / 3
     CHECK(verdict(Gain::divide_out, {1.0 / 3, 0, 7}).largest_error_u == doctest::Approx(0.5));
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("destination rows in pages: each token's own, or nowhere") {
     const Verdict verdict = judge(in, out, operation, x, y);
     CHECK(right(verdict));
     CHECK(verdict.elements == 6);
-    CHECK(verdict.out_of_range == 1);  // slot 4; -1 is no mistake
+    CHECK(verdict.out_of_range == 1);  // slot 4; -1 is not counted
     CHECK_FALSE(
         right(judge(in, out, operation, x, {-6, 5, 99, -10, 9, 99, 99, -2, 1, 99, 99, 99})));
 

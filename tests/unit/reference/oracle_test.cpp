@@ -70,7 +70,7 @@ Array random_input(const Tensor& tensor) {
     return array;
 }
 
-/// The operation in the plainest way that there is: one call of cos and sin per element.
+/// The simplest implementation of the operation: one call of cos and sin per element.
 Array rotate(const Array& input, const Operation& operation) {
     Array output = input;
     const Tensor& s = input.shape;
@@ -164,7 +164,7 @@ TEST_CASE("the oracle says where the error is") {
     output.set(output.at(1, 2, 3, 4), 9);
     CHECK(verdict_of(operation, input, output)
               .worst.find("batch 1 token 2 head 3 channel 4: got 9 ") == 0);
-    // A changed channel outside the window matters more than any error inside.
+    // A changed channel outside the window is worse than any error inside.
     output.set(output.at(0, 1, 2, 7), 5);
     output.set(output.at(1, 1, 1, 7), 6);
     const Verdict verdict = verdict_of(operation, input, output);

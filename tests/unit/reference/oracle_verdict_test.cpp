@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the oracle says of one pair of given bits: the unit of its errors, rounding cells,
+// Verdicts of the oracle on one pair of given bits: the unit of its errors, rounding cells,
 // infinities and NaN.
 #include <doctest/doctest.h>
 
@@ -13,8 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// One pair (x0, x1) at position 0 and the claim that (y0, y1) is its rotation: cos is `gain`, sin
-/// 0.
+/// Judges (y0, y1) as the rotation of a pair (x0, x1) at position 0: cos is `gain`, sin 0.
 Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0,
               std::uint32_t y1, double allowance = 0) {
     const Tensor tensor = {type, 1, 1, 1, 2, 2, 2, 2};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What a rotation is, whatever its formula and the source of its angles. With u = 2^-24, an output
-// is within b = B u (|x0| + |x1|) of the exact value, B the bound of the source; tolerances follow:
+// Algebraic properties of a rotation, whatever its formula and angle source. With u = 2^-24, an
+// output is within b = B u (|x0| + |x1|) of the exact value, where B is the bound of the source.
+// The tolerances follow:
 //
-//   R(p) R(q) = R(p + q)  the second rotation turns errors of b in both members, into sqrt(2) b at
-//                         most, and adds its own of a pair whose |y0| + |y1| is at most
-//                         sqrt(2) (|x0| + |x1|); with b of the other side that is
-//                         (2 sqrt(2) + 1) b
+//   R(p) R(q) = R(p + q)  the second rotation turns errors of b in both members into at most
+//                         sqrt(2) b, and adds its own error for a pair whose |y0| + |y1| is at
+//                         most sqrt(2) (|x0| + |x1|); with b of the other side: (2 sqrt(2) + 1) b
 //   R(-p) R(p) = 1        the same without the other side: 2 sqrt(2) b
 //   |R x| = |x|           an error of b in both members, with |x0| + |x1| <= sqrt(2) |x|: 2 b
-//   R(0) = 1              as numbers
+//   R(0) = 1              compared as numbers
 #include <cmath>
 
 #include "conformance/builtin/trial.hpp"
@@ -23,13 +23,13 @@ struct Way {
     Pairing pairing;
     AngleSource source;
 
-    /// Of |position|: of a source with a table this is what makes it long.
+    /// The largest |position|; for a source with a table it sets the length of the table.
     std::int64_t farthest() const {
         return source == AngleSource::computed           ? INT32_MAX
                : source == AngleSource::factored_texture ? (std::int64_t{1} << 22) - 1
                                                          : 8191;
     }
-    double bound() const { return error_bound(source, 1) * u * (1 + 0x1p-20); }  // errors of errors
+    double bound() const { return error_bound(source, 1) * u * (1 + 0x1p-20); }  // 2nd-order errors
 };
 
 Trial at(const std::vector<std::int64_t>& positions, const Way& way, const Bytes& q = {}) {
@@ -49,8 +49,8 @@ std::vector<float> floats(const Bytes& bytes) {
     return values;
 }
 
-/// Compares two results that should be equal, element by element, within `factor` * b of the pair
-/// of x that they come from.
+/// Compares two results that should be equal, element by element, within `factor` * b of the source
+/// pair in x.
 void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, double factor,
                 const char* what, Findings& findings) {
     const std::vector<float> left = floats(a), right = floats(b), from = floats(x);

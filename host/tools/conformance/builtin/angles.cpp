@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where cos and sin come from. Factored and computed angles over all that they cover, and over
-// everything that a call may do with them; direct tables in a texture and in a buffer, with the
-// same bits; the float32 product; tables of the caller's own.
+// Angle sources. Factored and computed angles over their whole range and with every option of a
+// call; direct tables in a texture and in a buffer, with the same bits; the float32 product; a
+// cos_sin_cache.
 #include <cmath>
 
 #include "conformance/builtin/trial.hpp"
@@ -25,7 +25,7 @@ constexpr AngleSource far_sources[] = {AngleSource::factored_texture, AngleSourc
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
 constexpr std::uint32_t max_rows = max_factored_positions;
 
-/// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends, as far as the source covers.
+/// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends of the range that the source covers.
 std::vector<std::int64_t> special_positions(AngleSource source) {
     std::vector<std::int64_t> positions = {0, 1, -1};
     const int bits = source == AngleSource::computed ? 31 : 22;
@@ -43,14 +43,15 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
     return positions;
 }
 
-/// Random positions over all that the source covers.
+/// Random positions over the range that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
     const std::int64_t last = source == AngleSource::computed ? INT32_MAX
                                                               : std::int64_t{max_rows} - 1;
     return random_positions(count, source == AngleSource::computed ? INT32_MIN : -last, last, seed);
 }
 
-/// A third of the tokens at special positions, number `part` of them, the others anywhere.
+/// Every third token is at a special position, number `part` * (tokens / 3) on in the list; the
+/// others are random.
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
     trial.table_rows = max_rows;
@@ -159,8 +160,8 @@ void add_far(Checks& checks, AngleSource source) {
                        run(device, trial, findings);
                    });
     }
-    // One a row, so that its neighbours show what it touches; every channel outside the window is
-    // one, with a payload to keep.
+    // One NaN per row, so that its neighbours show what it affects; every channel outside the
+    // window is a NaN with a payload that must be kept.
     checks.add(name + "_nan_stays_in_its_pair", [=](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : elements) {
             for (const Pairing pairing : pairings) {
@@ -183,7 +184,7 @@ void add_far(Checks& checks, AngleSource source) {
     });
 }
 
-/// How many positions a table is made for changes nothing at those that it has.
+/// The number of positions of a table does not change the bits at any position.
 void add_table_sizes(Checks& checks) {
     for (const AngleSource source : our_sources) {
         checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)),
@@ -206,9 +207,8 @@ void add_table_sizes(Checks& checks) {
                        }
                    });
     }
-    // Below 2048 the coarse angle is 0, whose cos is 1 and whose sin is 0: adding it changes no
-    // bit. So it is with the fine angle at multiples of 2048, where the factor, which is in the
-    // fine rows, is 1.
+    // Below 2048 the coarse angle is 0, with cos 1 and sin 0: adding it changes no bit. The same is
+    // true of the fine angle at multiples of 2048, if the factor, which is in the fine rows, is 1.
     checks.add("factored_with_one_digit_has_the_bits_of_direct", [](DeviceUnderTest& device,
                                                                     Findings& findings) {
         for (const double factor : factors) {
@@ -240,7 +240,7 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// Of AnglePrecision::float32: position, frequency, their product, cos, sin and the factor, each
+/// AnglePrecision::float32: position, frequency, their product, cos, sin and the factor are each
 /// rounded to f32.
 void add_float32_product(Checks& checks) {
     for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
@@ -314,7 +314,7 @@ void add_angles(Checks& checks) {
                         Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32,
                                                   Pairing::interleaved);
                         trial.info.positions = PositionSource::ids;
-                        trial.ids = random_positions(tokens, -9, 72, 44);  // some are outside
+                        trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
                         trial.direction = direction;
                         add_callers_table(trial, table, stride, false);
                         run(device, trial, findings);

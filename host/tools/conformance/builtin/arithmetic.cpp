@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The error bound and the bits, over random and adversarial values at near and far positions of
+// The error bound and the bits, for random and adversarial values at near and far positions of
 // either sign.
 #include <cmath>
 #include <limits>
@@ -39,8 +39,8 @@ void each_pair(const Trial& trial, Visit visit) {
     }
 }
 
-/// Pairs that a rotation turns onto an axis: one product nearly takes away the other, and all that
-/// is left is rounding.
+/// Pairs that a rotation turns onto an axis: the two products nearly cancel, and only rounding
+/// error is left.
 Bytes cancelling(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 7);
     const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
@@ -68,7 +68,7 @@ Bytes unequal(const Trial& trial, Element element, int spread) {
     return q;
 }
 
-/// Random values with these bits in some places, one a pair at most.
+/// Random values with `specials` in some places, at most one per pair.
 Bytes with_specials(const Trial& trial, Element element, const std::vector<float>& specials) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 9);
     std::mt19937 random(trial.seed);
@@ -95,7 +95,7 @@ Bytes tiny(const Trial& trial, Element element) {
     return q;
 }
 
-/// Values next to the largest, whose sum may overflow.
+/// Values near the largest, whose sum may overflow.
 Bytes huge(const Trial& trial, Element element) {
     Bytes q(q_elements(trial) * element_bytes(element));
     std::mt19937 random(trial.seed);

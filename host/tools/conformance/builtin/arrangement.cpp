@@ -6,7 +6,8 @@
 namespace vkrope::conformance {
 namespace {
 
-/// [batch, tokens, heads, head_dim] with so many elements after each row, token and sequence.
+/// [batch, tokens, heads, head_dim] with gaps of the given number of elements after each row, token
+/// and sequence.
 reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                          std::uint64_t after_row = 0, std::uint64_t after_token = 0,
                          std::uint64_t after_sequence = 0) {
@@ -38,7 +39,7 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
     return rows;
 }
 
-/// One tensor, where K and V look like Q.
+/// One tensor of an arrangement in which K and V look like Q.
 reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
                         std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
@@ -113,7 +114,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
             k = strided(k, S * G * group, G * group, group);
             piece.k.first = P * Q;
             one_after_the_other = false;
-            if (H == G) {  // V of other heads is in no group
+            if (H == G) {  // V with another number of heads is not in a group
                 v = strided(v, S * G * group, G * group, group);
                 piece.v.first = P * Q + K;
                 v_after_k = false;
@@ -170,7 +171,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     } else if (has_v && v_after_k) {
         piece.v.first = behind(piece.k, 5, 4, V);
     }
-    // What belongs to nobody at the end: the planes of an absent V, the heads behind a slice.
+    // Unused space at the end: the planes of an absent V, the heads after a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
                      3 * std::max({Q, K, V}) + G * K;
     if (has_v) {

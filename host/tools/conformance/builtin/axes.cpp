@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several positions a token: which axis turns which pair, for sections in sequence, interleaved and
+// Several positions per token: the axis of each pair, for sections in sequence, interleaved and
 // repeated.
 #include "conformance/builtin/trial.hpp"
 

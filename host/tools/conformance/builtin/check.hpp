@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a check of the built-in suite is written: a function that measures and judges, and a name.
+// A check of the built-in suite: a name and a function that measures and judges.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace vkrope::conformance {
 
-/// What one check found so far. The first thing that is wrong is what it fails with.
+/// The findings of one check. Its failure reason is the first thing that is wrong.
 class Findings {
    public:
-    /// The check fails unless `right`.
+    /// Fails the check unless `right`.
     template <class... Values>
     void hold(bool right, fmt::format_string<Values...> otherwise, Values&&... values) {
         ++held_;
@@ -22,13 +22,13 @@ class Findings {
         }
     }
 
-    /// Largest errors so far: |actual - exact|, in units of the contract, in units of the last
-    /// place.
+    /// Record the largest errors so far: |actual - exact|, in units of the contract, in units of
+    /// the last place.
     void measure_error(double error) { largest(error_, error); }
     void measure_u(double u) { largest(u_, u); }
     void measure_ulp(double ulp) { largest(ulp_, ulp); }
 
-    /// A check that held nothing against anything is none.
+    /// A check that compared nothing is an error.
     Outcome outcome() const {
         Outcome outcome = {.reason = problem_, .max_error = error_, .max_u = u_, .max_ulp = ulp_};
         if (!problem_.empty()) {
@@ -65,13 +65,13 @@ class BuiltinCheck : public Check {
         try {
             function_(device, findings);
         } catch (const Refusal& refusal) {
-            // A case of somebody's may ask for what the library does not take; a check of ours that
-            // does is wrong.
+            // A case of a user may request something that the library does not take; a built-in
+            // check that does is wrong.
             if (refusal.code() == Code::invalid_argument)
                 return {.verdict = Verdict::error,
                         .reason = refusal.what(),
                         .exit = tools::ExitCode::verification_failed};
-            // What is unsupported after something failed does not hide it.
+            // A later refusal as unsupported does not hide an earlier failure.
             const Outcome so_far = findings.outcome();
             if (refusal.outcome().verdict == Verdict::unsupported &&
                 so_far.verdict == Verdict::fail) {
@@ -88,7 +88,7 @@ class BuiltinCheck : public Check {
     Function function_;
 };
 
-/// Takes the checks of one group: those of Level::full only where they are asked for.
+/// Collects the checks of one group; those of Level::full only if requested.
 class Checks {
    public:
     Checks(Group& group, std::string prefix, Level level)
@@ -107,7 +107,7 @@ class Checks {
     Level level_;
 };
 
-// The groups. Each says in its file what it holds.
+// The groups. The file of each describes its checks.
 void add_arithmetic(Checks& checks);
 void add_pairings(Checks& checks);
 void add_elements(Checks& checks);

@@ -22,8 +22,8 @@ bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
 }
 
-/// One component of a pair: a b + c d, where `flushed` says that a subnormal took part. Volatile,
-/// so that no compiler fuses.
+/// One component of a pair: a b + c d; `flushed` is true if a subnormal took part. Volatile, so
+/// that no compiler fuses the operations.
 struct Rounded {
     float value = 0;
     bool flushed = false;
@@ -35,7 +35,7 @@ Rounded product_sum(float a, float b, float c, float d) {
     return {sum, std::any_of(std::begin(given), std::end(given), is_subnormal)};
 }
 
-/// The distance of two neighbours around `exact`, as `type` stores them.
+/// Returns the distance between neighbours of `type` around `exact`.
 long double spacing(reference::Type type, long double exact) {
     const int lowest = type == reference::Type::f16 ? -14 : -126;
     const int fraction_bits = type == reference::Type::f32   ? 23
@@ -97,8 +97,8 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                const std::byte* output, char name, Findings& findings) const {
     const std::vector<Pair> pairs = pairs_of(operation);
     const bool callers = trial_.info.angles == AngleSource::cos_sin_cache;
-    // How the library words a factor that is not in the table is its own affair; the oracle holds
-    // its bound.
+    // The contract does not fix the bits of a factor that is not in the table; the reference checks
+    // its error bound.
     const bool bits_known = trial_.gain == Gain::apply || trial_.attention_factor == 1;
     const std::uint64_t rows = in.batch * in.tokens;
     std::vector<std::uint64_t> from(rows * in.heads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How values are stored: every type in with every type out, all 65536 halves, ties and what lies
-// next to them, and results that are rounded twice. What f16 takes part in runs with integers and,
-// where the device can, with its own conversions.
+// Element types: every input type with every output type, all 65536 f16 values, ties and their
+// neighbours, and results that are rounded twice. Checks with f16 run with integer conversions and,
+// if the device supports them, with native ones.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Pairs (x, 0) at position 0, where they come back as they are stored: 64 a row.
+/// Pairs (x, 0) at position 0, which come back as stored: 64 per row.
 Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) {
     constexpr std::uint32_t pairs = 64;
     const auto rows = static_cast<std::uint32_t>((bits.size() + pairs - 1) / pairs);
@@ -28,12 +28,12 @@ Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) 
     return trial;
 }
 
-/// Runs a trial with each conversion that the device has.
+/// Runs a trial with each conversion that the device supports.
 template <class Try>
 void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
     for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
         if (conversion == Conversion::native && !device.traits().converts_f16) {
-            continue;  // the check `native` says why
+            continue;  // the check `native` gives the reason
         }
         trial.info.conversion = conversion;
         attempt(trial);
@@ -73,7 +73,7 @@ std::vector<std::uint32_t> all_halves() {
     return bits;
 }
 
-/// The f32 numbers in the middle between two neighbours of `type`, and those next to them.
+/// The f32 values halfway between two neighbours of `type`, and their own neighbours.
 std::vector<std::uint32_t> ties(Element type) {
     std::vector<std::uint32_t> bits;
     const std::uint32_t infinity = type == Element::f16 ? 0x7c00 : 0x7f80;
@@ -92,9 +92,9 @@ std::vector<std::uint32_t> ties(Element type) {
     return bits;
 }
 
-/// Pairs whose y0, rounded to f32, lies in the middle between two neighbours of `element`, which
-/// the exact sum of the two products does not: rounded twice it becomes one of them, rounded once
-/// it would become the other.
+/// Pairs whose y0, rounded to f32, is halfway between two neighbours of `element`, while the exact
+/// sum of the two products is not: rounded twice it becomes one of them, rounded once it would
+/// become the other.
 struct RoundedTwice {
     Trial trial;
     std::vector<std::uint32_t> once;  // y0 of each pair, if the sum were not rounded to f32
@@ -105,7 +105,7 @@ RoundedTwice rounded_twice(Element element) {
     Trial& trial = found.trial;
     trial.info.q.out = element;
     trial.first = 1;
-    trial.inv_freq.assign(8, 1);  // no angle is so small that one product hardly counts
+    trial.inv_freq.assign(8, 1);  // no angle is so small that one product is negligible
     trial.q.resize(q_elements(trial) * sizeof(float));
     const reference::Type type = type_of(element);
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
@@ -117,8 +117,8 @@ RoundedTwice rounded_twice(Element element) {
         const CosSin angle = angles.at(trial.info.angles, trial.first + token, pair);
         const std::size_t first = std::size_t{token} * 2 * pairs + pair, second = first + pairs;
         while (true) {
-            // Few powers of two apart, so that double holds the exact sum; with either sign: a
-            // difference is often exact in f32.
+            // Exponents are close together, so that double holds the exact sum; both signs occur,
+            // because a difference is often exact in f32.
             const auto member = [&random] {
                 const auto bits = static_cast<std::uint32_t>(random());
                 return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
@@ -152,7 +152,8 @@ void add_elements(Checks& checks) {
             checks.add(
                 fmt::format("{}_to_{}", name_of(in), name_of(out)),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    // Any bits where nothing is rotated: they keep them, or are rounded.
+                    // Random bits where nothing is rotated: the bits are kept, or the value is
+                    // rounded.
                     for (const Pairing pairing : pairings) {
                         Trial trial = trial_of(in, 48, 16, pairing);
                         trial.info.rotary_dim = 24;
@@ -213,7 +214,7 @@ void add_elements(Checks& checks) {
     checks.add("native", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = trial_of(Element::f16, 32, 16);
         trial.info.conversion = Conversion::native;
-        run(device, trial, findings);  // whose refusal says what the device lacks
+        run(device, trial, findings);  // its refusal says what the device lacks
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where rows are: the arrangements that people use, in and out; views at odd offsets; one row for
-// many heads; pages. Bits follow from values alone, never from places.
+// Row layouts: the common arrangements, for input and output; views at odd offsets; one row for
+// many heads; pages. The bits depend only on the values, never on the layout.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -50,7 +50,7 @@ void add_layouts(Checks& checks) {
                     hold_pair(device, element, 9, in.value, to.value, findings);
                 }
             };
-            const bool next = j == (i * 5 + 3) % outputs;  // of all combinations, one a row
+            const bool next = j == (i * 5 + 3) % outputs;  // quick: one output per input
             checks.add(fmt::format("{}_to_{}", in.name, to.name), check,
                        next ? Level::quick : Level::full);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls beyond what a device binds or dispatches at once are cut, and their bits stay. With limits
-// that the device is made to report, small enough that small calls exceed them; and with its own.
+// Calls that exceed what a device binds or dispatches at once are split without a change of bits.
+// Tested with reported limits small enough that small calls exceed them, and with the limits of the
+// device.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -36,7 +37,7 @@ Trial of_layout(const Layout& layout) {
     trial.in = layout.in;
     trial.out = layout.out;
     trial.in_place = layout.in_place;
-    trial.ids = random_positions(320, -70, 70, 51);  // some are outside
+    trial.ids = random_positions(320, -70, 70, 51);  // some are out of range
     return trial;
 }
 
@@ -48,8 +49,7 @@ void add_limits(Checks& checks) {
         ReportedLimits limits;
         Mapping mapping;
     };
-    // Two rows of workgroups along y: calls of this size would not have to be cut where 7 are
-    // allowed.
+    // Two workgroups along y: with 7, calls of this size would not have to be split.
     const Forced forced[] = {
         {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
         {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu},
@@ -59,7 +59,8 @@ void add_limits(Checks& checks) {
     };
     for (const Layout& layout : layouts) {
         for (const Forced& limits : forced) {
-            // 7 workgroups take less than one of these calls only where an invocation owns little.
+            // A limit of 7 workgroups splits one of these calls only if an invocation has little
+            // work.
             checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
                 Trial trial = of_layout(layout);

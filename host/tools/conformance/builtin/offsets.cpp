@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Rows that are far from each other, and tensors that are far from the start of their buffer. For
-// every b from 20 on two rows lie 2^b bytes apart: a distance that a driver cuts to b bits, in push
-// constants or in the shader, makes one row of them. Then both lie next to each other, 2^b bytes
-// behind the start: only the offset of a descriptor reaches so far, whatever range the device binds
-// at once, and one that is cut leads to bytes that are nobody's. Beyond 4 MiB on every device,
-// beyond 128 MiB where it has the memory, and with Level::full a check for each power of two from
-// 256 MiB to 4 GiB. Only the rows, and some bytes at the start, are ever touched.
+// every b from 20 on, two rows are 2^b bytes apart: if a driver truncates the distance to b bits,
+// in push constants or in the shader, both become one row. Then both are adjacent, 2^b bytes after
+// the start: only the offset of a descriptor reaches that far, whatever range the device binds at
+// once, and a truncated one leads to unused bytes. Beyond 4 MiB on every device, beyond 128 MiB if
+// it has the memory, and with Level::full one check for each power of two from 256 MiB to 4 GiB.
+// Only the rows, and some bytes at the start, are ever touched.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t head_dim = 64;
 constexpr std::uint64_t from_q_to_k = 2048, row_room = 512, near_rows = 1024;  // bytes
 constexpr std::uint64_t rows_room = near_rows + from_q_to_k +
-                                    row_room;  // of two rows of Q, and of K, next to each other
+                                    row_room;  // size of two adjacent rows of Q and of K
 
-/// How rows are accessed, by the bytes between their start and a multiple of 16.
+/// Row access, set by the bytes between the start of a row and a multiple of 16.
 struct Access {
     const char* name;
     Element element;
@@ -28,10 +28,10 @@ constexpr Access accesses[] = {
     {"f16_elements", Element::f16, 2}, {"bf16_16_bytes", Element::bf16, 0},
     {"bf16_words", Element::bf16, 4},  {"bf16_elements", Element::bf16, 2}};
 
-/// Along which axis the two rows of a tensor follow each other.
+/// The axis along which the two rows of a tensor follow each other.
 enum class Along { tokens, batch, heads };
 
-/// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: the device does not tell.
+/// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: not reported.
 std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
     const DeviceRef& ref = device.device().ref();
     const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
@@ -48,7 +48,7 @@ std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
     return buffers.maxBufferSize;
 }
 
-/// What the device does not have room for is unsupported, and the reason names the limit.
+/// Allocates a buffer. Throws Refusal, unsupported and naming the limit, if the device has no room.
 Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     const auto hold_limit = [bytes](const char* name, std::uint64_t most) {
         if (bytes > most) {
@@ -70,7 +70,7 @@ Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     return value_of(std::move(made));
 }
 
-/// The rows of Q and K, packed, and what they become.
+/// The packed rows of Q and K, before and after the rotation.
 struct Rows {
     Bytes q, k, rotated_q, rotated_k;
 };
@@ -92,7 +92,7 @@ Trial near_trial(const Access& access, Along along) {
     return trial;
 }
 
-/// Where the two rows of Q are; those of K are `from_q_to_k` behind them.
+/// Places of the two rows of Q; those of K are `from_q_to_k` bytes after them.
 struct Placement {
     Buffer& buffer;
     std::uint64_t first, apart;  // bytes
@@ -102,17 +102,16 @@ struct Placement {
     }
 };
 
-/// What stands around rows, and where rows have yet to be written.
+/// Fill value around rows, and in output rows before the call.
 constexpr std::byte nothing_there{0x5a};
 
-/// Two rows of Q, and two of K, from here to there, or in place; what they become has the bits of
-/// `near`.
+/// Rotates two rows of Q and two of K from `in` to `out`, or in place; the result must have the
+/// bits of `near`.
 void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, const Rows& near,
                    const Placement& in, const Placement& out, Findings& findings) {
     const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
     for (const Placement& placed : {out, in}) {
-        if (placed.first != 0) {  // an offset that has lost its high bits must not lead to the rows
-                                  // of an earlier placement
+        if (placed.first != 0) {  // a truncated offset must not lead to old rows
             const Bytes nothing(2 * rows_room, nothing_there);
             check(placed.buffer.upload(nothing.data(), nothing.size()));
         }
@@ -175,7 +174,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     }
 }
 
-/// For every power of two between these.
+/// Checks every power of two between the two bits.
 void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t first_bit,
                   std::uint32_t last_bit, bool in_place, Findings& findings) {
     const std::uint64_t bytes = (std::uint64_t{1} << last_bit) + 2 * rows_room;
@@ -192,8 +191,9 @@ void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t f
             const Placement rows = {.buffer = in, .first = 0, .apart = far};
             hold_far_rows(device, access, along, near, rows,
                           {.buffer = out, .first = 0, .apart = far}, findings);
-            if (along == Along::tokens) {  // the offset of a tensor knows nothing of its axes
-                // Never in place: then some kernels read by the output's descriptor, too.
+            if (along == Along::tokens) {  // the offset of a tensor does not depend on its axes
+                // Not in place, because some kernels would also read through the descriptor of the
+                // output.
                 const Placement tensor = {.buffer = in, .first = far, .apart = near_rows};
                 hold_far_rows(device, access, along, near, tensor,
                               {.buffer = out, .first = far + rows_room, .apart = near_rows},
@@ -206,7 +206,8 @@ void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t f
 }  // namespace
 
 void add_offsets(Checks& checks) {
-    // One check a power of two, for what has no room for the last one may have it for those before.
+    // One check per power of two: a device without room for the last one may have room for the
+    // earlier ones.
     struct Far {
         const char* name;
         std::uint32_t bit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which channels form a pair: both pairings, from one to the other, parts of a head, offsets,
-// several windows; Q and K each with their own.
+// Channels of a pair: both pairings, conversion between them, parts of a head, offsets, several
+// windows; separate formats for Q and K.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -53,7 +53,7 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
 }  // namespace
 
 void add_pairings(Checks& checks) {
-    // Whole heads; parts as of GPT-NeoX and StableLM; at an offset as of MLA; halves that end
+    // Whole heads; parts as in GPT-NeoX and StableLM; at an offset as in MLA; halves that end
     // within a word or a vector.
     constexpr std::uint32_t windows[][3] = {
         {128, 128, 0}, {64, 64, 0},    {80, 80, 0}, {96, 24, 0}, {80, 20, 0},
@@ -70,8 +70,8 @@ void add_pairings(Checks& checks) {
                        for (const Element element : elements) {
                            Trial trial = two_tensors(element, pairing, 40, 24, 4);
                            trial.info.pairing_out = other;
-                           trial.table_rows = 6;  // positions 3 to 7: the last two are outside, and
-                                                  // written in the other pairing all the same
+                           trial.table_rows = 6;  // positions 3 to 7: the last two are out of
+                                                  // range, but still written in the other pairing
                            run(device, trial, findings);
                        }
                    });
@@ -99,7 +99,7 @@ void add_pairings(Checks& checks) {
     }
     checks.add("head_counts", [](DeviceUnderTest& device, Findings& findings) {
         constexpr std::uint32_t counts[][2] = {
-            {8, 1}, {8, 4}, {1, 71}, {1, 1}, {5, 1}};  // groups, Q heads of a group
+            {8, 1}, {8, 4}, {1, 71}, {1, 1}, {5, 1}};  // groups, Q heads per group
         for (const auto& [groups, q_per_group] : counts) {
             Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
             trial.shape.groups = groups;
@@ -125,8 +125,8 @@ void add_pairings(Checks& checks) {
             }
         },
         Level::full);
-    // Where 2^16 lanes remain each takes four heads; odd head counts leave groups that are not
-    // full.
+    // If at least 2^16 lanes remain, each takes four heads; odd head counts leave incomplete
+    // groups.
     checks.add("four_heads_a_lane", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
         trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where positions come from: counted, ids of 32 and 64 bits, negative ones, those outside the
-// table, offsets, ragged batches, shards.
+// Position sources: implicit, ids of 32 and 64 bits, negative and out-of-range ids, offsets, ragged
+// batches, shards.
 #include <cstring>
 #include <random>
 
@@ -19,7 +19,7 @@ Trial two_sequences(std::uint32_t tokens, PositionSource source) {
     return trial;
 }
 
-/// What record_positions() writes, held against `expected`.
+/// Compares the output of record_positions() with `expected`.
 void hold_expanded(DeviceUnderTest& device, PositionCall call,
                    const std::vector<std::int64_t>& expected, Findings& findings) {
     constexpr std::int32_t around = 77;
@@ -112,7 +112,8 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
                        .cp_size = cp_size,
                        .cp_rank = rank},
                       expected, findings);
-        // Ragged: two sequences of other lengths, whose starts are those of the whole.
+        // Ragged: two sequences of different lengths; cu_seqlens counts the tokens of the unsharded
+        // sequences.
         const std::int64_t whole = 2 * cp_size * chunk;
         const Buffer cu_seqlens = integers(device, {0, whole, 3 * whole}, true);
         expected.clear();
@@ -138,7 +139,7 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
 
 void add_positions(Checks& checks) {
     for (const std::int64_t first :
-         {0, 5, -3, -60, 40}) {  // the last two run out of the table of 64
+         {0, 5, -3, -60, 40}) {  // the last two go beyond the table of 64 rows
         checks.add(fmt::format("implicit_from_{}", first),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_sequences(30, PositionSource::implicit);
@@ -170,7 +171,7 @@ void add_positions(Checks& checks) {
                 trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
                              1, -1, 2,  100, -100, 3, 65535,   4};
                 trial.ids_64 = wide;
-                if (wide) {  // low words that the table covers
+                if (wide) {  // their low words are in range
                     trial.ids[1] = (std::int64_t{1} << 32) + 5;
                     trial.ids[5] = (std::int64_t{1} << 32) - 7;
                     trial.ids[8] = INT64_MIN;
@@ -210,7 +211,7 @@ void add_positions(Checks& checks) {
     checks.add("ids_of_64_bits_made_32", [](DeviceUnderTest& device, Findings& findings) {
         std::vector<std::int64_t> ids = random_positions(5 * 131, INT64_MIN / 4, INT64_MAX / 4, 9);
         for (std::size_t i = 0; i < ids.size(); i += 2) {
-            ids[i] >>= 31;  // half of them fit, or nearly
+            ids[i] >>= 31;  // half of them fit in int32, or nearly
         }
         const Buffer buffer = integers(device, ids, true);
         hold_expanded(device, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids, findings);

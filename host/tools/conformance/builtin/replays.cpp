@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One command buffer, recorded once and submitted a hundred times: what it reads is read anew each
-// time, and equal inputs give equal bits.
+// One command buffer, recorded once and submitted a hundred times: each submission reads its inputs
+// again, and equal inputs give equal bits.
 #include <cstring>
 
 #include "conformance/builtin/trial.hpp"
@@ -16,7 +16,7 @@ Function function(const DeviceRef& ref, const char* name) {
     return reinterpret_cast<Function>(ref.get_instance_proc_addr(ref.instance, name));
 }
 
-/// A command buffer of our own that may be submitted again and again.
+/// A command buffer that may be submitted repeatedly.
 class Recording {
    public:
     Recording(DeviceUnderTest& device, const DeviceUnderTest::KernelCall& call)
@@ -114,8 +114,8 @@ class Recording {
     bool busy_ = false;
 };
 
-/// Rotates `input` a hundred times, each from fresh memory; with new values and positions every
-/// time, or always the same.
+/// Rotates `input` a hundred times, each time from freshly written memory, with new or constant
+/// values and positions.
 void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool fresh,
                   Findings& findings) {
     Trial trial = trial_of(element, head_dim, tokens);
@@ -125,7 +125,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         Trial of = trial;
         const auto seed = static_cast<std::uint32_t>(fresh ? replay : 0);
         of.q = random_elements(element, q_elements(of), 70 + seed);
-        of.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are outside
+        of.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are out of range
         return of;
     };
     Trial first = of_replay(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same bits on every device: each held against the shader's own source on the host, 10^6
-// elements and 10^8. What is compared is where devices have no choice: no NaN, and nothing
+// The same bits on every device: compares each with the source of the shader on the host, for 10^6
+// and 10^8 elements. Uses only inputs for which devices have no choice: no NaN, and nothing
 // subnormal in f32.
 #include <bit>
 #include <random>
@@ -24,8 +24,8 @@ struct Combination {
     AngleSource source;
 };
 
-/// Any f16 that is finite; of the others magnitudes from 2^-40 to 2^24, so that no product or sum
-/// is subnormal or overflows.
+/// Any finite f16; for the other types magnitudes from 2^-40 to 2^24, so that no product or sum is
+/// subnormal or overflows.
 std::vector<std::uint32_t> random_words(Element element, std::size_t count, Random& random) {
     std::vector<std::uint32_t> words(count);
     for (std::uint32_t& word : words) {
@@ -51,7 +51,7 @@ std::vector<std::int32_t> random_ids(AngleSource source, std::uint32_t tokens, R
                                   : std::int64_t{direct_rows} - 1;
     std::vector<std::int32_t> ids(tokens);
     for (std::int32_t& id : ids) {
-        // Of every size: half are far, the others ever nearer.
+        // All magnitudes: half are large, the others increasingly small.
         const auto magnitude = static_cast<std::int64_t>(random() %
                                                          static_cast<std::uint64_t>(last + 1)) >>
                                std::min<int>(std::countr_zero(random()), 31);
@@ -68,7 +68,7 @@ Words load(Element element, const std::uint32_t* w) {
     return element == Element::f32 ? Words(a, {w[4], w[5], w[6], w[7]}) : Words(a, glsl::uvec4(0));
 }
 
-/// Elements of the unit whose bits are not those of `words`.
+/// Returns the number of elements of the unit whose bits differ from `words`.
 std::uint32_t differing(Element element, const Words& expected, const std::uint32_t* words) {
     const glsl::uvec4 &a = expected.a, &b = expected.b;
     const std::uint32_t right[] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
@@ -81,8 +81,8 @@ std::uint32_t differing(Element element, const Words& expected, const std::uint3
     return count;
 }
 
-/// What the shader makes of one row, eight pairs at a time; returns how many elements of `output`
-/// are something else.
+/// Evaluates the shader source for one row, eight pairs at a time; returns the number of elements
+/// of `output` that differ.
 std::uint64_t compare_row(const Combination& of, const Unit (&c)[2], const Unit (&s)[2],
                           const std::uint32_t* input, const std::uint32_t* output) {
     const auto element = static_cast<shader::uint>(of.element),
@@ -112,7 +112,7 @@ struct Round {
     Conversion conversion;
 };
 
-/// Rotates random rows and returns how many elements differ from what the host makes of them.
+/// Rotates random rows and returns the number of elements that differ from the host result.
 std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const Round& round,
                           std::uint32_t tokens, Random& random) {
     Rotation rotation{.pairing = of.pairing, .head_dim = head_dim, .rotary_dim = head_dim};

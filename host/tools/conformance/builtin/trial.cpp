@@ -13,15 +13,14 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// One buffer as it is before and after the call: pieces apart by guard zones, all random bytes at
-/// first.
+/// One buffer before and after the call: pieces separated by guard zones, initially random bytes.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
 
-    /// Where a new piece starts: a multiple of 16, with guard bytes before it and behind it.
+    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
     std::uint64_t take(std::uint64_t bytes) {
-        constexpr std::uint64_t guard = 512;  // more than any binding starts early
+        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
         const std::uint64_t start = (before.size() + guard + 15) / 16 * 16,
                             end = (start + bytes + guard + 15) / 16 * 16;
         const std::uint64_t old = before.size();
@@ -60,7 +59,7 @@ class Memory {
 /// Q, K or V of the call.
 struct Tensors {
     Placed in = {}, out = {};
-    std::uint64_t in_byte = 0, out_byte = 0;  // where their pieces start
+    std::uint64_t in_byte = 0, out_byte = 0;  // start of their pieces
 
     std::uint64_t first_in() const { return in_byte + in.first * size(in); }
     std::uint64_t first_out() const { return out_byte + out.first * size(out); }
@@ -69,14 +68,14 @@ struct Tensors {
     }
 };
 
-/// All in one piece where their elements have one size, else those of each size in a piece where
-/// the others' places are left free.
+/// Places all tensors in one piece if their elements have the same size, else one piece per element
+/// size with the places of the others left free.
 void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q,
            Tensors& k, Tensors& v) {
     const KernelInfo& info = trial.info;
     const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
                                 std::max(info.k.head_dim, 1u), info.v.head_dim);
-    std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
+    std::map<std::size_t, std::uint64_t> pieces;  // keyed by element size in bytes
     const auto put = [&](const Placed& placed, const HeadFormat& width, Tensors& tensor) {
         const Element type = output ? width.out : width.in;
         const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
@@ -124,7 +123,7 @@ Bytes packed_rows(const Tensors& tensor, const Bytes& memory) {
     return packed;
 }
 
-/// Rows of their own for most tokens, in any order; some go nowhere.
+/// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
                                        Random& random) {
     const auto rows = static_cast<std::int64_t>(cache.pages * cache.page_size);
@@ -140,7 +139,7 @@ std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint3
     return slots;
 }
 
-/// Positions [axes, batch, tokens], whatever their source.
+/// Returns positions [axes, batch, tokens] for any position source.
 std::vector<std::int64_t> positions_of(const Trial& trial) {
     if (trial.info.positions != PositionSource::implicit) {
         return trial.ids;
@@ -164,7 +163,7 @@ Rotation rotation_of(const Trial& trial) {
     return rotation;
 }
 
-/// Which axis turns pair j, as types.hpp defines it.
+/// Returns the position axis of pair j, as types.hpp defines it.
 std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     std::uint32_t sum = 0;
     for (const std::uint32_t pairs : sections.pairs) {
@@ -184,7 +183,7 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     return axis;
 }
 
-/// Of Q or of K.
+/// The operation on Q or K.
 reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes) {
     const KernelInfo& info = trial.info;
     reference::Operation operation;
@@ -210,14 +209,13 @@ reference::Operation operation_of(const Trial& trial, const HeadFormat& width, b
     return operation;
 }
 
-/// Of V: the one that rotates nothing.
+/// The operation on V, which rotates nothing.
 reference::Operation move_of(const Trial& trial) {
     reference::Operation operation;
     operation.attention_factor = trial.attention_factor;
     return operation;
 }
 
-/// What the contract allows.
 double bound_of(const Trial& trial) {
     const bool factor = trial.attention_factor != 1;
     return error_bound(trial.info.angles, trial.attention_factor) +
@@ -225,8 +223,8 @@ double bound_of(const Trial& trial) {
            (factor && trial.gain != Gain::apply ? 2 : 0);
 }
 
-/// With one axis all tokens in one run of the oracle; with several one run a token, whose pairs
-/// turn by positions of their own.
+/// With one axis, the oracle runs once for all tokens; with several, once per token, with the
+/// positions of each pair.
 void hold_against_oracle(const Trial& trial, reference::Operation operation,
                          const std::vector<std::int64_t>& positions, const Tensors& tensor,
                          const Memory& memory, char name, Findings& findings,
@@ -247,7 +245,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
     };
     const Sections& sections = trial.info.sections;
     constexpr std::int64_t beyond = std::int64_t{1}
-                                    << 40;  // stands for every position that is not covered
+                                    << 40;  // represents every position that is not covered
     operation.covered = beyond;
     if (sections.axes == 0) {
         for (const std::int64_t position : positions) {
@@ -280,7 +278,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
     }
 }
 
-/// What fill_angles makes of the numbers for a direct table: (cos, sin) pairs, [table_rows, pairs].
+/// The values of fill_angles for a direct table: (cos, sin) pairs, [table_rows, pairs].
 std::vector<float> angle_pairs(const Trial& trial) {
     const Rotation rotation = rotation_of(trial);
     const AnglePlan plan = value_of(
@@ -364,8 +362,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
                                   trial.pages_by_head);
             v.out.rows.type = type_of(info.v.out);
             v.out.rows.cache->slot_mapping = cache.slot_mapping;
-            if (trial.pages_by_head) {  // strides of pages and of rows are given once for both
-                                        // caches
+            if (trial.pages_by_head) {  // both caches share the strides of pages and rows
                 v.out.rows.head_stride = k.out.rows.head_stride;
                 v.out.rows.cache->page_stride = cache.page_stride;
                 v.out.rows.cache->row_stride = cache.row_stride;
@@ -410,7 +407,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     if (has_v) {
         fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v,
              memory);
-        if (!trial.in_place || info.scatter_k) {  // in place it is where it goes
+        if (!trial.in_place || info.scatter_k) {  // in place the data stays where it is
             let_change(v, memory);
         }
     }
@@ -486,7 +483,6 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     memory.after.resize(memory.before.size());
     check(buffer.download(memory.after.data(), memory.after.size()));
 
-    // What it came to.
     std::uint64_t stray = memory.before.size();
     for (std::uint64_t byte = 0; byte < memory.before.size(); ++byte) {
         if (memory.before[byte] != memory.after[byte] && !memory.may_change[byte]) {
@@ -504,7 +500,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         definition.axis.push_back(axis_turning(info.sections, j));
     }
     const auto hold = [&](const Tensors& tensor, const reference::Operation& operation, char name) {
-        outside = 0;  // K and V know the slots, too
+        outside = 0;  // K and V also check the slots
         if (!callers) {
             hold_against_oracle(trial, operation, positions, tensor, memory, name, findings,
                                 outside);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One rotation of Q and K, and the move of V, run on the device and held against everything that is
-// known of it:
+// One rotation of Q and K, with the move of V, run on the device and compared with:
 //
 //   the oracle        every rotated element is within the bound of the contract, every other one
-//                     is its input; all of V is
-//   the definition    every element has the bits that the shader's source gives where each
-//                     operation in f32 rounds to nearest even
+//                     and all of V equals its input
+//   the definition    every element has the bits of the shader source evaluated with each f32
+//                     operation rounded to nearest even
 //   the guard zones   no byte around the rows has changed
-//   the counter       has grown by one for each token whose position or slot is outside
+//   the counter       has grown by one for each token whose position or slot is out of range
 #pragma once
 
 #include "conformance/builtin/arrangement.hpp"
@@ -18,12 +17,12 @@ namespace vkrope::conformance {
 using Bytes = std::vector<std::byte>;
 
 struct Trial {
-    KernelInfo info = {};  // a tensor without head_dim is absent
+    KernelInfo info = {};  // a tensor with head_dim 0 is absent
     Shape shape = {};
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
     bool in_place = false;
     Bytes q = {}, k = {}, v = {};  // [batch, tokens, heads, head_dim]; empty: random
-    bool only_v = false;           // the call leaves Q and K out
+    bool only_v = false;           // the call has neither Q nor K
     std::uint32_t seed = 1;
 
     std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
@@ -35,7 +34,7 @@ struct Trial {
 
     std::int64_t first = 0,
                  batch_step = 0;  // implicit positions: first + sequence * batch_step + token
-    std::vector<std::int64_t> ids = {};  // [axes, batch, tokens] where info.positions says so
+    std::vector<std::int64_t> ids = {};  // [axes, batch, tokens], if info.positions uses ids
     bool ids_64 = false;
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
@@ -44,34 +43,34 @@ struct Trial {
     ReportedLimits limits = {};
 };
 
-/// Rows as they came out, packed as [batch, tokens, heads, head_dim]; of pages, rows that no token
-/// names are 0.
+/// The output rows, packed as [batch, tokens, heads, head_dim]; in pages, rows that no token names
+/// are 0.
 struct Rotated {
     Bytes q, k, v;
     std::uint64_t dispatches = 0;
-    std::uint32_t outside = 0;  // of the counter
+    std::uint32_t outside = 0;  // value of the counter
 };
 
-/// Runs it. What the library refuses, or the device fails at, is a Refusal.
+/// Runs the trial. Throws Refusal if the library refuses it or the device fails.
 Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
 
 // ---- For writing trials ----
 
-/// Q of `head_dim` channels alone, all of them rotated.
+/// A trial with only Q, `head_dim` channels, all rotated.
 Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
                Pairing pairing = Pairing::half_split);
 
-/// Whether the angles are there at a position: with |position| below table_rows; of a caller's
-/// table, from 0 on; of computed angles, every int32.
+/// Returns true if the angles cover a position: |position| < table_rows; for a cos_sin_cache also
+/// position >= 0; for computed angles every int32.
 bool covers(const Trial& trial, std::int64_t position);
 
 std::vector<double> inv_freq_of(const Trial& trial);
-/// Of the float32 angle, which position and frequency, each as a float, have.
+/// Returns cos and sin of the float32 product of position and frequency, each converted to float.
 reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
-/// Of what the trial says that the angle is.
+/// Returns cos and sin of the angle as the trial defines it.
 reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
 
-/// Whether a kernel that reads its angles so has room for a counter on this device.
+/// True if a kernel with this angle source has a binding left for the counter on this device.
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
                  const ReportedLimits& limits = {});
 
@@ -89,17 +88,17 @@ inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
 void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
-/// The value of a stored element; the nearest one that can be stored.
+/// Read the value of a stored element; store the nearest representable value.
 float value(Element element, const Bytes& bytes, std::size_t index);
 void set(Element element, Bytes& bytes, std::size_t index, long double value);
 
-/// `count` elements, uniform in [-4, 4], and of either sign and every size.
+/// `count` elements, uniform in [-4, 4], or with random bits: either sign and every magnitude.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);
 
-/// Elements of Q, and of V, that `trial` has.
+/// Number of elements of Q, and of V, in `trial`.
 std::size_t q_elements(const Trial& trial);
 std::size_t v_elements(const Trial& trial);
 
@@ -109,10 +108,10 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
     return {first, first + numbers.size() * sizeof(Number)};
 }
 
-/// Gives it a caller's tables [table_rows, row_stride], with columns behind the pairs that nobody
-/// may read.
+/// Adds a cos_sin_cache [table_rows, row_stride] to the trial, with columns after the pairs that
+/// must not be read.
 ///
-/// ours  what fill_angles makes of the trial's numbers; otherwise any values
+/// ours  true: the values of fill_angles for this trial; false: arbitrary values
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance

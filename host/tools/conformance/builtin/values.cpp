@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// V beside Q and K: it is moved to where it is stored, and is never rotated. What keeps its type
-// keeps its bits, those of NaNs and of subnormals too. V takes K's dispatch where it lies as K
-// does, and one of its own elsewhere; neither changes a bit of Q, K or V.
+// V with Q and K: V is moved to its output and never rotated. If its type does not change, neither
+// do its bits, including NaNs and subnormals. V shares the dispatch of K if it has the same layout,
+// and otherwise has its own; neither choice changes a bit of Q, K or V.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::uint32_t storage_buffers_to_join = 8;  // Q, K and V, in and out, ids and the counter
 
-/// By how they make a kernel of halves access its rows: 16 bytes, words, one element at a time. Of
-/// floats the last two are one.
+/// Ordered by the row access of a kernel for 16-bit elements: 16 bytes, words, single elements. For
+/// f32 the last two are the same.
 constexpr Arrangement widest_first[] = {Arrangement::bshd, Arrangement::odd_pairs,
                                         Arrangement::odd_offsets};
 
-/// Any bits, and among them those that a detour through a number might change: zeros of either
-/// sign, subnormals, infinities, quiet and signalling NaNs with a payload.
+/// Random bits, including values that a conversion to a number might change: zeros of either sign,
+/// subnormals, infinities, quiet and signalling NaNs with a payload.
 Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
     const std::uint32_t sign = element == Element::f32 ? 0x80000000u : 0x8000u;
     const std::uint32_t infinity = element == Element::f32   ? 0x7f800000u
@@ -34,8 +34,8 @@ Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
     return bytes;
 }
 
-/// Q and K of `head_dim` channels, of which `rotary_dim` are rotated from channel `offset` on, and
-/// V of as many.
+/// Q and K with `head_dim` channels, `rotary_dim` of them rotated from channel `offset` on, and V
+/// with the same head_dim.
 Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
                     std::uint32_t offset, Mapping mapping) {
     Trial trial = trial_of(element, head_dim, 5);
@@ -49,26 +49,26 @@ Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotar
     return trial;
 }
 
-/// Every channel is rotated: on a GPU a lane that has a step of K has one of V, too.
+/// Every channel is rotated: on a GPU each lane that has a step of K also has one of V.
 Trial whole_rows(Element element, Mapping mapping) {
     return three_tensors(element, 32, 32, 0, mapping);
 }
 
-/// V has more steps than those of K that are rotated, and an odd number of units of 16 bytes.
+/// V has more steps than the rotated ones of K, and an odd number of 16-byte units.
 Trial partial_rows(Element element, Mapping mapping) {
     return three_tensors(element, 56, 16, 8, mapping);
 }
 
 enum class Dispatch { of_k, of_its_own };
 
-/// Runs it with values_of() as V, and holds in which dispatch V is.
+/// Runs the trial with values_of() as V, and checks which dispatch moves V.
 Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
     trial.v = values_of(trial.info.v.in, v_elements(trial), 31);
     const Rotated rotated = run(device, trial, findings);
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_k);
     const std::uint64_t others = trial.only_v ? 0 : 1;
     if (device.info().limits.maxPerStageDescriptorStorageBuffers >
-        storage_buffers_to_join) {  // slots are one more
+        storage_buffers_to_join) {  // slots need one more
         findings.hold(rotated.dispatches == others + (own ? 1 : 0),
                       "{} dispatches where V takes {}", rotated.dispatches,
                       own ? "one of its own" : "that of K");
@@ -83,7 +83,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Fi
     }
 }
 
-/// Rows of Q, K and V as one projection makes them: into three outputs, and in place.
+/// Splits the packed output of a QKV projection into three tensors, and rotates it in place.
 void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
     trial.in = Arrangement::packed_qkv;
     const Rotated apart = run_as(device, trial, Dispatch::of_k, findings);
@@ -105,7 +105,7 @@ void add_splits(Checks& checks) {
                 Trial (*make)(Element, Mapping);
                 bool quick;
             };
-            // On a processor both are one: V is copied, head by head.
+            // With Mapping::cpu both are the same: V is copied, head by head.
             const bool gpu = mapping == Mapping::gpu;
             for (const Rows& rows :
                  {Rows{"packed_qkv", whole_rows,
@@ -123,8 +123,8 @@ void add_splits(Checks& checks) {
             }
         }
     }
-    // Windows that rule 16 bytes out, but not two words, which an invocation on a processor then
-    // takes at a time.
+    // Windows that prevent 16-byte access but allow two words, which an invocation with
+    // Mapping::cpu then takes at a time.
     checks.add("two_words_cpu", [](DeviceUnderTest& device, Findings& findings) {
         for (Trial trial : {three_tensors(Element::f16, 28, 24, 4, Mapping::cpu),
                             three_tensors(Element::f32, 14, 12, 2, Mapping::cpu)}) {
@@ -135,7 +135,7 @@ void add_splits(Checks& checks) {
     });
 }
 
-/// V of another shape, or elsewhere, than K.
+/// V with another shape than K, or without K.
 void add_own_dispatches(Checks& checks) {
     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
@@ -174,7 +174,8 @@ void add_own_dispatches(Checks& checks) {
     }
 }
 
-/// Q, K and V in each arrangement: V lies as K does in all but the one that gives K a single row.
+/// Q, K and V in each arrangement: V has the layout of K except in the arrangement that gives K a
+/// single row.
 void add_arrangements(Checks& checks) {
     for (const NamedArrangement& in : arrangements) {
         const bool broadcast = in.value == Arrangement::broadcast;
@@ -183,7 +184,7 @@ void add_arrangements(Checks& checks) {
         const auto shaped = [](Trial trial, Arrangement from, Arrangement to) {
             trial.in = from;
             trial.out = to;
-            // Heads in groups take a dispatch for each sequence.
+            // Grouped heads take one dispatch for each sequence.
             const auto one_sequence = [](Arrangement rows) {
                 return rows == Arrangement::thd || rows == Arrangement::grouped_qkv ||
                        rows == Arrangement::groups_first;
@@ -233,20 +234,19 @@ void add_arrangements(Checks& checks) {
     }
 }
 
-/// K and V of one call to caches, and Q out of place or in place. Some slots are -1, some outside;
-/// rows that no token names keep their bits.
+/// Scatters K and V of one call into caches; Q out of place or in place. Some slots are -1, some
+/// out of range; rows that no token names keep their bits.
 void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& findings) {
     trial.info.scatter_k = true;
     trial.info.positions = PositionSource::ids;
     trial.shape.tokens = 11;
     trial.ids = random_positions(trial.shape.rows(), -70, 70,
-                                 32);  // some are outside: their V is moved all the same
+                                 32);  // some are out of range: their V is moved all the same
     trial.pages_by_head = by_head;
     const bool joins = trial.info.v.head_dim == trial.info.k.head_dim;
     for (const std::uint32_t page_size : {1u, 4u}) {
         if (page_size == 1 && by_head && !joins) {
-            continue;  // single rows have the stride of packed ones, of which there is one for both
-                       // caches
+            continue;  // pages of one row have the stride of packed rows, which both caches share
         }
         trial.page_size = page_size;
         trial.slots_64 = page_size == 1;
@@ -292,13 +292,13 @@ void add_pages(Checks& checks) {
     }
 }
 
-/// Every type to every type, in K's dispatch and in one of its own, by integers and, where the
-/// device can, by itself.
+/// Converts in the dispatch of K and in a separate one, with integers and, if the device supports
+/// it, natively.
 void hold_elements(DeviceUnderTest& device, Trial trial, Findings& findings) {
     for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
         const bool half = trial.info.v.in == Element::f16 || trial.info.v.out == Element::f16;
         if (conversion == Conversion::native && !(half && device.traits().converts_f16)) {
-            continue;  // the check elements/native says why
+            continue;  // the check elements/native gives the reason
         }
         trial.info.conversion = conversion;
         trial.shape.own_v_heads = 0;
@@ -317,7 +317,7 @@ void add_conversions(Checks& checks) {
                 trial.info.v.out = out;
                 return trial;
             };
-            // A kernel of one kind of access: each takes a device a while. What is beside V keeps
+            // Uses a single kind of access, because compiling each kernel takes time. Q and K keep
             // another type.
             checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
                 Trial trial = converting(
@@ -345,7 +345,7 @@ void add_conversions(Checks& checks) {
                 Level::full);
         }
     }
-    // All halves, in units of 16 bytes.
+    // All 16-bit values, in units of 16 bytes.
     for (const Element out : elements) {
         for (const Element in : {Element::f16, Element::bf16}) {
             checks.add(
@@ -367,8 +367,8 @@ void add_conversions(Checks& checks) {
     }
 }
 
-/// Where the device binds few storage buffers V is in a dispatch of its own, and where it binds
-/// still fewer Q and K are, too.
+/// If the device binds few storage buffers, V has its own dispatch; with still fewer, Q and K have
+/// separate ones too.
 void add_few_storage_buffers(Checks& checks) {
     for (const Element element : elements) {
         for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
@@ -378,7 +378,7 @@ void add_few_storage_buffers(Checks& checks) {
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const auto& [storage_buffers, most] : {std::pair{6u, 2u}, {4u, 3u}}) {
                         if (quick && mapping == Mapping::gpu && storage_buffers == 6) {
-                            continue;  // what is dispatched then is dispatched elsewhere, too
+                            continue;  // other checks cover these dispatches
                         }
                         for (const Arrangement rows : widest_first) {
                             Trial trial = whole_rows(element, mapping);
@@ -404,7 +404,7 @@ void add_few_storage_buffers(Checks& checks) {
     }
 }
 
-/// Calls that the device takes only in parts.
+/// Calls that the device can only run in parts.
 void add_cuts(Checks& checks) {
     const struct {
         const char* name;
@@ -446,8 +446,8 @@ void add_cuts(Checks& checks) {
     }
 }
 
-/// Numbers of heads that the kernel knows, and so many tokens that a lane has several heads of K,
-/// and V's beside them.
+/// Head counts known to the kernel, and enough tokens that a lane has several heads of K together
+/// with those of V.
 void add_several_heads(Checks& checks) {
     const struct {
         const char* name;

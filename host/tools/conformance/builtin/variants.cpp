@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What create() prunes the shader to: steps of 16 bytes, of words and of single elements, with one
-// angle for all pairs of a unit or one for each, from every source, through windows, sections,
-// pages, for one tensor or two, laid out for processors and for GPUs. A kernel here serves three
-// calls, whose strides choose how it accesses memory. tests/variant_coverage.cpp lists what is
-// reached.
+// The shader variants of create(): steps of 16 bytes, of words and of single elements, with one
+// angle for all pairs of a unit or one for each, from every source, with windows, sections and
+// pages, for one tensor or two, mapped for CPUs and for GPUs. A kernel here runs three calls, whose
+// strides select how it accesses memory. tests/tools/conformance/variant_coverage.cpp lists the
+// variants that are reached.
 #include <algorithm>
 
 #include "conformance/builtin/trial.hpp"
@@ -11,13 +11,13 @@
 namespace vkrope::conformance {
 namespace {
 
-/// By how they make a kernel of halves access its rows: 16 bytes, words, one element at a time. Of
-/// floats the last two are one.
+/// Ordered by the row access of a kernel for 16-bit elements: 16 bytes, words, single elements. For
+/// f32 the last two are the same.
 constexpr NamedArrangement widest_first[] = {{"16 bytes", Arrangement::bshd},
                                              {"words", Arrangement::odd_pairs},
                                              {"elements", Arrangement::odd_offsets}};
 
-/// Runs it with each kind of access, out of place and, where that is allowed, in place.
+/// Runs the trial with each kind of access, out of place and, if allowed, in place.
 void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const KernelInfo& info = trial.info;
     const bool in_place = !info.scatter_k &&
@@ -36,8 +36,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     }
 }
 
-/// Q and K alike, with `around` channels more than those of its one window, which start after half
-/// of these.
+/// Q and K alike: one window and `around` additional channels, half of them before it.
 Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0,
                   Pairing pairing = Pairing::half_split) {
     Trial trial = trial_of(element, rotary_dim + around, 5, pairing);
@@ -51,7 +50,7 @@ Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t aroun
 
 enum class Turn { interleaved, unaligned, whole_units };
 
-/// Of Qwen3-VL; sections that end within a unit; sections of whole units.
+/// Sections of Qwen3-VL; sections that end within a unit; sections of whole units.
 Sections sections_for(Turn turn, std::uint32_t pairs) {
     const std::uint32_t third = pairs / 3;
     switch (turn) {
@@ -75,13 +74,13 @@ void turn_by_axes(Trial& trial, Turn turn) {
     trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest, trial.table_rows - 1,
                                  91);
     trial.ids[trial.shape.rows() + 2] =
-        trial.table_rows;  // the third token is outside, on its second axis
+        trial.table_rows;  // the third token is out of range on its second axis
 }
 
-/// Cuts its window into `count`, of 16 channels or more, with as many or none between them.
+/// Splits the window into `count` windows of at least 16 channels, with gaps of 16 or 0 channels.
 void cut_into_windows(Trial& trial, std::uint32_t count) {
     constexpr std::uint32_t gaps[] = {0, 16, 0, 16};
-    const std::uint32_t share = trial.info.rotary_dim / 64 * 16;  // of a quarter
+    const std::uint32_t share = trial.info.rotary_dim / 64 * 16;  // channels of a quarter
     std::uint32_t at = 0, left = trial.info.rotary_dim;
     for (std::uint32_t i = 0; count > 1 && i < count; ++i) {
         at += gaps[i];
@@ -93,8 +92,7 @@ void cut_into_windows(Trial& trial, std::uint32_t count) {
     trial.info.q.rotary_offset = trial.info.k.rotary_offset = 8;
 }
 
-/// How the pairs of number `i` come in and go out, and through how many windows: all there is in
-/// four.
+/// Pairings in and out and window count of trial `i`: four consecutive numbers cover all of them.
 Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     Trial trial = two_tensors(element, rotary_dim, 48, pairings[i % 2]);
     trial.info.pairing_out = pairings[(i % 2 + i / 2) % 2];
@@ -102,7 +100,7 @@ Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     return trial;
 }
 
-/// One angle for each pair of a unit: several axes that no unit has to itself.
+/// One angle for each pair of a unit: each unit mixes several axes.
 void add_angles_of_pairs(Checks& checks) {
     std::uint32_t i = 0;
     for (const std::uint32_t rotary_dim : {64u, 128u}) {
@@ -134,7 +132,7 @@ void add_angles_of_pairs(Checks& checks) {
     }
 }
 
-/// Tables of the caller's own, which are read pair by pair.
+/// A cos_sin_cache, which is read pair by pair.
 void add_callers_tables(Checks& checks) {
     std::uint32_t i = 0;
     for (const Element table : elements) {
@@ -162,7 +160,7 @@ void add_angles_of_units(Checks& checks) {
             Trial trial = two_tensors(Element::bf16, 64);
             trial.info.angles = source;
             trial.info.positions = PositionSource::ids;
-            trial.ids = random_positions(trial.shape.rows(), -70, 70, 92);  // some are outside
+            trial.ids = random_positions(trial.shape.rows(), -70, 70, 92);  // some are out of range
             run_each_access(device, trial, findings);
         });
     }
@@ -176,7 +174,7 @@ void add_angles_of_units(Checks& checks) {
     }
 }
 
-/// Elements that Q and K, or what goes in and out, store in another size.
+/// Element sizes that differ between Q and K, or between input and output.
 void add_mixed_elements(Checks& checks) {
     for (const Pairing pairing : pairings) {
         checks.add(fmt::format("mixed_elements_{}", name_of(pairing)), [=](DeviceUnderTest& device,
@@ -193,7 +191,8 @@ void add_mixed_elements(Checks& checks) {
     }
 }
 
-/// Where the device converts f16 itself, what is stored beside it is still converted by integers.
+/// If the device converts f16 natively, other types in the same call are still converted with
+/// integers.
 void add_elements_beside_f16(Checks& checks) {
     for (const Element element : {Element::f32, Element::bf16}) {
         checks.add(fmt::format("{}_beside_f16", name_of(element)),
@@ -207,7 +206,7 @@ void add_elements_beside_f16(Checks& checks) {
     }
 }
 
-// ---- How the work falls on invocations ----
+// ---- Mapping of work to invocations ----
 
 KernelInfo mapped(Mapping mapping, Element element) {
     Trial trial = two_tensors(element, 32, 32);
@@ -215,8 +214,7 @@ KernelInfo mapped(Mapping mapping, Element element) {
     return trial.info;
 }
 
-/// What one call does whose invocations take four heads each, against two calls that are too small
-/// for that.
+/// Compares one call with four heads per invocation with two calls that are too small for that.
 void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
                      std::uint32_t lanes_of_token, Findings& findings) {
     constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
@@ -227,7 +225,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
     Piece piece = arrange(rows, shape, call.info.q.head_dim, call.info.k.head_dim);
     piece.q.rows.type = piece.k.rows.type = type_of(element);
     const std::size_t bytes = (piece.elements * element_bytes(element) + 3) / 4 * 4;
-    // A few values, over and over: no row is like those nearby.
+    // Repeats a few values with a period that makes nearby rows differ.
     const Bytes poison(bytes, std::byte{0xa5}), values = random_elements(element, 16381, 93);
     Bytes input(bytes);
     for (std::size_t byte = 0; byte < bytes; ++byte) {
@@ -281,8 +279,8 @@ void add_mappings(Checks& checks) {
             });
         }
     }
-    // Windows that rule 16 bytes out, but not two words, which an invocation on a processor then
-    // takes at a time.
+    // Windows that prevent 16-byte access but allow two words, which an invocation with
+    // Mapping::cpu then takes at a time.
     checks.add("mapping_cpu_two_words", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : {Element::f16, Element::f32}) {
             Trial trial = element == Element::f16 ? two_tensors(element, 24, 8)
@@ -291,8 +289,8 @@ void add_mappings(Checks& checks) {
             run_each_access(device, trial, findings);
         }
     });
-    // Numbers of heads that the kernel knows, and that fill every lane: 16 steps and 4 heads side
-    // by side, 4 and 2 heads a lane.
+    // Head counts known to the kernel that fill every lane: 16 steps and 4 heads side by side, 4
+    // and 2 heads per lane.
     checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f32, 32, 32);
         trial.info.mapping = Mapping::gpu;
@@ -316,8 +314,7 @@ void add_mappings(Checks& checks) {
         const char* name;
         Element element;
         Arrangement rows;
-        std::uint32_t lanes_of_token;  // steps of 32 channels, times heads side by side, times
-                                       // workgroups for 19 heads
+        std::uint32_t lanes_of_token;  // steps of a row, times heads in parallel, times workgroups
     };
     constexpr Access accesses[] = {
         {"f16_16_bytes", Element::f16, Arrangement::bshd, 2 * 8},
@@ -331,8 +328,8 @@ void add_mappings(Checks& checks) {
             hold_four_heads(device, access.element, access.rows, access.lanes_of_token, findings);
         });
     }
-    // Interleaved units of a step lie apart, and a row may have more steps than a workgroup has
-    // lanes.
+    // The units of a step are separate for interleaved pairs, and a row may have more steps than a
+    // workgroup has lanes.
     for (const Element element : {Element::f16, Element::f32}) {
         checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
@@ -340,7 +337,7 @@ void add_mappings(Checks& checks) {
                        trial.info.mapping = Mapping::gpu;
                        run_each_access(device, trial, findings);
                    });
-        // And pairs that axes turn one by one.
+        // The same with an axis for each pair.
         checks.add(fmt::format("mapping_gpu_interleaved_axes_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(element, 64, 32, Pairing::interleaved);
@@ -358,7 +355,7 @@ void add_mappings(Checks& checks) {
     }
 }
 
-// ---- Pages, and one tensor a dispatch ----
+// ---- Pages, and one tensor per dispatch ----
 
 void add_pages(Checks& checks) {
     for (const Element element : {Element::f16, Element::f32}) {
@@ -388,7 +385,8 @@ void add_lean(Checks& checks) {
                                                                                      device,
                                                                                  Findings&
                                                                                      findings) {
-            // From a buffer the fourth storage buffer is the table: none is left for the counter.
+            // With a table in a buffer, the table is the fourth storage buffer, and none is left
+            // for the counter.
             const bool buffer = source == AngleSource::direct_buffer;
             for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids}) {
                 if (!buffer &&

@@ -11,7 +11,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// e_j of the format: base^(-2 e_j / n).
+/// Returns the exponents e_j of the format: base^(-2 e_j / n).
 std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections,
                                         std::uint32_t pairs) {
     std::vector<std::uint32_t> exponents(pairs);
@@ -20,7 +20,7 @@ std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& secti
         return exponents;
     }
     for (std::size_t pair = 0; pair < pairs;) {
-        for (const std::uint32_t size : sections->sizes) {  // with at least one pair among them
+        for (const std::uint32_t size : sections->sizes) {  // at least one size is above 0
             for (std::uint32_t exponent = 0; exponent < size && pair < pairs; ++exponent) {
                 exponents[pair++] = exponent;
             }
@@ -29,14 +29,14 @@ std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& secti
     return exponents;
 }
 
-/// Frequencies of the exponents 0 to count - 1 or more, unscaled.
+/// Unscaled frequencies of the exponents 0 to count - 1, or more.
 std::vector<double> unscaled(double base, std::uint32_t exponent_dim, std::uint32_t count) {
     if (exponent_dim % 2 == 0 && exponent_dim / 2 >= count && exponent_dim <= 65534) {
         std::vector<double> frequencies(exponent_dim / 2);
         check(default_inv_freq(base, exponent_dim, frequencies.data()), "angles: ");
         return frequencies;
     }
-    // Beyond n / 2: base^(-2e / n) is (base^(2 count / n))^(-2e / (2 count)).
+    // Beyond n / 2, base^(-2e / n) equals (base^(2 count / n))^(-2e / (2 count)).
     std::vector<double> frequencies(count);
     check(
         default_inv_freq(std::pow(base, 2.0 * count / exponent_dim), 2 * count, frequencies.data()),
@@ -65,7 +65,7 @@ struct Scaler {
             static_cast<std::uint64_t>(scaling.seq_len)));
     }
     void operator()(const YarnCase& scaling) const {
-        double implied = 0;  // is in the case's own attention_factor
+        double implied = 0;  // already contained in the attention_factor of the case
         took(scale_yarn(
             frequencies, base,
             {.factor = scaling.factor,
@@ -96,10 +96,10 @@ struct Scaler {
     void operator()(const GgmlCase& scaling) const {
         std::vector<double> divisors;
         if (!scaling.freq_factors.empty()) {
-            constexpr std::uint64_t max_bytes = 1u << 20;  // it is read for each window
+            constexpr std::uint64_t max_bytes = 1u << 20;  // the file is read for each window
             const npy::Array file = folder.array(scaling.freq_factors, max_bytes);
             const std::size_t count = std::min(
-                count_of(file), frequencies.size());  // ggml asks for as many at least
+                count_of(file), frequencies.size());  // ggml requires at least that many
             for (std::size_t index = 0; index < count; ++index) {
                 divisors.push_back(value_at(file, index));
             }
@@ -123,7 +123,7 @@ struct Scaler {
     static void took(const Status& status) { check(status, "angles.scaling: "); }
 };
 
-/// Whether the formula depends on how many pairs there are, beside the exponent of each.
+/// Returns true if the formula depends on the number of pairs in addition to the exponent of each.
 bool knows_its_width(const ScalingCase& scaling) noexcept {
     return std::holds_alternative<DynamicCase>(scaling) ||
            std::holds_alternative<YarnCase>(scaling) ||
@@ -159,7 +159,7 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     };
     const auto* ggml = std::get_if<GgmlCase>(&base.scaling);
     const bool restarts = sections && sections->mode == SectionMode::independent;
-    // ggml numbers its divisors and its blend by pair, whatever the exponent; the others scale
+    // ggml indexes its divisors and its blend by pair, whatever the exponent; the other types scale
     // before pairs are numbered.
     const bool scale_pairs = ggml != nullptr && restarts;
     if (!scale_pairs) {
@@ -218,8 +218,8 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     angles.plan_ = value_of(plan_cos_sin_cache(pairs, static_cast<std::uint32_t>(rows),
                                                static_cast<std::uint32_t>(width), *element),
                             "angles: ");
-    // The files do not contain the attention factor. A table that is said to contain 1 / f, of
-    // which the gain omits that, gives f.
+    // The files do not contain the attention factor f. Declaring that the table contains 1 / f, and
+    // omitting it with Gain::omit, applies f.
     const double wanted = gain == Gain::apply  ? attention_factor
                           : gain == Gain::omit ? 1
                                                : 1 / attention_factor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a base, a scaling and sections to the library's frequencies and table; from cos and sin
-// files to a caller's table.
+// Maps a base, a scaling and sections to the frequencies and the table of the library, and cos and
+// sin files to a cos_sin_cache.
 #pragma once
 
 #include "conformance/cases/folder.hpp"
@@ -10,23 +10,23 @@ namespace vkrope::conformance {
 
 struct Frequencies {
     std::vector<double> inv_freq;
-    double attention_factor = 1;  // the case's, and what ggml adds to it
+    double attention_factor = 1;  // of the case, with the contribution of ggml scaling
 };
 
-/// Of pair j of `pairs`. The exponents start again in every independent section.
+/// Returns the frequencies of `pairs` pairs. The exponents restart in every independent section.
 Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, double attention_factor,
                            const std::optional<SectionsCase>& sections, std::uint32_t pairs);
 
-/// Cos and sin as a call takes them. Refers to its own plan: must not move while angles() is in
-/// use.
+/// Cos and sin in the form that a call takes. Refers to its own plan, so it must not be moved while
+/// angles() is in use.
 class CaseAngles {
    public:
-    /// `rotation` holds frequencies and attention factor; every |position| up to `largest` is
+    /// `rotation` has the frequencies and the attention factor; every |position| up to `largest` is
     /// covered.
     static CaseAngles exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
                             std::uint64_t largest);
 
-    /// Files: [rows, width], or with `direct` [tokens, width] or [batch, tokens, width].
+    /// Files have shape [rows, width] or, with `direct`, [tokens, width] or [batch, tokens, width].
     static CaseAngles cached(DeviceUnderTest& device, const CaseFolder& folder,
                              const CacheCase& cache, std::uint32_t pairs, double attention_factor,
                              Gain gain);
@@ -36,7 +36,7 @@ class CaseAngles {
     Angles angles() const noexcept;
     Gain gain() const noexcept { return gain_; }
 
-    /// The shape of cos and sin.
+    /// Returns the shape of the cos and sin files.
     const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
 
    private:

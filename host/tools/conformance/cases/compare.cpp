@@ -13,7 +13,7 @@ namespace {
 
 struct Allowance {
     double atol = 0, rtol = 0;
-    std::optional<npy::Array> atol_file;  // one for each element
+    std::optional<npy::Array> atol_file;  // one tolerance for each element
     std::optional<npy::Array> exact_where_0;
 
     double at(std::uint64_t index, double expected) const {
@@ -40,8 +40,8 @@ npy::Array read_as(const CaseFolder& folder, const std::string& file, const Case
     return array;
 }
 
-/// Angles from a base are exact here, so that the tighter tolerance counts where there is one.
-/// Elements whose own tolerance is 0 have to pass through in either case.
+/// Angles from a base are exact here, so the tighter tolerance applies if there is one. Elements
+/// whose tolerance in an atol file is 0 must pass through in either case.
 Allowance allowance_for(const CaseFolder& folder, const CaseDescription& description,
                         const CaseTensor& tensor) {
     const bool exact = std::holds_alternative<BaseCase>(description.angles) &&
@@ -91,7 +91,7 @@ bool close(double actual, double expected, double allowed) {
         return std::isnan(actual) && std::isnan(expected);
     }
     return actual == expected ||
-           std::abs(actual - expected) <= allowed;  // infinity - infinity is no number
+           std::abs(actual - expected) <= allowed;  // infinity - infinity is NaN
 }
 
 bool same_number(double a, double b) {
@@ -110,7 +110,7 @@ struct Wrong {
     }
 };
 
-/// Which channels of a head row are in a window.
+/// Marks the channels of a head row that are in a window.
 std::vector<bool> rotated_channels(const CaseDescription& description, std::uint32_t head_dim) {
     std::vector<bool> rotated(head_dim, false);
     const auto mark = [&rotated](std::size_t first, std::size_t count) {
@@ -146,8 +146,8 @@ void compare_expected(const Allowance& allowance, const npy::Array& expected,
             }
             continue;
         }
-        // In a window a tolerance of 0 is that of a pair of zeros, whose sign depends on how the
-        // products are added up.
+        // In a window, a tolerance of 0 belongs to a pair of zeros, whose sign depends on how the
+        // products are summed.
         const double allowed = allowance.exact(index) ? 0 : allowance.at(index, wanted);
         if (!close(got, wanted, allowed)) {
             wrong.add([&] {
@@ -158,7 +158,7 @@ void compare_expected(const Allowance& allowance, const npy::Array& expected,
     }
 }
 
-/// Outside the windows, and in planes that are not rotated, the output is the input.
+/// Checks that the output equals the input outside the windows and in planes that are not rotated.
 void compare_untouched(const CaseDescription& description, const CaseTensor& tensor,
                        const std::vector<bool>& rotated, const Elements& actual, Wrong& wrong) {
     const std::vector<std::uint64_t>& planes = description.planes_rotated;

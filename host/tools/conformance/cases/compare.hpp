@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An output against what the case expects of it, and against its own input where nothing may
+// Compares an output with the expected values of the case, and with its own input where nothing may
 // change.
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace vkrope::conformance {
 
 struct Comparison {
-    bool expected = false;  // there was something to compare with
-    double max_error = 0;   // largest |actual - expected| of finite numbers
-    std::string problem;  // the first element that is wrong, and how many are; empty: all are right
+    bool expected = false;  // there was an expected file
+    double max_error = 0;   // largest |actual - expected| of finite values
+    std::string problem;    // first wrong element and number of wrong elements; empty: all right
 };
 
-/// Reads the expected file, if any. Throws Refusal where the files contradict each other.
+/// Reads the expected file, if any. Throws Refusal if the files contradict each other.
 Comparison compare(const CaseFolder& folder, const CaseDescription& description,
                    const TensorCase& described, const CaseTensor& tensor,
                    std::span<const std::byte> actual);

@@ -16,8 +16,8 @@ constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
                        any_high = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t longest_path = 512;
 
-/// What a case may have of things of which each costs a run over its tensors, or is looked at again
-/// for each pair: far more than any model has.
+/// Limits on items that each cost a run over the tensors, or are scanned again for each pair: far
+/// more than any model has.
 constexpr std::size_t max_windows = 64, max_planes_rotated = 256, max_sections = 256;
 
 void hold_count(const std::string& name, std::size_t count, std::size_t most) {
@@ -26,8 +26,8 @@ void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     }
 }
 
-/// A relative path that stays below the folder that it is relative to, made of names that any
-/// system takes.
+/// Checks a relative path: it must stay below its folder and use file names that any system
+/// accepts.
 std::string checked_path(const std::string& path, const std::string& name) {
     if (path.empty() || path.size() > longest_path) {
         wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
@@ -99,7 +99,7 @@ std::uint32_t channels(Fields& fields, const char* key) {
     return static_cast<std::uint32_t>(fields.required_integer(key, 0, max_channels));
 }
 
-/// A list in the document, or a file that holds it.
+/// Reads a list in the document, or the name of a file that contains it.
 std::optional<Integers> integers_in(Fields& fields, const char* key) {
     const nlohmann::json* value = fields.find(key);
     if (value == nullptr) {
@@ -228,7 +228,7 @@ PositionsCase read_positions(Fields fields) {
             fields.required("cu_seqlens");
             positions.cu_seqlens = integers_in(fields, "cu_seqlens");
             const nlohmann::json* offsets = fields.find("seqlen_offsets");
-            if (offsets != nullptr && offsets->is_number()) {  // the same for every sequence
+            if (offsets != nullptr && offsets->is_number()) {  // one offset for every sequence
                 positions.value = *fields.integer("seqlen_offsets", -max_positions, max_positions);
             } else {
                 one_each("seqlen_offsets", false);
@@ -254,7 +254,7 @@ ScalingCase read_scaling(Fields fields) {
     const auto number = [&fields](const char* key) { return fields.required_number(key); };
     ScalingCase scaling;
     if (type == "default" || type == "none") {
-        // as no scaling at all
+        // same as no scaling
     } else if (type == "linear") {
         scaling = LinearCase{.factor = number("factor")};
     } else if (type == "dynamic") {
@@ -342,7 +342,7 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     return sections;
 }
 
-/// `beside`: atol_files that stand beside the tolerance, where it has none of its own.
+/// `beside`: an object with atol_files, used if the tolerance has none of its own.
 std::optional<Tolerance> read_tolerance(std::optional<Fields> fields,
                                         std::optional<Fields> beside) {
     if (!fields) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A case.json, "rope-case/1", as the format's own words: what was said, nothing derived. No file
-// but the document itself is looked at.
+// The contents of a case.json, "rope-case/1", as written: nothing is derived, and no other file is
+// read.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace vkrope::conformance {
 
-/// Integers that stand in the document, or the name of the .npy file that they stand in.
+/// Integers in the document, or the name of the .npy file that contains them.
 using Integers = std::variant<std::vector<std::int64_t>, std::string>;
 
 /// A part of a flat buffer, in elements.
@@ -27,10 +27,10 @@ struct ParentView {
 struct TensorCase {
     std::string file;
     std::vector<std::uint64_t> shape;
-    std::string layout;  // its own, or that of all
+    std::string layout;  // its own, or the common layout
     std::optional<std::uint64_t> num_heads;
     std::optional<ParentView> view;
-    std::string expected;  // file; empty: nothing to compare with
+    std::string expected;  // file; empty: no expected output
 };
 
 struct WindowCase {
@@ -44,17 +44,17 @@ struct PositionsCase {
     std::int64_t value = 0;  // offset
     std::string axes;        // explicit
     std::optional<Integers>
-        numbers;  // explicit: ids; the other kinds: what each sequence starts at
+        numbers;  // explicit: ids; the other kinds: the position that each sequence starts at
     std::optional<Integers> cu_seqlens;  // varlen, context_parallel
     std::uint32_t cp_size = 1, cp_rank = 0;
     std::string resolved;  // file; empty: not given
 };
 
-/// A row of cos and sin for each position, or for each token.
+/// cos and sin, one row for each position or for each token.
 struct CacheCase {
     std::string cos, sin;
-    bool direct = false;      // rows are the tokens'
-    bool full_width = false;  // [.., rotary_dim], of which the first half counts
+    bool direct = false;      // one row per token
+    bool full_width = false;  // [.., rotary_dim], of which only the first half is used
 };
 
 struct LinearCase {
@@ -102,7 +102,7 @@ struct SectionsCase {
 
 struct Tolerance {
     double atol = 0, rtol = 0;
-    std::string q_atol_file, k_atol_file;  // empty: atol counts
+    std::string q_atol_file, k_atol_file;  // empty: atol applies
 };
 
 struct CaseDescription {
@@ -114,7 +114,7 @@ struct CaseDescription {
     Element dtype = Element::f32;
     std::optional<TensorCase> q, k;
     std::optional<std::uint32_t> head_dim;
-    std::uint32_t rotary_dim = 0, rotary_offset = 0;  // without windows
+    std::uint32_t rotary_dim = 0, rotary_offset = 0;  // if there are no windows
     std::vector<WindowCase> windows;
     std::vector<std::uint64_t> planes_rotated;
     PositionsCase positions;
@@ -125,14 +125,14 @@ struct CaseDescription {
     std::string quirk;
 };
 
-/// JSON text to a document. Throws Refusal: an error where it is none.
+/// Parses JSON text. Throws Refusal with an error if it is invalid.
 nlohmann::json parse_document(std::string_view text);
 
-/// The id, checked: relative, without "..", printable. It becomes a path below the folder of
-/// outputs.
+/// Returns the id after checking it: relative, without "..", printable. It becomes a path below the
+/// folder of outputs.
 std::string id_of(const nlohmann::json& document);
 
-/// The whole case. Throws Refusal.
+/// Reads the whole case. Throws Refusal.
 CaseDescription describe(const nlohmann::json& document);
 
 }  // namespace vkrope::conformance

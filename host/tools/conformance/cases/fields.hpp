@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The objects of a case.json, field by field: a value of the wrong kind is an error, a key that
-// nobody asked for is unsupported.
+// Reads the objects of a case.json field by field: a value of the wrong kind is an error, a key
+// that nobody read is unsupported.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace vkrope::conformance {
 
 class Fields {
    public:
-    /// `name` is "" for the whole document, "angles" for its field of that name.
+    /// `name` is "" for the whole document, "angles" for its field "angles".
     Fields(const nlohmann::json& object, std::string name);
 
-    /// Null where the key is absent or its value is null: the format makes no difference.
+    /// Returns null if the key is absent or its value is null: the format treats both alike.
     const nlohmann::json* find(const char* key);
 
     const nlohmann::json& required(const char* key);
@@ -39,13 +39,13 @@ class Fields {
                                                 std::int64_t high);
     std::optional<std::vector<double>> numbers(const char* key);
 
-    /// Free text for people, or for other programs.
+    /// Skips text for people or for other programs.
     void skip(const char* key) { asked_for_.insert(key); }
 
-    /// To be called last. Throws Refusal where a key is left over.
+    /// Must be called last. Throws Refusal if a key has not been read.
     void done() const;
 
-    /// "angles.base", for sentences.
+    /// Returns the full name, "angles.base", for error messages.
     std::string name_of(const std::string& key) const;
 
    private:
@@ -54,7 +54,7 @@ class Fields {
     std::set<std::string> asked_for_;
 };
 
-/// A value as sentences show it: printable and short.
+/// A value as error messages show it: printable and short.
 std::string shown_text(const std::string& text);
 
 }  // namespace vkrope::conformance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The folder of a case: its files, none of which is believed before it has been measured.
+// The folder of a case. Its files are untrusted: each is checked before it is used.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ class CaseFolder {
     static constexpr std::uint64_t max_document_bytes = std::uint64_t{4} << 20,
                                    max_array_bytes = std::uint64_t{1} << 30;
 
-    /// `root` is the folder that --cases names: not even a symbolic link leads out of it.
+    /// `root` is the folder given to --cases: not even a symbolic link may lead out of it.
     CaseFolder(std::filesystem::path root, std::filesystem::path folder)
         : root_(std::move(root)), folder_(std::move(folder)) {}
 
     std::string document() const;
     npy::Array array(const std::string& file, std::uint64_t max_bytes = max_array_bytes) const;
 
-    /// As array(), of integers: of the document, or of a file of int32 or int64. `wide` says which
-    /// of the two.
+    /// As array(), for integers: from the document, or from a file of int32 or int64. `wide` is
+    /// true for int64.
     struct IntegerList {
         std::vector<std::uint64_t> shape;
         std::vector<std::int64_t> values;
         bool wide = true;
-        std::vector<std::byte> bytes;  // the values as they are stored
+        std::vector<std::byte> bytes;  // the values in the stored type
     };
     IntegerList integers(const Integers& integers) const;
 
@@ -40,7 +40,7 @@ class CaseFolder {
     std::filesystem::path root_, folder_;
 };
 
-/// Element `index` of a file of floats, or of bf16 as <u2.
+/// Returns element `index` of a file of floats, or of bf16 stored as <u2.
 double value_at(const npy::Array& array, std::size_t index) noexcept;
 std::size_t count_of(const npy::Array& array) noexcept;
 

@@ -18,7 +18,8 @@ std::uint64_t distance(std::int64_t position) noexcept {
                         : static_cast<std::uint64_t>(position);
 }
 
-/// Of positions that fit 32 bits; of others the library says that it does not cover them.
+/// Returns the largest |position| of those that fit in 32 bits; the library reports the others as
+/// not covered.
 std::uint64_t largest_of(const std::vector<std::int64_t>& positions) noexcept {
     std::uint64_t largest = 0;
     for (const std::int64_t position : positions) {
@@ -43,7 +44,7 @@ CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::u
     return prepared;
 }
 
-/// Strides of ids whose axes are named by letters: A position axis, B batch, S or T tokens.
+/// Sets strides of ids whose axes are named by letters: A position axis, B batch, S or T tokens.
 CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& folder,
                                  const PositionsCase& described, std::uint32_t batch,
                                  std::uint32_t tokens) {
@@ -72,7 +73,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
             has_tokens = true;
             prepared.positions.token_stride = stride;
         } else if (axes[at] == 'B' && axes.find('B') == at) {
-            if (steps != 1) {  // one row may serve all sequences
+            if (steps != 1) {  // one row may be shared by all sequences
                 must_be(batch);
             }
             prepared.positions.batch_stride = steps == 1 ? 0 : stride;
@@ -95,7 +96,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
     return prepared;
 }
 
-/// Offsets, ragged sequences and shards: the library writes the ids, which are then looked at.
+/// Offsets, ragged sequences and shards: the library writes the ids, which are then checked.
 class Expansion {
    public:
     Expansion(DeviceUnderTest& device, const CaseFolder& folder)
@@ -116,8 +117,8 @@ class Expansion {
         call.offsets_int64 = list.wide;
     }
 
-    /// Starts of sequences, of `whole` tokens together and of lengths that `multiple` divides.
-    /// Returns how many there are.
+    /// Adds the starts of sequences with `whole` tokens in total and lengths divisible by
+    /// `multiple`. Returns the number of sequences.
     std::size_t add_cu_seqlens(const Integers& cu_seqlens, std::uint64_t whole,
                                std::uint32_t multiple) {
         const CaseFolder::IntegerList list = folder_.integers(cu_seqlens);
@@ -185,7 +186,7 @@ class Expansion {
             wrong_file("{}: has {} positions for {} tokens", described.resolved,
                        expected.values.size(), ids.size());
         }
-        // As [batch, tokens]; [tokens, batch] where that is the order of the tensor's axes.
+        // As [batch, tokens], or [tokens, batch] if the tensor has that order.
         const std::size_t tokens = call.tokens,
                           batch = expected.values.size() / std::max<std::size_t>(tokens, 1);
         const bool by_token = expected.shape.size() == 2 && expected.shape[0] == tokens &&

@@ -12,12 +12,12 @@
 namespace vkrope::conformance {
 namespace {
 
-/// What one run over the tensors rotates: all windows at once, or where the library does not take
-/// them so, one after another.
+/// One pass over the tensors: all windows at once, or one window if the library does not take them
+/// together.
 struct Pass {
-    std::vector<WindowCase> windows;  // channels counted from 0
+    std::vector<WindowCase> windows;  // offsets from channel 0
     std::optional<std::uint32_t>
-        axis;  // of the positions; nothing: sections say which, or there is one
+        axis;  // position axis; none: given by the sections, or there is only one
     Sections sections;
 
     std::uint32_t rotary_dim() const {
@@ -29,15 +29,15 @@ struct Pass {
     }
 };
 
-/// A tensor on the device. Each pass reads the result of the one before, whose input is freed.
+/// A tensor on the device. Each pass reads the result of the previous one and frees its input.
 struct Resident {
     CaseTensor tensor;
-    Buffer in;  // of the first pass: the case's parent buffer
+    Buffer in;  // first pass: the parent buffer of the case
     Buffer out = {};
     std::uint64_t passes = 0;
 };
 
-/// A rotated plane of a tensor: what a call knows as Q or K.
+/// A rotated plane of a tensor: Q or K of a call.
 struct Part {
     const Resident* resident;
     std::uint64_t plane;
@@ -57,11 +57,10 @@ std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
     return description.planes_rotated;
 }
 
-/// Bits that no rotation leaves behind by accident.
+/// Bits that a rotation does not leave by accident.
 constexpr std::byte poison{0xa5};
 
-/// What the output is before the rotation: the planes that pass through, and poison where the
-/// library has to write.
+/// The initial output: the planes that pass through, and poison where the library has to write.
 std::vector<std::byte> initial_output(const CaseTensor& tensor,
                                       const std::vector<std::uint64_t>& rotated) {
     const std::size_t bytes = npy::item_bytes(tensor.parent.header.type);
@@ -85,7 +84,7 @@ Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
     made.order = sections.mode == SectionMode::interleaved ? SectionOrder::interleaved
                                                            : SectionOrder::sequential;
     made.leftover_axis = made.order == SectionOrder::interleaved ? sections.leftover_axis : 0;
-    std::size_t used = sections.sizes.size();  // an axis behind the last pair needs no positions
+    std::size_t used = sections.sizes.size();  // an axis after the last pair needs no positions
     while (sections.sizes[used - 1] == 0) {
         --used;
     }
@@ -103,7 +102,7 @@ Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
     return made;
 }
 
-/// Whether one kernel takes all the windows: ascending and apart.
+/// Returns true if one kernel takes all the windows: ascending and disjoint.
 bool in_order(const std::vector<WindowCase>& windows) {
     const auto follows = [](const WindowCase& a, const WindowCase& b) {
         return b.offset < a.offset + a.rotary_dim;
@@ -126,7 +125,7 @@ std::vector<Pass> window_passes(const std::vector<WindowCase>& windows, std::uin
         }
         Pass together = {.windows = windows, .axis = std::nullopt, .sections = {}};
         for (const WindowCase& window :
-             windows) {  // the sections are the windows, of axes 0, 1, ...
+             windows) {  // the sections are the windows, one per axis from 0 on
             if (window.axis == together.sections.axes) {
                 together.sections.pairs[together.sections.axes++] = window.rotary_dim / 2;
             }
@@ -160,7 +159,7 @@ std::vector<Pass> passes_of(const CaseDescription& description, const CasePositi
         if (description.sections) {
             pass.sections = library_sections(*description.sections, positions.axes);
         }
-        if (pass.sections.axes < 2) {  // all pairs follow one axis
+        if (pass.sections.axes < 2) {  // all pairs use one axis
             pass.sections = {};
             pass.axis = 0;
         }
@@ -170,14 +169,14 @@ std::vector<Pass> passes_of(const CaseDescription& description, const CasePositi
 
 // ---- Calls ----
 
-/// A case while it runs: what its calls share.
+/// A running case: the state that its calls share.
 class Run {
    public:
     Run(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description)
         : device_(device), folder_(folder), description_(description),
           covered_(device.upload("\0\0\0", sizeof(std::uint32_t))) {}
 
-    /// Rotates tensors that have the same tokens.
+    /// Rotates tensors with the same tokens.
     void rotate(std::list<Resident*> residents) {
         const CaseTensor& shape = residents.front()->tensor;
         if (shape.batch == 0 || shape.tokens == 0) {
@@ -212,7 +211,7 @@ class Run {
         }
     }
 
-    /// Tokens whose position the table does not cover.
+    /// Number of tokens whose position is outside the table.
     std::uint32_t uncovered() {
         std::uint32_t count = 0;
         check(covered_.download(&count, sizeof count));
@@ -220,8 +219,8 @@ class Run {
     }
 
    private:
-    /// A small case may still say that much is done again and again: windows one after another,
-    /// planes of which each takes a call, sequences that a view repeats.
+    /// A small case may still request much repeated work: windows one after another, planes that
+    /// take one call each, sequences that a view repeats.
     void hold_work(const std::list<Resident*>& residents, std::uint64_t passes) const {
         constexpr std::uint64_t max_calls = 1u << 14, max_written = std::uint64_t{1} << 29;
         for (const Resident* resident : residents) {
@@ -274,7 +273,7 @@ class Run {
         Rotation rotation;
         rotation.pairing = description_.pairing;
         rotation.rotary_dim = rotation.head_dim = pass.rotary_dim();
-        for (const WindowCase& window : pass.windows) {  // each has exponents of its own
+        for (const WindowCase& window : pass.windows) {  // each window has its own exponents
             const Frequencies frequencies = frequencies_of(
                 folder_, std::get<BaseCase>(description_.angles), description_.attention_factor,
                 description_.sections, window.rotary_dim / 2);
@@ -332,7 +331,7 @@ class Run {
                 .rotary_offset = pass.windows.size() > 1 ? 0 : pass.windows.front().offset};
         };
         for (std::size_t index = 0; index < parts.size();) {
-            // Two at a time are Q and K of one call, wherever the library takes them together.
+            // Two at a time are Q and K of one call, if the library takes them together.
             const std::size_t left = parts.size() - index;
             for (std::size_t count = std::min<std::size_t>(left, 2); count > 0; --count) {
                 const Part* q = &parts[index];
@@ -351,8 +350,8 @@ class Run {
         }
     }
 
-    /// All sequences in one call, or where a view repeats one of them, each in its own. False: the
-    /// library takes Q and K only apart from each other.
+    /// Runs all sequences in one call or, if a view repeats one of them, each in its own. Returns
+    /// false if the library takes Q and K only separately.
     bool run_sequences(DeviceUnderTest::KernelCall& call, const Part* q, const Part* k,
                        const Pass& pass, const CasePositions& positions) {
         const CaseTensor& shape = (q != nullptr ? q : k)->resident->tensor;
@@ -383,7 +382,7 @@ class Run {
         return true;
     }
 
-    /// A pass after the first reads what the one before has written, which is contiguous.
+    /// A pass after the first reads the output of the previous one, which is contiguous.
     static const RowStrides& input_strides(const Part& part) {
         return part.resident->passes == 1 ? part.resident->tensor.in : part.resident->tensor.out;
     }
@@ -407,8 +406,8 @@ class Run {
                          .heads = shape.heads};
         tensor.where.range = whole.range - tensor.where.offset;
         tensor.buffer_size = whole.range;
-        // The library reads a stride of 0 as "packed". Along an axis of one step it makes no
-        // difference.
+        // The library takes a stride of 0 to mean "packed", which makes no difference for an axis
+        // of length 1.
         tensor.token_stride = strides.token;
         tensor.batch_stride = strides.batch;
         tensor.head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head;

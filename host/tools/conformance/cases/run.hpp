@@ -10,13 +10,13 @@
 
 namespace vkrope::conformance {
 
-/// What a device made of a tensor: contiguous, all planes.
+/// The output of the device for one tensor: contiguous, all planes.
 struct Actual {
     CaseTensor tensor;
     std::vector<std::byte> bytes;
 };
 
-/// Runs the case, and returns Q and K as far as there are such. Throws Refusal.
+/// Runs the case and returns Q and K, if present. Throws Refusal.
 std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
                              const CaseDescription& description);
 

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders of cases below `root`. Symbolic links to folders are not followed: they may lead in
-/// circles.
+/// Finds the folders of cases below `root`. Ignores symbolic links to folders: they may form
+/// cycles.
 std::vector<fs::path> folders_below(const fs::path& root, const std::string& given) {
     std::vector<fs::path> found;
     std::error_code problem;
@@ -80,7 +80,7 @@ class CaseCheck : public Check {
         return judge(description, actual);
     }
 
-    /// For one whose id another case has: it keeps the id that its folder gives it.
+    /// Refuses a case with a duplicate id; it keeps the id derived from its folder.
     void refuse(const std::string& reason) {
         refused_ = Outcome{.verdict = Verdict::error, .reason = reason};
     }
@@ -119,7 +119,7 @@ class CaseCheck : public Check {
         return outcome;
     }
 
-    /// Where outputs go into the folder of the cases, these could hold a link that leads elsewhere.
+    /// If outputs go into the folder of the cases, it could contain a link that leads elsewhere.
     void check_inside(const fs::path& path) const {
         std::error_code problem;
         const fs::path outputs = fs::canonical(outputs_, problem),
@@ -149,7 +149,7 @@ class CaseCheck : public Check {
                             actual.tensor.parent.header.type, actual, files);
             }
             tools::OutputFile::publish(files);
-        } catch (const tools::Failure& failure) {  // whose sentence names the whole path
+        } catch (const tools::Failure& failure) {  // its message contains the whole path
             wrong_file("--write-outputs: the files of '{}' cannot be written", description.id);
         }
     }

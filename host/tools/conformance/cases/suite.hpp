@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The group of checks that folders of cases make.
+// The group of checks made from folders of cases.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace vkrope::conformance {
 
-/// A check for every folder at or below one of `folders` that holds a case.json, in order of path.
-/// One that cannot be read is a check too, whose outcome is an error, and so is one whose id was
-/// there before.
+/// Returns a check for every folder at or below one of `folders` that contains a case.json, sorted
+/// by path. A case that cannot be read, or whose id is a duplicate, is a check with outcome error.
 ///
-/// outputs  where the results go; empty: nowhere
+/// outputs  folder for the results; empty: results are not written
 Group find_cases(const std::vector<std::string>& folders, const std::string& outputs);
 
 }  // namespace vkrope::conformance

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 29, max_steps = std::uint64_t{1} << 31;
 
-/// Product of the shape; a view may repeat elements, so that only hold_elements() bounds it by the
-/// file.
+/// Returns the product of the shape. A view may repeat elements, so the file limits this only
+/// through hold_elements().
 std::uint64_t elements_of(const CaseTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t dimension : tensor.shape) {
@@ -42,8 +42,8 @@ std::vector<std::int64_t> contiguous(const std::vector<std::uint64_t>& shape) {
     return strides;
 }
 
-/// The lowest and the highest element of a view are in the buffer, in arithmetic that cannot
-/// overflow.
+/// Checks that the lowest and the highest element of a view are in the buffer, in arithmetic that
+/// cannot overflow.
 void check_view(const CaseTensor& tensor) {
     __extension__ using Wide = __int128;
     Wide lowest = tensor.in.offset, highest = tensor.in.offset;
@@ -77,12 +77,12 @@ void place_input(CaseTensor& tensor, const TensorCase& described) {
     const std::vector<std::int64_t> packed = contiguous(tensor.shape);
     for (std::size_t axis = 0; axis < packed.size(); ++axis) {
         if (tensor.count == 0 || tensor.shape[axis] == 1) {
-            tensor.strides[axis] = packed[axis];  // never stepped along: whatever the case says
+            tensor.strides[axis] = packed[axis];  // never used, whatever the case says
         }
     }
 }
 
-/// Which axis of the shape a letter stands for; none: -1.
+/// Returns the axis of the shape for a letter of the layout; -1: none.
 int axis_of(const std::string& layout, char letter) noexcept {
     const std::size_t at = layout.find(letter);
     return at == std::string::npos ? -1 : static_cast<int>(at);
@@ -191,7 +191,7 @@ void hold_elements(const CaseTensor& tensor, std::uint64_t passes) {
             passes > 1 ? fmt::format(", {} windows one after another,", passes) : "",
             tensor.count * passes, in_file, most, times);
     }
-    // Tokens have positions, even where they have no channels.
+    // Tokens have positions even if they have no channels.
     const std::uint64_t rows = std::uint64_t{tensor.batch} * tensor.tokens;
     if (rows > most) {
         unsupported(

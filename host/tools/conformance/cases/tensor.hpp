@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a layout string and a view to rows: where the elements of a case's tensor are, in the file
-// and in the result.
+// Maps a layout string and a view to rows: the places of the elements of a tensor in the file and
+// in the result.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace vkrope::conformance {
 
-/// How far apart the steps along the axes that the library knows are, in elements. Axes that a
-/// layout lacks have one step.
+/// Strides along the axes that the library knows, in elements. An axis that a layout lacks has
+/// length 1.
 struct RowStrides {
     std::int64_t offset = 0, batch = 0, token = 0, head = 0, plane = 0;
 };
@@ -20,12 +20,12 @@ struct RowStrides {
 struct CaseTensor {
     std::string name;  // "q" or "k"
     std::vector<std::uint64_t> shape;
-    std::vector<std::int64_t> strides;  // of the input, as `shape`
+    std::vector<std::int64_t> strides;  // of the input, in the order of `shape`
     std::uint32_t batch = 1, tokens = 1, heads = 1, head_dim = 1, planes = 1;
     bool has_planes = false;
-    RowStrides in, out;       // `out`: contiguous
-    npy::Array parent;        // the file
-    std::uint64_t count = 0;  // logical elements
+    RowStrides in, out;       // `out` is contiguous
+    npy::Array parent;        // contents of the file
+    std::uint64_t count = 0;  // number of logical elements
 
     bool same_tokens(const CaseTensor& other) const noexcept {
         return batch == other.batch && tokens == other.tokens;
@@ -36,9 +36,8 @@ struct CaseTensor {
 CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const TensorCase& tensor,
                        Element dtype);
 
-/// Shape and view may name elements again and again that the file has once: refuses, as
-/// unsupported, what would take far longer than the file gives reason for. `passes`: how often all
-/// of them are written.
+/// Shape and view may name elements of the file repeatedly. Refuses, as unsupported, work that is
+/// far larger than the file justifies. `passes`: number of times all elements are written.
 void hold_elements(const CaseTensor& tensor, std::uint64_t passes);
 
 /// Calls visit(logical index, index in the parent buffer) for all elements, in logical order.
@@ -59,10 +58,10 @@ void each_element(const CaseTensor& tensor, const Visit& visit) {
     }
 }
 
-/// [0, 2, 17], as a sentence names an element.
+/// Formats the index of an element for error messages, [0, 2, 17].
 std::string place_text(const CaseTensor& tensor, std::uint64_t index);
 
-/// Axis P of a logical index; 0 without planes.
+/// Returns the index along axis P of a logical index; 0 without planes.
 std::uint64_t plane_of(const CaseTensor& tensor, std::uint64_t index) noexcept;
 
 }  // namespace vkrope::conformance

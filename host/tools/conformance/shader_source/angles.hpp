@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cos and sin as each source gives them to the shader, for a model's frequencies at a position:
-// what the host writes into tables, and what the shader makes of that.
+// cos and sin that each angle source gives the shader for a frequency and a position: what the host
+// writes into tables, and what the shader computes from them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace vkrope::shader_source {
 
-/// What the host makes of the attention factor for vkrope_turn.
+/// Converts the attention factor to the constants that the host passes to vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     const Rotation rotation{
         .head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
@@ -36,7 +36,8 @@ class Angles {
 
     double attention_factor() const { return attention_factor_; }
 
-    /// a cos and a sin of the pairs [pair, pair + 4); `pair` is a multiple of 4.
+    /// Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
+    /// multiple of 4.
     void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
             glsl::vec4& s) const {
         const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// As much of GLSL as element.glsl, pairing.glsl and turns.glsl speak, so that they compile as C++.
+// The subset of GLSL that element.glsl, pairing.glsl and turns.glsl use, so that they compile as
+// C++.
 #pragma once
 
 #include <bit>

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
