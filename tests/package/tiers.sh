@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The arrows between the tiers: a file includes nothing of ours from a tier that its own may not know (host/README.md).
+# The arrows between the tiers, and between the rooms of the tools: a file includes nothing of ours
+# from one that its own may not know (host/README.md, host/tools/README.md).
 set -eu
 cd "$SOURCE/host"
 failed=0
@@ -17,6 +18,17 @@ may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
 [ ! -d c ] || may_include c "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|kernel|model|runtime)\.hpp)"
 may_include reference 'reference/.*'
+
+# The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
+tiers='vkrope/.*|reference/oracle\.hpp|reference/element\.hpp'
+may_include tools/shell "$tiers|shell/.*"
+may_include tools/files "$tiers|(shell|files)/.*|model/(gguf|hf_config|json_document)\.hpp"
+may_include tools/roof "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
+may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
+may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
+may_include tools/explain "$tiers|(shell|files|explain)/.*"
+may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
+may_include tools/conformance "$tiers|(shell|files|conformance)/.*|model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*"
 
 # Vulkan Memory Allocator is known to one file; JSON to one tier; exceptions never leave a header of ours.
 [ "$(grep -rlE 'vk_mem_alloc' . --include='*.?pp' | sort | tr '\n' ' ')" = './runtime/allocator.cpp ' ] || { echo 'vk_mem_alloc.h is included elsewhere'; failed=1; }

@@ -63,7 +63,8 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
         .struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
     const vkrope_tensor v_cache = {
         .struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
-    const vkrope_paged_cache rows = {.struct_size = sizeof rows, .slot_mapping = vkrope_buffer_whole(w->slot_mapping)};
+    const vkrope_paged_cache rows = {.struct_size = sizeof rows,
+                                     .slot_mapping = vkrope_buffer_whole(w->slot_mapping)};
     const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
     vkrope_angles angles = {.struct_size = sizeof angles};
     vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
@@ -135,12 +136,14 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     vkrope_error error;
     good = good && succeeded("vkrope_device_submit",
                              vkrope_device_submit(device, record, w, NULL, &error), &error);
-    good = good && download(w->q, q, sizeof q) && download(w->k_cache, paged_cache, sizeof paged_cache);
+    good = good && download(w->q, q, sizeof q) &&
+           download(w->k_cache, paged_cache, sizeof paged_cache);
     good = good && download(w->v_cache, v_rows, sizeof v_rows);
     for (int i = 0; good && i < sequences; ++i) {
         good = is_rotated("with V, Q", packed[i][0], q[i], 1, FACTORED_BOUND);
         if (slots[i] < 0) continue;
-        good = good && is_rotated("with V, K", packed[i][1], paged_cache[slots[i]], 1, FACTORED_BOUND) &&
+        good = good &&
+               is_rotated("with V, K", packed[i][1], paged_cache[slots[i]], 1, FACTORED_BOUND) &&
                is_same("V", v_rows[slots[i]], packed[i][2]);
     }
     for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
