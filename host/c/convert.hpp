@@ -13,6 +13,7 @@
 struct vkrope_rotation {
     vkrope::Rotation of;
     std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rotation_info
+    VkBool32 rotates = VK_TRUE;         // of.rotates, in the form of vkrope_rotation_info
     vkrope_sections sections = {};      // of.sections, in the form of vkrope_rotation_info
 };
 

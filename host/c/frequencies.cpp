@@ -37,8 +37,28 @@ Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     return {};
 }
 
+double value_or(double value, double otherwise) {
+    return value == 0 ? otherwise : value;
+}
+
 double or_one(double value) {
-    return value == 0 ? 1 : value;
+    return value_or(value, 1);
+}
+
+// Scalings that also give factors: these are written only if all succeeds, as the frequencies are.
+template <class Scale>
+Status scale_with_factor(double* inv_freq, std::size_t count, double* attention_factor,
+                         Scale&& scale) {
+    if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
+    double factor = 1;
+    const Status status = scale_in_place(
+        inv_freq, count, [&](std::vector<double>& scaled) { return scale(scaled, factor); });
+    if (status) *attention_factor = factor;
+    return status;
+}
+
+bool rotates(const vkrope_rotation_info& info) {
+    return !info.rotates || *info.rotates;
 }
 
 Status check(const vkrope_rotation_info& info) {
@@ -54,7 +74,7 @@ Status check(const vkrope_rotation_info& info) {
     // Arrays come without their size, so a count that does not match rotary_dim must not be
     // trusted.
     const std::size_t count = info.inv_freq_count;
-    if (count != info.rotary_dim / 2 && !(info.unrotated && count == 0)) {
+    if (count != info.rotary_dim / 2 && !(!rotates(info) && count == 0)) {
         return error(Code::invalid_argument,
                      "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
                      info.rotary_dim / 2);
@@ -81,8 +101,9 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.softmax_scale = or_one(info.softmax_scale);
     rotation.max_position = info.max_position;
     rotation.longest_seq_len = info.longest_seq_len;
+    rotation.base = info.base;
     rotation.precision = enum_from<AnglePrecision>(info.precision);
-    rotation.rotates = !info.unrotated;
+    rotation.rotates = rotates(info);
     if (info.rope_type) rotation.rope_type = info.rope_type;
     rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
     return rotation;
@@ -95,13 +116,14 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.rotary_dim = rotation.of.rotary_dim;
     info.q_rotary_offset = rotation.of.q_rotary_offset;
     info.k_rotary_offset = rotation.of.k_rotary_offset;
-    info.unrotated = !rotation.of.rotates;
+    info.rotates = &rotation.rotates;
     info.inv_freq = rotation.of.inv_freq.data();
     info.inv_freq_count = rotation.of.inv_freq.size();
     info.attention_factor = rotation.of.attention_factor;
     info.softmax_scale = rotation.of.softmax_scale;
     info.max_position = rotation.of.max_position;
     info.longest_seq_len = rotation.of.longest_seq_len;
+    info.base = rotation.of.base;
     info.precision = vkrope_angle_precision(rotation.of.precision);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();
@@ -133,6 +155,7 @@ std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     handle->of = std::move(rotation);
     for (const std::string& warning : handle->of.warnings)
         handle->warnings.push_back(warning.c_str());
+    handle->rotates = handle->of.rotates;
     const Sections& sections = handle->of.sections;
     handle->sections.struct_size = sizeof handle->sections;
     handle->sections.order = vkrope_section_order(sections.order);
@@ -226,6 +249,179 @@ vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
             return scale_llama3(scaled, numbers);
         });
     });
+}
+
+vkrope_result vkrope_inclusive_inv_freq(double base, uint32_t rotary_dim, double* inv_freq,
+                                        vkrope_error* error) {
+    return guarded(error, [&] { return inclusive_inv_freq(base, rotary_dim, inv_freq); });
+}
+
+vkrope_result vkrope_proportional_inv_freq(double base, uint32_t head_dim,
+                                           const vkrope_proportional_scaling* scaling,
+                                           double* inv_freq, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_proportional_scaling c;
+        if (Status s = read_optional(scaling, "scaling", c); !s) return s;
+        return proportional_inv_freq(base, head_dim,
+                                     {or_one(c.factor), or_one(c.partial_rotary_factor)}, inv_freq);
+    });
+}
+
+vkrope_result vkrope_scale_positions(double* inv_freq, size_t count, double seq_scale,
+                                     vkrope_error* error) {
+    return guarded(error, [&] {
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return scale_positions(scaled, seq_scale);
+        });
+    });
+}
+
+vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count, const double* divisors,
+                                    vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(divisors, "divisors"); !s) return s;
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return scale_divisors(scaled, divisors, count);
+        });
+    });
+}
+
+vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count, double alpha, vkrope_error* error) {
+    return guarded(error, [&] {
+        return scale_in_place(
+            inv_freq, count, [&](std::vector<double>& scaled) { return scale_ntk(scaled, alpha); });
+    });
+}
+
+vkrope_result vkrope_scale_dynamic_ntk(double* inv_freq, size_t count,
+                                       const vkrope_dynamic_ntk_scaling* scaling, uint64_t seq_len,
+                                       vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_dynamic_ntk_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        const DynamicNtkScaling numbers = {c.factor, c.max_position_embeddings};
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return scale_dynamic_ntk(scaled, numbers, seq_len);
+        });
+    });
+}
+
+vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count, double base,
+                                const vkrope_yarn_scaling* scaling, double* attention_factor,
+                                vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_yarn_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        YarnScaling numbers;
+        numbers.factor = c.factor;
+        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
+        numbers.beta_fast = value_or(c.beta_fast, numbers.beta_fast);
+        numbers.beta_slow = value_or(c.beta_slow, numbers.beta_slow);
+        numbers.truncate = !c.truncate || *c.truncate;
+        numbers.attention_factor = c.attention_factor;
+        numbers.mscale = c.mscale;
+        numbers.mscale_all_dim = c.mscale_all_dim;
+        return scale_with_factor(inv_freq, count, attention_factor,
+                                 [&](std::vector<double>& scaled, double& factor) {
+                                     return scale_yarn(scaled, base, numbers, factor);
+                                 });
+    });
+}
+
+vkrope_result vkrope_scale_deepseek_yarn(double* inv_freq, size_t count, double base,
+                                         const vkrope_deepseek_yarn_scaling* scaling,
+                                         double* attention_factor, double* softmax_scale,
+                                         vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_deepseek_yarn_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        if (Status s = not_null(softmax_scale, "softmax_scale"); !s) return s;
+        DeepseekYarnScaling numbers;
+        numbers.factor = c.factor;
+        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
+        numbers.beta_fast = value_or(c.beta_fast, numbers.beta_fast);
+        numbers.beta_slow = value_or(c.beta_slow, numbers.beta_slow);
+        numbers.mscale = c.mscale;
+        numbers.mscale_all_dim = c.mscale_all_dim;
+        double scale = 1;
+        const Status status = scale_with_factor(
+            inv_freq, count, attention_factor, [&](std::vector<double>& scaled, double& factor) {
+                return scale_deepseek_yarn(scaled, base, numbers, factor, scale);
+            });
+        if (status) *softmax_scale = scale;
+        return status;
+    });
+}
+
+vkrope_result vkrope_scale_longrope(double* inv_freq, size_t count,
+                                    const vkrope_longrope_scaling* scaling, uint64_t seq_len,
+                                    double* attention_factor, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_longrope_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        LongRopeScaling numbers;
+        numbers.short_factor = c.short_factor;
+        numbers.long_factor = c.long_factor;
+        numbers.count = c.count;
+        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
+        numbers.factor = c.factor;
+        numbers.attention_factor = c.attention_factor;
+        numbers.short_mscale = c.short_mscale;
+        numbers.long_mscale = c.long_mscale;
+        return scale_with_factor(inv_freq, count, attention_factor,
+                                 [&](std::vector<double>& scaled, double& factor) {
+                                     return scale_longrope(scaled, numbers, seq_len, factor);
+                                 });
+    });
+}
+
+vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
+                                const vkrope_ggml_scaling* scaling, double* attention_factor,
+                                vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_ggml_scaling c;
+        if (Status s = read(scaling, "scaling", c); !s) return s;
+        GgmlScaling numbers;
+        numbers.freq_scale = c.freq_scale;
+        numbers.ext_factor = c.ext_factor;
+        numbers.attn_factor = c.attn_factor;
+        numbers.beta_fast = c.beta_fast;
+        numbers.beta_slow = c.beta_slow;
+        numbers.n_ctx_orig = c.n_ctx_orig;
+        numbers.n_dims = c.n_dims;
+        numbers.freq_factors = c.freq_factors;
+        numbers.freq_factor_count = c.freq_factor_count;
+        return scale_with_factor(inv_freq, count, attention_factor,
+                                 [&](std::vector<double>& scaled, double& factor) {
+                                     return scale_ggml(scaled, base, numbers, factor);
+                                 });
+    });
+}
+
+uint64_t vkrope_turn_fraction(double inv_freq) {
+    return turn_fraction(inv_freq);
+}
+
+vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision, uint64_t max_position) {
+    return vkrope_angle_source(default_angles(enum_from<AnglePrecision>(precision), max_position));
+}
+
+double vkrope_error_bound(vkrope_angle_source source, double attention_factor) {
+    return error_bound(enum_from<AngleSource>(source), attention_factor);
+}
+
+uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair) {
+    Sections read;
+    return read_sections(sections, "sections", read) && read.axes <= max_axes ? axis_of(read, pair)
+                                                                              : 0;
+}
+
+uint32_t vkrope_row_channels(const vkrope_rotation* rotation, uint32_t rotary_offset) {
+    return rotation ? row_channels(rotation->of, rotary_offset) : 0;
+}
+
+uint32_t vkrope_element_bytes(vkrope_element element) {
+    return element_bytes(enum_from<Element>(element));
 }
 
 vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation,

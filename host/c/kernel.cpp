@@ -25,8 +25,6 @@ static_assert(VKROPE_DIRECTION_INVERSE == int(Direction::inverse));
 static_assert(VKROPE_GAIN_OMIT == int(Gain::omit) &&
               VKROPE_GAIN_DIVIDE_OUT == int(Gain::divide_out));
 static_assert(VKROPE_MAPPING_GPU == int(Mapping::gpu) && VKROPE_MAPPING_CPU == int(Mapping::cpu));
-static_assert(VKROPE_PAIRING_OUT_HALF_SPLIT == 1 + int(Pairing::half_split));
-static_assert(VKROPE_PAIRING_OUT_INTERLEAVED == 1 + int(Pairing::interleaved));
 static_assert(VKROPE_CONVERSION_INTEGER == int(Conversion::integer));
 static_assert(VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS == int(float_controls) &&
               VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 == int(shader_float16));
@@ -88,10 +86,7 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.v_heads = c.v_heads;
     info.positions = enum_from<PositionSource>(c.positions);
     info.mapping = enum_from<Mapping>(c.mapping);
-    const auto pairing_out = std::uint32_t(enum_from<Pairing>(c.pairing_out));
-    if (pairing_out > VKROPE_PAIRING_OUT_INTERLEAVED)
-        return error(Code::invalid_argument, "pairing_out is %u: no such pairing", pairing_out);
-    if (pairing_out != VKROPE_PAIRING_OUT_SAME) info.pairing_out = Pairing(pairing_out - 1);
+    if (c.pairing_out) info.pairing_out = enum_from<Pairing>(*c.pairing_out);
     info.scatter_k = c.scatter_k;
     info.table = enum_from<Element>(c.table);
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
@@ -120,7 +115,7 @@ Status read_positions(const vkrope_positions* from, Positions& positions) {
     positions.first = c.first;
     positions.ids = c.ids;
     positions.batch_stride = c.batch_stride;
-    positions.int64 = c.int64_ids;
+    positions.int64 = c.int64;
     positions.axis_stride = c.axis_stride;
     if (c.token_stride != 0) positions.token_stride = c.token_stride;
     return {};
@@ -133,7 +128,7 @@ Status read_rows(const vkrope_paged_cache* from, PagedCache& rows) {
     if (c.page_size != 0) rows.page_size = c.page_size;
     rows.page_stride = c.page_stride;
     rows.row_stride = c.row_stride;
-    rows.int64 = c.int64_slots;
+    rows.int64 = c.int64;
     rows.batch_stride = c.batch_stride;
     return {};
 }
@@ -180,8 +175,8 @@ Status read_position_call(const vkrope_position_call* from, PositionCall& call) 
     call.ids = c.ids;
     call.offsets = c.offsets;
     call.cu_seqlens = c.cu_seqlens;
-    call.offsets_int64 = c.int64_offsets;
-    call.cu_seqlens_int64 = c.int64_cu_seqlens;
+    call.offsets_int64 = c.offsets_int64;
+    call.cu_seqlens_int64 = c.cu_seqlens_int64;
     if (c.cp_size != 0) call.cp_size = c.cp_size;
     call.cp_rank = c.cp_rank;
     call.out = c.out;

@@ -36,7 +36,7 @@ Status read_options(const vkrope_device_options* from, DeviceOptions& options) {
     if (c.select) options.select = c.select;
     options.get_instance_proc_addr = c.get_instance_proc_addr;
     options.validation = c.validation;
-    options.push_descriptors = !c.no_push_descriptors;
+    options.push_descriptors = !c.push_descriptors || *c.push_descriptors;
     if (c.on_message) {
         options.on_message = [call = c.on_message,
                               user_data = c.user_data](const Message& message) {
@@ -259,6 +259,19 @@ vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_ang
         c.view = of.view;
         c.buffer = of.buffer;
         return write(c, "angles", angles);
+    });
+}
+
+vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table, vkrope_device* device,
+                                       const vkrope_rotation* rotation, uint64_t max_position,
+                                       vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(table, "table"); !s) return s;
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = table->of.reach(device->of, rotation->of, max_position); !s) return s;
+        table->plan = to_c(table->of.plan());
+        return {};
     });
 }
 

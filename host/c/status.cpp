@@ -37,11 +37,6 @@ struct Renamed {
     const char *cpp, *c;
 };
 constexpr Renamed renamed[] = {
-    {"rotation.rotates is false: a layer without RoPE has no angle table",
-     "rotation.unrotated is true: a layer without RoPE has no angle table"},
-    {"rotation.rotates is false: a layer without RoPE has no kernel, its Q and K stay as they are",
-     "rotation.unrotated is true: a layer without RoPE has no kernel, its Q and K stay as they "
-     "are"},
     {"rotation.precision is #: must be an AnglePrecision",
      "rotation.precision is #: must be a vkrope_angle_precision"},
     {"rotation.precision is float32: source must be direct_texture or direct_buffer, it is #",
@@ -64,8 +59,6 @@ constexpr Renamed renamed[] = {
      "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
     {"sections.axes is #: without axis_ids it must be 0",
      "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
-    {"positions.int64 is given: the kernel was created for implicit positions",
-     "positions.int64_ids is given: the kernel was created for implicit positions"},
     {"device.enabled is 0x#: bits that are no DeviceFeature",
      "device.enabled is 0x#: bits that are no vkrope_device_features"},
     {"conversion is native: it needs DeviceFeature::float_controls and shader_float16, and a "

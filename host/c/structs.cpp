@@ -20,14 +20,20 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
     static_assert(sizeof(void*) != 8 || offsetof(type, last) + sizeof(type::last) == sizeof(type), \
                   #type " ends with padding")
 VKROPE_ENDS_WITH(vkrope_llama3_scaling, original_max_position_embeddings);
-VKROPE_ENDS_WITH(vkrope_rotation_info, reserved);
+VKROPE_ENDS_WITH(vkrope_proportional_scaling, partial_rotary_factor);
+VKROPE_ENDS_WITH(vkrope_dynamic_ntk_scaling, max_position_embeddings);
+VKROPE_ENDS_WITH(vkrope_yarn_scaling, truncate);
+VKROPE_ENDS_WITH(vkrope_deepseek_yarn_scaling, mscale_all_dim);
+VKROPE_ENDS_WITH(vkrope_longrope_scaling, long_mscale);
+VKROPE_ENDS_WITH(vkrope_ggml_scaling, reserved);
+VKROPE_ENDS_WITH(vkrope_rotation_info, base);
 VKROPE_ENDS_WITH(vkrope_angle_plan, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);
-VKROPE_ENDS_WITH(vkrope_model_query, seq_len);
+VKROPE_ENDS_WITH(vkrope_model_query, pairing);
 VKROPE_ENDS_WITH(vkrope_requirements, enabled_in_core);
 VKROPE_ENDS_WITH(vkrope_device_ref, allocator);
 VKROPE_ENDS_WITH(vkrope_head_format, rotary_offset);
-VKROPE_ENDS_WITH(vkrope_kernel_info, reserved);
+VKROPE_ENDS_WITH(vkrope_kernel_info, pairing_out);
 VKROPE_ENDS_WITH(vkrope_tensor, buffer_size);
 VKROPE_ENDS_WITH(vkrope_paged_cache, batch_stride);
 VKROPE_ENDS_WITH(vkrope_positions, token_stride);

@@ -118,14 +118,6 @@ typedef enum vkrope_pairing {
     VKROPE_PAIRING_MAX_ENUM = 0x7fffffff
 } vkrope_pairing;
 
-/** Pairing of the output. */
-typedef enum vkrope_pairing_out {
-    VKROPE_PAIRING_OUT_SAME = 0,        /**< same as the input */
-    VKROPE_PAIRING_OUT_HALF_SPLIT = 1,  /**< if the input differs: out-of-place calls only */
-    VKROPE_PAIRING_OUT_INTERLEAVED = 2, /**< if the input differs: out-of-place calls only */
-    VKROPE_PAIRING_OUT_MAX_ENUM = 0x7fffffff
-} vkrope_pairing_out;
-
 /** Storage format of a tensor element, little-endian. */
 typedef enum vkrope_element {
     VKROPE_ELEMENT_F32 = 0,  /**< IEEE 754 binary32 */
@@ -286,6 +278,246 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, 
                                                               const vkrope_llama3_scaling* scaling,
                                                               vkrope_error* error);
 
+/**
+ * inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), down to 1 / base; 1 if there is only one pair.
+ *
+ * @param base        finite and above 0
+ * @param rotary_dim  channels: even, at least 2
+ * @param inv_freq    receives rotary_dim / 2 numbers
+ * @param error       optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_inclusive_inv_freq(double base,
+                                                                    uint32_t rotary_dim,
+                                                                    double* inv_freq,
+                                                                    vkrope_error* error);
+
+/** Parameters of vkrope_proportional_inv_freq. */
+typedef struct vkrope_proportional_scaling {
+    size_t struct_size;           /**< sizeof this struct */
+    double factor;                /**< finite and above 0; 0: 1 */
+    double partial_rotary_factor; /**< above 0, at most 1; 0: 1 */
+} vkrope_proportional_scaling;
+
+/**
+ * Partial rotation with a window as wide as the head: the first floor(partial_rotary_factor *
+ * head_dim / 2) frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in
+ * Hugging Face's modeling_rope_utils.py (Gemma 4).
+ *
+ * @param base      finite and above 0
+ * @param head_dim  even, 2 to 65534; equals rotary_dim
+ * @param scaling   parameters; null: all defaults
+ * @param inv_freq  receives head_dim / 2 numbers; unchanged on error
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_proportional_inv_freq(
+    double base, uint32_t head_dim, const vkrope_proportional_scaling* scaling, double* inv_freq,
+    vkrope_error* error);
+
+/* Each of the following scalings changes `count` frequencies at inv_freq (radians per position) in
+ * place; on error it changes nothing and returns VKROPE_ERROR_INVALID_ARGUMENT with the parameter,
+ * its value and its rule. `error` is optional. */
+
+/**
+ * Multiplies every position by `seq_scale`, as TransformerEngine's RotaryPositionEmbedding does to
+ * interpolate (by 1 / seq_len_interpolation_factor): multiplies every frequency.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param seq_scale  finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_positions(double* inv_freq, size_t count,
+                                                                 double seq_scale,
+                                                                 vkrope_error* error);
+
+/**
+ * Divides each frequency by its own divisor: freq_factors of ggml's ggml_rope_ext, the lists of
+ * LongRoPE.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param divisors  `count` numbers, finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count,
+                                                                const double* divisors,
+                                                                vkrope_error* error);
+
+/**
+ * NTK-aware scaling: multiplies the base by alpha^(d / (d - 2)), d = rotary_dim, so that the
+ * slowest pair is divided by `alpha` and the fastest stays. u/bloc97 (2023), described in
+ * arXiv:2309.00071, section 3.1; alpha of HunYuan's modeling_hunyuan.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param alpha  finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count,
+                                                           double alpha, vkrope_error* error);
+
+/** Parameters of dynamic NTK scaling, named as in configurations. */
+typedef struct vkrope_dynamic_ntk_scaling {
+    size_t struct_size;             /**< sizeof this struct */
+    double factor;                  /**< finite and above 0 */
+    double max_position_embeddings; /**< length of training; finite and above 0 */
+} vkrope_dynamic_ntk_scaling;
+
+/**
+ * vkrope_scale_ntk with an alpha that grows with the sequence: factor * L / max - (factor - 1), L =
+ * max(seq_len, max), where max is max_position_embeddings. u/emozilla (2023), described in
+ * arXiv:2309.00071, section 3.3; "dynamic" in Hugging Face's modeling_rope_utils.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param scaling   parameters
+ * @param seq_len  0: unknown, which leaves the frequencies as they are
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_ntk_scaling* scaling,
+                         uint64_t seq_len, vkrope_error* error);
+
+/** Parameters of YaRN, named as in configurations. */
+typedef struct vkrope_yarn_scaling {
+    size_t struct_size;                      /**< sizeof this struct */
+    double factor;                           /**< finite and above 0 */
+    double original_max_position_embeddings; /**< finite and above 0 */
+    double beta_fast; /**< turns within the original length from which on a pair stays; at
+                         least beta_slow; 0: 32 */
+    double beta_slow; /**< turns up to which a pair is divided by `factor`; finite and above 0;
+                         0: 1 */
+    double attention_factor;  /**< 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1 */
+    double mscale;            /**< 0: not given */
+    double mscale_all_dim;    /**< 0: not given */
+    const VkBool32* truncate; /**< whether the range between the betas is widened to whole pairs;
+                                 null: true */
+} vkrope_yarn_scaling;
+
+/**
+ * YaRN: keeps fast pairs, divides slow ones by `factor`, and blends in between, linearly in the
+ * number of the pair. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's
+ * modeling_rope_utils.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param base              of the frequencies; finite and above 1
+ * @param scaling   parameters
+ * @param attention_factor  receives the factor of cos and sin. By default, with m(s) = 0.1 s
+ *                          ln(factor) + 1, and 1 for factors up to 1: m(mscale) /
+ *                          m(mscale_all_dim) if both are given, else m(1)
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count,
+                                                            double base,
+                                                            const vkrope_yarn_scaling* scaling,
+                                                            double* attention_factor,
+                                                            vkrope_error* error);
+
+/** Parameters of DeepSeek's YaRN, named as in its configurations. */
+typedef struct vkrope_deepseek_yarn_scaling {
+    size_t struct_size;                      /**< sizeof this struct */
+    double factor;                           /**< finite and above 0 */
+    double original_max_position_embeddings; /**< finite and above 0 */
+    double beta_fast;                        /**< as in vkrope_yarn_scaling; 0: 32 */
+    double beta_slow;                        /**< as in vkrope_yarn_scaling; 0: 1 */
+    double mscale;                           /**< finite, at least 0; 1 is DeepSeek's default */
+    double mscale_all_dim;                   /**< finite, at least 0 */
+} vkrope_deepseek_yarn_scaling;
+
+/**
+ * The frequencies of vkrope_scale_yarn with `truncate`; splits the magnitude, with m as there,
+ * between the rotation and the softmax. DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention of
+ * DeepSeek's modeling_deepseek.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param base              of the frequencies; finite and above 1
+ * @param scaling   parameters
+ * @param attention_factor  receives m(mscale) / m(mscale_all_dim)
+ * @param softmax_scale     receives m(mscale_all_dim)^2, a factor for the caller's softmax scale
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_deepseek_yarn(
+    double* inv_freq, size_t count, double base, const vkrope_deepseek_yarn_scaling* scaling,
+    double* attention_factor, double* softmax_scale, vkrope_error* error);
+
+/** Parameters of LongRoPE, named as in configurations. */
+typedef struct vkrope_longrope_scaling {
+    size_t struct_size;         /**< sizeof this struct */
+    const double* short_factor; /**< [count] divisors, finite and above 0 */
+    const double* long_factor;  /**< [count] divisors, finite and above 0 */
+    size_t count;               /**< divisors in each list: the number of frequencies */
+    double original_max_position_embeddings; /**< longest sequence of the short list; finite and
+                                                above 1 */
+    double factor; /**< max_position_embeddings / original_max_position_embeddings; finite
+                      and above 0 */
+    double
+        attention_factor; /**< 0: sqrt(1 + ln(factor) / ln(original)), or 1 for factors up to 1 */
+    double short_mscale;  /**< attention factor of the short list; 0: as above */
+    double long_mscale;   /**< attention factor of the long list; 0: as above */
+} vkrope_longrope_scaling;
+
+/**
+ * LongRoPE: a divisor for each pair, from the short list for sequences up to the original length,
+ * from the long one beyond. arXiv:2402.13753; "longrope" in Hugging Face's modeling_rope_utils.py;
+ * short_mscale and long_mscale as in its modeling_phimoe.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param scaling   parameters
+ * @param seq_len           0: unknown, which selects the short list
+ * @param attention_factor  receives the factor of cos and sin
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_scale_longrope(double* inv_freq, size_t count, const vkrope_longrope_scaling* scaling,
+                      uint64_t seq_len, double* attention_factor, vkrope_error* error);
+
+/** The arguments of ggml_rope_ext that determine its angles. "Not set" means what
+ * llama_context_params of llama.cpp's include/llama.h calls "from the model"; without a model, it
+ * is the default of the field in llama.cpp. */
+typedef struct vkrope_ggml_scaling {
+    size_t struct_size;         /**< sizeof this struct */
+    double freq_scale;          /**< 1 / factor; finite and above 0; 0: not set */
+    double ext_factor;          /**< YaRN's share: 0, linear scaling, to 1; negative: not set */
+    double attn_factor;         /**< finite and above 0; negative: not set */
+    double beta_fast;           /**< at least beta_slow; negative: not set */
+    double beta_slow;           /**< finite and above 0; negative: not set */
+    double n_ctx_orig;          /**< original length; finite, not negative; 0 blends pair 0 alone */
+    const double* freq_factors; /**< [freq_factor_count] divisors, finite and above 0 */
+    size_t freq_factor_count;   /**< the number of frequencies, or 0; more are ignored */
+    uint32_t n_dims;            /**< for the range of the blend; 0: twice the frequencies */
+    uint32_t reserved;          /**< 0 */
+} vkrope_ggml_scaling;
+
+/**
+ * ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn of ggml's ggml-cpu/ops.cpp.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param base              freq_base of the frequencies; finite and above 0, and above 1 if
+ *                          ext_factor is not 0
+ * @param scaling   parameters
+ * @param attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor is
+ *                          not 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count,
+                                                            double base,
+                                                            const vkrope_ggml_scaling* scaling,
+                                                            double* attention_factor,
+                                                            vkrope_error* error);
+
+/**
+ * The angle inv_freq in turns, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64
+ * turn, truncated).
+ *
+ * @param inv_freq  radians per position; finite, |inv_freq| < 2^11
+ */
+VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
+
 /** RoPE parameters of a model or of one of its layer types. Immutable. */
 typedef struct vkrope_rotation vkrope_rotation;
 
@@ -297,7 +529,8 @@ typedef struct vkrope_rotation_info {
     uint32_t rotary_dim;      /**< rotated channels: even, 2 to head_dim */
     uint32_t q_rotary_offset; /**< first rotated channel of a query row */
     uint32_t k_rotary_offset; /**< first rotated channel of a key row */
-    VkBool32 unrotated;       /**< true for a layer without RoPE, which needs no frequencies */
+    const VkBool32* rotates;  /**< false for a layer without RoPE, which needs no frequencies; null:
+                                 true */
     const double* inv_freq;   /**< [rotary_dim / 2] radians per position; from any formula */
     size_t inv_freq_count;    /**< numbers in inv_freq: rotary_dim / 2 */
     double attention_factor; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
@@ -317,6 +550,8 @@ typedef struct vkrope_rotation_info {
     vkrope_angle_precision
         precision;     /**< how angles are computed; float32 requires a direct table */
     uint32_t reserved; /**< 0 */
+    double base; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another
+                    formula */
 } vkrope_rotation_info;
 
 /**
@@ -389,6 +624,26 @@ typedef struct vkrope_angle_plan {
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
     const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
     uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
+
+/**
+ * The source that VKROPE_ANGLES_BY_DEFAULT stands for, on every device: a direct texture for
+ * float32 precision; else a factored texture for a max_position up to 2^22, computed angles beyond.
+ *
+ * @param precision     vkrope_rotation_info::precision
+ * @param max_position  as vkrope_plan_angles
+ */
+VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision,
+                                                     uint64_t max_position);
+
+/**
+ * B of the error bound that vkrope_angle_source states; host/guide/accuracy.md derives it. With
+ * VKROPE_ANGLE_PRECISION_FLOAT32 the exact value is the one of the float32 angle, and a factor
+ * other than 1 costs 1.5 more. A gain other than VKROPE_GAIN_APPLY adds 2 if the factor is not 1.
+ *
+ * @param source            one that is made from a rotation, not VKROPE_ANGLES_BY_DEFAULT
+ * @param attention_factor  of the rotation
+ */
+VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);
 
 /**
  * Plans for cos and sin buffers of the caller, [rows, row_stride] each, with any values, indexed by
@@ -473,9 +728,12 @@ typedef struct vkrope_model_query {
     const char* layer_type; /**< one of the model's layer types; null: its only one, else full
                                attention with a warning */
     const char* tower;      /**< "text" or "vision"; null: "text" */
-    uint32_t layer_number;  /**< a single layer, counted from 1; 0: not given. Not together with
+    const uint32_t* layer;  /**< a single layer, counted from 0; null: not given. Not together with
                                layer_type */
     uint64_t seq_len; /**< sequence length if the scaling needs it, at most 2^31; 0: unknown */
+    /** Replaces the pairing of the model_type, for weights that were permuted; null: as the model
+     * has it. */
+    const vkrope_pairing* pairing;
 } vkrope_model_query;
 
 /**
@@ -648,8 +906,6 @@ typedef struct vkrope_kernel_info {
     vkrope_angle_source angles; /**< as vkrope_angle_plan::source; by_default: factored_texture */
     vkrope_position_source positions; /**< where the position of a token comes from */
     vkrope_mapping mapping;           /**< how work is distributed over invocations */
-    vkrope_pairing_out
-        pairing_out;    /**< pairing of the output; a different one requires out-of-place calls */
     VkBool32 scatter_k; /**< rows of k_out and v_out go to the slots of vkrope_call::paged_cache */
     const vkrope_head_format* q; /**< null: the kernel does not handle Q */
     const vkrope_head_format* k; /**< null: the kernel does not handle K */
@@ -668,7 +924,28 @@ typedef struct vkrope_kernel_info {
     const vkrope_head_format* v;
     uint32_t v_heads;
     uint32_t reserved; /**< 0 */
+    /** Pairing of the output; null: the same. A different one requires out-of-place calls. */
+    const vkrope_pairing* pairing_out;
 } vkrope_kernel_info;
+
+/**
+ * Axis that rotates pair `pair` of the angle table; 0 without sections (null), and for sections
+ * that break their rules.
+ */
+VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
+
+/**
+ * Channels of a query or key row: head_dim; for latent attention, whose window starts beyond
+ * head_dim, the channels up to the end of the window, as in a row of the latent cache. 0 for a null
+ * rotation.
+ *
+ * @param rotation       a rotation
+ * @param rotary_offset  its q_rotary_offset or k_rotary_offset
+ */
+VKROPE_API uint32_t vkrope_row_channels(const vkrope_rotation* rotation, uint32_t rotary_offset);
+
+/** Bytes of one element: 4 or 2. */
+VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
  * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
@@ -786,7 +1063,7 @@ typedef struct vkrope_paged_cache {
      * packed is an error, because page_size may have been forgotten. For single rows with gaps,
      * set row_stride and page_stride to the same value. */
     uint32_t page_size;
-    VkBool32 int64_slots; /**< slot_mapping is int64 */
+    VkBool32 int64;       /**< slot_mapping is int64 */
     int64_t page_stride;  /**< elements, for both caches; 0: packed. If rows of K and V differ in
                              length and neither cache is packed, V needs its own call */
     int64_t row_stride;   /**< elements, for both caches; 0: packed */
@@ -799,7 +1076,7 @@ typedef struct vkrope_paged_cache {
 typedef struct vkrope_positions {
     size_t struct_size; /**< sizeof this struct */
     int32_t first;      /**< implicit: position of token 0; the last position must fit in int32 */
-    VkBool32 int64_ids; /**< ids are int64 */
+    VkBool32 int64;     /**< ids are int64 */
     VkDescriptorBufferInfo ids; /**< ids: int32 or int64 [axes, batch, tokens]; offset and range
                                    must be multiples of 4 */
     int64_t batch_stride; /**< ids from one sequence to the next; 0: all share one row. Implicit:
@@ -1037,8 +1314,8 @@ typedef struct vkrope_position_call {
         ids; /**< optional: int64 [batch, tokens], instead of offsets and first */
     VkDescriptorBufferInfo offsets;      /**< optional: int32 or int64, one per sequence */
     VkDescriptorBufferInfo cu_seqlens;   /**< optional: int32 or int64, ascending from 0 */
-    VkBool32 int64_offsets;              /**< offsets are int64 */
-    VkBool32 int64_cu_seqlens;           /**< cu_seqlens are int64 */
+    VkBool32 offsets_int64;              /**< offsets are int64 */
+    VkBool32 cu_seqlens_int64;           /**< cu_seqlens are int64 */
     uint32_t cp_size;                    /**< number of shards; 0: 1 */
     uint32_t cp_rank;                    /**< index of this shard */
     VkDescriptorBufferInfo out;          /**< int32 [batch, tokens] */
@@ -1093,7 +1370,9 @@ typedef struct vkrope_device_options {
         get_instance_proc_addr; /**< null: the system's Vulkan loader, found at run time */
     VkBool32 validation; /**< enables VK_LAYER_KHRONOS_validation; VKROPE_ERROR_NOT_SUPPORTED if it
                             is not installed */
-    VkBool32 no_push_descriptors; /**< use descriptor sets even if push descriptors are available */
+    uint32_t reserved;   /**< 0 */
+    /** False: use descriptor sets even if push descriptors are available; null: true. */
+    const VkBool32* push_descriptors;
     vkrope_message_callback on_message; /**< optional; with user_data it must outlive the device */
     void* user_data;                    /**< passed to on_message */
     uint64_t timeout_ns;                /**< longest wait for one submission; 0: 30 s */
@@ -1310,6 +1589,24 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_create(
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table,
                                                                  vkrope_angles* angles,
                                                                  vkrope_error* error);
+
+/**
+ * Grows the table to `max_position`, at least doubling it if possible, so that growing step by step
+ * is cheap; no effect if the table is large enough. Existing angles keep their bits. Command
+ * buffers that use the old table must have completed, and what vkrope_angle_table_get gave is no
+ * longer valid. Unchanged on error.
+ *
+ * @param table         a table
+ * @param device        the device that it was created with
+ * @param rotation      the rotation that it was created with
+ * @param max_position  as vkrope_plan_angles
+ * @param error         optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table,
+                                                                   vkrope_device* device,
+                                                                   const vkrope_rotation* rotation,
+                                                                   uint64_t max_position,
+                                                                   vkrope_error* error);
 
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);

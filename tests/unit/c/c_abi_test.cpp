@@ -188,7 +188,8 @@ TEST_CASE("C: a rotation gives back what it was made of, zero being the default"
     CHECK(read.rotary_dim == 4);
     CHECK(read.q_rotary_offset == 1);
     CHECK(read.k_rotary_offset == 2);
-    CHECK(read.unrotated == VK_FALSE);
+    REQUIRE(read.rotates != nullptr);
+    CHECK(*read.rotates == VK_TRUE);
     REQUIRE(read.inv_freq_count == 2);
     CHECK(read.inv_freq != info.inv_freq);  // a copy
     CHECK(read.inv_freq[1] == 0.01);
@@ -222,6 +223,213 @@ TEST_CASE("C: arrays without a size are believed only where their count is the r
     CHECK(rotation == nullptr);
 }
 
+/// What C makes of the frequencies and the attention factor, against what C++ makes of them.
+struct Scaled {
+    std::vector<double> inv_freq;
+    double attention_factor = 7, softmax_scale = 7;
+    friend bool operator==(const Scaled&, const Scaled&) = default;
+};
+
+template <class C, class Cpp>
+void same_scaling(const char* name, const std::vector<double>& from, C&& c, Cpp&& cpp) {
+    CAPTURE(name);
+    Scaled ours = {from}, theirs = {from};
+    REQUIRE(cpp(theirs));
+    REQUIRE(c(ours) == VKROPE_SUCCESS);
+    CHECK(ours == theirs);
+    CHECK(ours.inv_freq != from);
+}
+
+/// Every scaling with numbers of its own, and those that C leaves at 0.
+void check_scalings(const std::vector<double>& from) {
+    std::vector<double> divisors(from.size(), 3), longer(from.size(), 5);
+    divisors[0] = 1;
+    same_scaling(
+        "positions", from,
+        [](Scaled& s) {
+            return vkrope_scale_positions(s.inv_freq.data(), s.inv_freq.size(), 0.5, nullptr);
+        },
+        [](Scaled& s) { return vkrope::scale_positions(s.inv_freq, 0.5); });
+    same_scaling(
+        "divisors", from,
+        [&](Scaled& s) {
+            return vkrope_scale_divisors(s.inv_freq.data(), s.inv_freq.size(), divisors.data(),
+                                         nullptr);
+        },
+        [&](Scaled& s) {
+            return vkrope::scale_divisors(s.inv_freq, divisors.data(), divisors.size());
+        });
+    same_scaling(
+        "ntk", from,
+        [](Scaled& s) {
+            return vkrope_scale_ntk(s.inv_freq.data(), s.inv_freq.size(), 8, nullptr);
+        },
+        [](Scaled& s) { return vkrope::scale_ntk(s.inv_freq, 8); });
+    same_scaling(
+        "dynamic_ntk", from,
+        [](Scaled& s) {
+            auto c = sized<vkrope_dynamic_ntk_scaling>();
+            c.factor = 2, c.max_position_embeddings = 4096;
+            return vkrope_scale_dynamic_ntk(s.inv_freq.data(), s.inv_freq.size(), &c, 16384,
+                                            nullptr);
+        },
+        [](Scaled& s) {
+            return vkrope::scale_dynamic_ntk(s.inv_freq, {2, 4096}, 16384);
+        });
+    for (const bool truncate : {true, false}) {
+        same_scaling(
+            truncate ? "yarn" : "yarn, not truncated", from,
+            [truncate](Scaled& s) {
+                auto c = sized<vkrope_yarn_scaling>();
+                const VkBool32 no = VK_FALSE;
+                c.factor = 4, c.original_max_position_embeddings = 8192;
+                if (!truncate) c.truncate = &no, c.beta_fast = 30, c.mscale = 1.5;
+                if (!truncate) c.beta_slow = 2, c.mscale_all_dim = 0.5;
+                return vkrope_scale_yarn(s.inv_freq.data(), s.inv_freq.size(), 500000, &c,
+                                         &s.attention_factor, nullptr);
+            },
+            [truncate](Scaled& s) {
+                vkrope::YarnScaling numbers = {.factor = 4,
+                                               .original_max_position_embeddings = 8192};
+                if (!truncate) numbers = {4, 8192, 30, 2, false, 0, 1.5, 0.5};
+                return vkrope::scale_yarn(s.inv_freq, 500000, numbers, s.attention_factor);
+            });
+    }
+    same_scaling(
+        "deepseek_yarn", from,
+        [](Scaled& s) {
+            auto c = sized<vkrope_deepseek_yarn_scaling>();
+            c.factor = 40, c.original_max_position_embeddings = 4096;
+            c.mscale = 1, c.mscale_all_dim = 0.707;
+            return vkrope_scale_deepseek_yarn(s.inv_freq.data(), s.inv_freq.size(), 500000, &c,
+                                              &s.attention_factor, &s.softmax_scale, nullptr);
+        },
+        [](Scaled& s) {
+            return vkrope::scale_deepseek_yarn(s.inv_freq, 500000, {40, 4096, 32, 1, 1, 0.707},
+                                               s.attention_factor, s.softmax_scale);
+        });
+    same_scaling(
+        "longrope", from,
+        [&](Scaled& s) {
+            auto c = sized<vkrope_longrope_scaling>();
+            c.short_factor = divisors.data(), c.long_factor = longer.data();
+            c.count = divisors.size();
+            c.original_max_position_embeddings = 4096, c.factor = 32, c.long_mscale = 1.25;
+            return vkrope_scale_longrope(s.inv_freq.data(), s.inv_freq.size(), &c, 8192,
+                                         &s.attention_factor, nullptr);
+        },
+        [&](Scaled& s) {
+            return vkrope::scale_longrope(
+                s.inv_freq, {divisors.data(), longer.data(), divisors.size(), 4096, 32, 0, 0, 1.25},
+                8192, s.attention_factor);
+        });
+    same_scaling(
+        "ggml", from,
+        [&](Scaled& s) {
+            auto c = sized<vkrope_ggml_scaling>();
+            c.freq_scale = 0.25, c.ext_factor = 1, c.attn_factor = 1.5, c.beta_fast = 32;
+            c.beta_slow = 1, c.n_ctx_orig = 8192, c.n_dims = 128;
+            c.freq_factors = divisors.data(), c.freq_factor_count = divisors.size();
+            return vkrope_scale_ggml(s.inv_freq.data(), s.inv_freq.size(), 500000, &c,
+                                     &s.attention_factor, nullptr);
+        },
+        [&](Scaled& s) {
+            return vkrope::scale_ggml(
+                s.inv_freq, 500000,
+                {0.25, 1, 1.5, 32, 1, 8192, 128, divisors.data(), divisors.size()},
+                s.attention_factor);
+        });
+    // A failure changes neither frequencies nor factors, and names the parameter.
+    Scaled kept = {from};
+    vkrope_error error;
+    auto yarn = sized<vkrope_yarn_scaling>();
+    CHECK(vkrope_scale_yarn(kept.inv_freq.data(), kept.inv_freq.size(), 500000, &yarn,
+                            &kept.attention_factor, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "factor is 0"));
+    auto lists = sized<vkrope_longrope_scaling>();
+    lists.count = from.size();
+    CHECK(vkrope_scale_longrope(kept.inv_freq.data(), kept.inv_freq.size(), &lists, 0,
+                                &kept.attention_factor, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_scale_divisors(kept.inv_freq.data(), kept.inv_freq.size(), nullptr, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "divisors is null"));
+    CHECK(kept == Scaled{from});
+}
+
+TEST_CASE("C: small functions are those of the C++ headers") {
+    std::vector<double> ours(64), theirs(64);
+    REQUIRE(vkrope_inclusive_inv_freq(10000, 128, ours.data(), nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope::inclusive_inv_freq(10000, 128, theirs.data()));
+    CHECK(ours == theirs);
+    auto half = sized<vkrope_proportional_scaling>();
+    half.factor = 8;
+    half.partial_rotary_factor = 0.5;
+    REQUIRE(vkrope_proportional_inv_freq(10000, 128, &half, ours.data(), nullptr) ==
+            VKROPE_SUCCESS);
+    REQUIRE(vkrope::proportional_inv_freq(10000, 128, {8, 0.5}, theirs.data()));
+    CHECK(ours == theirs);
+    REQUIRE(vkrope_proportional_inv_freq(10000, 128, nullptr, ours.data(), nullptr) ==
+            VKROPE_SUCCESS);
+    REQUIRE(vkrope::proportional_inv_freq(10000, 128, {}, theirs.data()));
+    CHECK(ours == theirs);
+
+    CHECK(vkrope_turn_fraction(0.3) == vkrope::turn_fraction(0.3));
+    CHECK(vkrope_element_bytes(VKROPE_ELEMENT_F32) == 4);
+    CHECK(vkrope_element_bytes(VKROPE_ELEMENT_BF16) == 2);
+    CHECK(vkrope_default_angles(VKROPE_ANGLE_PRECISION_EXACT, 4096) ==
+          VKROPE_ANGLES_FACTORED_TEXTURE);
+    CHECK(vkrope_default_angles(VKROPE_ANGLE_PRECISION_EXACT, 1u << 23) == VKROPE_ANGLES_COMPUTED);
+    CHECK(vkrope_default_angles(VKROPE_ANGLE_PRECISION_FLOAT32, 4096) ==
+          VKROPE_ANGLES_DIRECT_TEXTURE);
+    for (const double factor : {1.0, 1.5}) {
+        for (std::uint32_t source = 1; source <= 5; ++source) {
+            CHECK(vkrope_error_bound(vkrope_angle_source(source), factor) ==
+                  vkrope::error_bound(vkrope::AngleSource(source), factor));
+        }
+    }
+    auto sections = sized<vkrope_sections>();
+    sections.axes = 3;
+    sections.pairs[0] = 16, sections.pairs[1] = 24, sections.pairs[2] = 24;
+    vkrope::Sections same = {.axes = 3, .pairs = {16, 24, 24}};
+    for (std::uint32_t pair = 0; pair < 64; ++pair)
+        CHECK(vkrope_axis_of(&sections, pair) == vkrope::axis_of(same, pair));
+    CHECK(vkrope_axis_of(nullptr, 63) == 0);
+    sections.order = vkrope_section_order(9);
+    CHECK(vkrope_axis_of(&sections, 63) == 0);
+
+    auto info = four_channels();
+    info.base = 500000;
+    info.k_rotary_offset = 512;
+    const OwnedRotation rotation = rotation_of(info);
+    CHECK(info_of(rotation).base == 500000);
+    CHECK(vkrope_row_channels(rotation.get(), 0) == 4);
+    CHECK(vkrope_row_channels(rotation.get(), 512) == 516);
+    CHECK(vkrope_row_channels(nullptr, 0) == 0);
+}
+
+TEST_CASE("C: a query's pairing replaces the model's") {
+    const std::string config =
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
+    auto query = sized<vkrope_model_query>();
+    vkrope_pairing pairing = VKROPE_PAIRING_INTERLEAVED;
+    for (const bool given : {false, true}) {
+        query.pairing = given ? &pairing : nullptr;
+        vkrope_rotation* read = nullptr;
+        REQUIRE(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read,
+                                               nullptr) == VKROPE_SUCCESS);
+        const OwnedRotation rotation(read);
+        CHECK(info_of(rotation).pairing ==
+              (given ? VKROPE_PAIRING_INTERLEAVED : VKROPE_PAIRING_HALF_SPLIT));
+        CHECK(info_of(rotation).base == 10000);
+    }
+    put(pairing, 9u);
+    vkrope_rotation* none = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &none, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.pairing is 9"));
+}
+
 TEST_CASE("C: the numbers are those of the C++ tier") {
     std::vector<double> expected(64), made(64);
     REQUIRE(vkrope::default_inv_freq(500000.0, 128, expected.data()));
@@ -239,6 +447,8 @@ TEST_CASE("C: the numbers are those of the C++ tier") {
     REQUIRE(vkrope_scale_llama3(made.data(), made.size(), &scaling, nullptr) == VKROPE_SUCCESS);
     REQUIRE(vkrope_scale_linear(made.data(), made.size(), 2, nullptr) == VKROPE_SUCCESS);
     CHECK(made == scaled);
+
+    check_scalings(expected);
 
     // A failure changes nothing.
     vkrope_error error;
@@ -381,13 +591,14 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     };
     vkrope_error error;
     CHECK(ask(error) == VKROPE_SUCCESS);
-    query.layer_number = 3;  // the last one
+    std::uint32_t layer = 2;  // the last one
+    query.layer = &layer;
     CHECK(ask(error) == VKROPE_SUCCESS);
-    query.layer_number = 4;
+    layer = 3;
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    query.layer_number = UINT32_MAX;
+    layer = UINT32_MAX;
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "query.layer_number"));
+    CHECK(says(error, "query.layer is 4294967295"));
     query = sized<vkrope_model_query>();
     query.tower = "vision";
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
@@ -695,25 +906,21 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     field("q.out", width.out);
     field("v.in", values.in);
     field("v.out", values.out);
-    for (const std::uint32_t number : {7u, 0x80000000u, 0xffffffffu}) {  // counts from 1
-        put(info.pairing_out, number);
-        vkrope_kernel* kernel = nullptr;
-        vkrope_error error;
-        CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) ==
-              VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK(says(error, ("pairing_out is " + std::to_string(number)).c_str()));
-    }
+    vkrope_pairing pairing_out = VKROPE_PAIRING_HALF_SPLIT;
+    info.pairing_out = &pairing_out;
+    field("pairing_out", pairing_out);
 }
 
 TEST_CASE("C: errors name the fields that C has") {
     auto unrotated = four_channels();
-    unrotated.unrotated = VK_TRUE;
+    const VkBool32 no = VK_FALSE;
+    unrotated.rotates = &no;
     const OwnedRotation rotation = rotation_of(unrotated);
     auto plan = sized<vkrope_angle_plan>();
     vkrope_error error;
     CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation.unrotated is true"));
+    CHECK(says(error, "rotation.rotates is false"));
     auto in_floats = four_channels();
     in_floats.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const OwnedRotation floats = rotation_of(in_floats);
@@ -727,15 +934,16 @@ TEST_CASE("C: errors name the fields that C has") {
         R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 4,
         "max_position_embeddings": 2048, "rope_theta": 10000.0})";
     auto query = sized<vkrope_model_query>();
-    query.layer_number = 5;
+    std::uint32_t layer = 4;
+    query.layer = &layer;
     vkrope_rotation* read = nullptr;
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "query.layer_number is 5: the model has 4"));
+    CHECK(says(error, "layer is 4: the model has 4"));
     query.layer_type = "full_attention";
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "query.layer_number is 5 and query.layer_type is given: only one of them"));
+    CHECK(says(error, "query.layer is 4 and query.layer_type is given: only one of them"));
 
     auto calling = four_channels();
     const OwnedRotation four = rotation_of(calling);
@@ -756,7 +964,8 @@ TEST_CASE("C: errors name the fields that C has") {
 
 TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
     auto query = sized<vkrope_model_query>();
-    query.layer_number = 3;
+    const std::uint32_t layer = 2;
+    query.layer = &layer;
     vkrope_error error;
     vkrope_rotation* none = nullptr;
     for (const std::string path :

@@ -105,7 +105,7 @@ static int use_device(vkrope_device_options options) {
                              vkrope_device_get_info(device, &info, &error), &error);
     if (good)
         printf("%s, %s\n", info.name,
-               options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
+               options.push_descriptors ? "descriptor sets" : "push descriptors if it has them");
     good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) &&
            use_values(device);
     vkrope_device_destroy(device);
@@ -122,6 +122,7 @@ int main(int argc, char** argv) {
                                      .select = getenv("VKROPE_DEVICE")};
     options.validation = argc > 1 && strcmp(argv[1], "--validation") == 0;
     if (!use_frequencies() || !list_devices(&options) || !use_device(options)) return 1;
-    options.no_push_descriptors = VK_TRUE;
+    const VkBool32 no = VK_FALSE;
+    options.push_descriptors = &no;
     return use_device(options) ? 0 : 1;
 }

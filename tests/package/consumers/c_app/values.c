@@ -13,7 +13,7 @@ struct work {
     vkrope_kernel* kernel;
     vkrope_arena* arena;
     vkrope_angle_table* table;
-    vkrope_buffer *packed, *slots, *q, *k_cache, *v_cache;
+    vkrope_buffer *packed, *slot_mapping, *q, *k_cache, *v_cache;
     uint32_t max_dispatches; /* that the call may take on this device */
 };
 
@@ -103,10 +103,12 @@ static int download(vkrope_buffer* buffer, void* target, size_t bytes) {
 static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
     vkrope_error error;
     const vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT;
-    return succeeded(
-        "vkrope_angle_table_create",
-        vkrope_angle_table_create(device, rotation, source, position + 1, &w->table, &error),
-        &error);
+    return succeeded("vkrope_angle_table_create",
+                     vkrope_angle_table_create(device, rotation, source, 1, &w->table, &error),
+                     &error) &&
+           succeeded("vkrope_angle_table_reach",
+                     vkrope_angle_table_reach(w->table, device, rotation, position + 1, &error),
+                     &error);
 }
 
 static int is_same(const char* what, const float* row, const float* expected) {
@@ -123,7 +125,7 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     static const float before[head_dim] = {-1, -2, -3, -4};
     float packed[sequences][3][head_dim], cache[cache_rows][head_dim],
         q[sequences][head_dim] = {{0}};
-    float paged_cache[cache_rows][head_dim], v_rows[cache_rows][head_dim];
+    float k_rows[cache_rows][head_dim], v_rows[cache_rows][head_dim];
     for (int i = 0; i < sequences * packed_row; ++i)
         (&packed[0][0][0])[i] = (float)(i * i % 17 - 8) + 0.25f;
     for (int i = 0; i < cache_rows; ++i) memcpy(cache[i], before, sizeof before);
@@ -137,17 +139,17 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     good = good && succeeded("vkrope_device_submit",
                              vkrope_device_submit(device, record, w, NULL, &error), &error);
     good = good && download(w->q, q, sizeof q) &&
-           download(w->k_cache, paged_cache, sizeof paged_cache);
+           download(w->k_cache, k_rows, sizeof k_rows);
     good = good && download(w->v_cache, v_rows, sizeof v_rows);
     for (int i = 0; good && i < sequences; ++i) {
         good = is_rotated("with V, Q", packed[i][0], q[i], 1, FACTORED_BOUND);
         if (slots[i] < 0) continue;
         good = good &&
-               is_rotated("with V, K", packed[i][1], paged_cache[slots[i]], 1, FACTORED_BOUND) &&
+               is_rotated("with V, K", packed[i][1], k_rows[slots[i]], 1, FACTORED_BOUND) &&
                is_same("V", v_rows[slots[i]], packed[i][2]);
     }
     for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
-        good = is_same("K without a slot", paged_cache[row], before) &&
+        good = is_same("K without a slot", k_rows[row], before) &&
                is_same("V without a slot", v_rows[row], before);
     }
     return good;

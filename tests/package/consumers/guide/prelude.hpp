@@ -28,7 +28,7 @@ extern VkPipelineCache pipeline_cache;
 extern VkCommandBuffer commands;
 extern std::string_view config_json;
 extern std::vector<const char*> extensions;
-extern VkBuffer q, k, qkv, attention, cache, v_cache, slots, ids, cu_seqlens;
+extern VkBuffer q, k, qkv, attention, cache, v_cache, slot_mapping, ids, cu_seqlens;
 extern VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 extern bool has_debug_utils;
 extern VkBuffer staging;

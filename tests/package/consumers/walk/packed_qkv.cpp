@@ -44,7 +44,7 @@ vkrope::Tensor slice(VkDescriptorBufferInfo packed, std::uint32_t first_head, st
 }
 
 struct Tensors {
-    VkDescriptorBufferInfo packed, q, k_cache, v_cache, slots, outside;
+    VkDescriptorBufferInfo packed, q, k_cache, v_cache, slot_mapping, outside;
 };
 
 vkrope::Call to_cache(const Tensors& tensors, const Table& table) {

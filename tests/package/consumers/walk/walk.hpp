@@ -16,7 +16,7 @@ namespace walk {
 struct Buffers {
     VkDescriptorBufferInfo q = {}, k = {}, cache = {};
     VkDescriptorBufferInfo ids = {}, ids64 = {},
-                           slots = {};  ///< 0, 1, 2, ... as int32, int64, int32
+                           slot_mapping = {};  ///< 0, 1, 2, ... as int32, int64, int32
 };
 
 /// What the engine around each program has anyway.
