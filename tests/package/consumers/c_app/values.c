@@ -138,14 +138,12 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
     vkrope_error error;
     good = good && succeeded("vkrope_device_submit",
                              vkrope_device_submit(device, record, w, NULL, &error), &error);
-    good = good && download(w->q, q, sizeof q) &&
-           download(w->k_cache, k_rows, sizeof k_rows);
+    good = good && download(w->q, q, sizeof q) && download(w->k_cache, k_rows, sizeof k_rows);
     good = good && download(w->v_cache, v_rows, sizeof v_rows);
     for (int i = 0; good && i < sequences; ++i) {
         good = is_rotated("with V, Q", packed[i][0], q[i], 1, FACTORED_BOUND);
         if (slots[i] < 0) continue;
-        good = good &&
-               is_rotated("with V, K", packed[i][1], k_rows[slots[i]], 1, FACTORED_BOUND) &&
+        good = good && is_rotated("with V, K", packed[i][1], k_rows[slots[i]], 1, FACTORED_BOUND) &&
                is_same("V", v_rows[slots[i]], packed[i][2]);
     }
     for (int row = 1; good && row < cache_rows; row += 2) { /* which no slot names */
