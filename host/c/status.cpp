@@ -42,6 +42,9 @@ constexpr Renamed renamed[] = {
     {"rotation.precision is float32: source must be direct_texture or direct_buffer, it is #",
      "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
      "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
+    {"angles is by_default: must be AnglePlan::source, which plan_angles chose",
+     "angles is VKROPE_ANGLES_BY_DEFAULT: must be vkrope_angle_plan::source, which "
+     "vkrope_plan_angles chose"},
     {"source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of the caller's own",
      "source is VKROPE_ANGLES_COS_SIN_CACHE: vkrope_plan_cos_sin_cache plans for cos and sin of "
      "the caller's own"},

@@ -324,7 +324,6 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
         return {s, nullptr};
     }
     kernel->info = info;
-    if (info.angles == AngleSource::by_default) kernel->info.angles = AngleSource::factored_texture;
     const Status status = build(*kernel);
     if (!status) {
         destroy(kernel);

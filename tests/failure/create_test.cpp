@@ -74,7 +74,7 @@ TEST_CASE(
         for (const auto type :
              {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             for (const AngleSource angles :
-                 {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
+                 {AngleSource::factored_texture, AngleSource::computed,
                   AngleSource::direct_texture, AngleSource::direct_buffer}) {
                 for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
                                                    {128u, 0u},

@@ -124,6 +124,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.pairing > Pairing::interleaved)
         return error(Code::invalid_argument, "pairing is %u: no such pairing",
                      unsigned(info.pairing));
+    if (info.angles == AngleSource::by_default)
+        return error(Code::invalid_argument,
+                     "angles is by_default: must be AnglePlan::source, which plan_angles chose");
     if (info.angles > AngleSource::cos_sin_cache)
         return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
     if (info.positions > PositionSource::axis_ids)

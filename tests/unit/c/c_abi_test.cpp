@@ -884,6 +884,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     vkrope_head_format values = width;
     auto info = sized<vkrope_kernel_info>();
     info.rotary_dim = 4;
+    info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
     info.q = &width;
     info.v = &values;
     const auto field = [&](const char* name, auto& place) {
@@ -909,6 +910,15 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     vkrope_pairing pairing_out = VKROPE_PAIRING_HALF_SPLIT;
     info.pairing_out = &pairing_out;
     field("pairing_out", pairing_out);
+
+    // 0 is a number of the enum, but only vkrope_plan_angles knows what it stands for.
+    info.angles = VKROPE_ANGLES_BY_DEFAULT;
+    vkrope_kernel* kernel = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error,
+               "angles is VKROPE_ANGLES_BY_DEFAULT: must be vkrope_angle_plan::source, which "
+               "vkrope_plan_angles chose"));
 }
 
 TEST_CASE("C: errors name the fields that C has") {

@@ -131,6 +131,8 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
+                  "angles is by_default: must be AnglePlan::source, which plan_angles chose");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); },
                   "positions is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
