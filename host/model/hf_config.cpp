@@ -74,8 +74,8 @@ class Import {
     }
 
     void assumed(const char* field, double value) {
-        warn(std::string(field) + " is missing: " + shown_number(value) +
-             " assumed, the default of " + model_name_);
+        warn(std::string(field) + " is missing: assuming " + shown_number(value) +
+             ", the default of " + model_name_);
     }
 
     /// DBRX and MPT have their numbers in attn_config.
@@ -94,7 +94,7 @@ class Import {
             field = find({{&whole_, ""}}, {"model_type"});  // the text model has this class
         }
         if (!field) {
-            warn("model_type is missing: defaults and pairing of llama assumed");
+            warn("model_type is missing: assuming the defaults and pairing of llama");
             return;
         }
         const std::string name = text(field);
@@ -110,7 +110,7 @@ class Import {
         }
         unknown_type_ = field;
         warn("model_type " + shown(*field.value) +
-             " is unknown: defaults and pairing of llama assumed");
+             " is unknown: assuming the defaults and pairing of llama");
     }
 
     /// Handles models that share a model_type with others but differ from them.
@@ -123,7 +123,7 @@ class Import {
             const Field hidden = find({config_}, {"hidden_size"});
             if (hidden && *hidden.value == 5120) {
                 fail(Code::not_supported,
-                     "hidden_size is 5120: Baichuan's 13B models have ALiBi, no rotary embedding");
+                     "hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
             }
         }
     }
@@ -168,7 +168,7 @@ class Import {
     void require_known_scaling(const ScalingSection& section) const {
         if (scaling_type(section) == "ntk" && !model_.mixed_ntk) {
             const Field type = find_first({section.scope()}, {"rope_type", "type"});
-            fail(Code::not_supported, "%s: its formula is known of model_type new alone",
+            fail(Code::not_supported, "%s: it is supported only for model_type new",
                  stated(type).c_str());
         }
     }
@@ -176,7 +176,7 @@ class Import {
     void choose_section(const ScalingSections& sections) {
         const ScalingSection* found = sections.of(layer_.type);
         if (found == nullptr && layer_.rotates) {
-            fail(Code::invalid_data, "rope_parameters has nothing for layer type %s",
+            fail(Code::invalid_data, "rope_parameters has no entry for layer type %s",
                  shown_key(layer_.type).c_str());
         }
         by_type_ = !sections.by_type.empty();
@@ -259,7 +259,7 @@ class Import {
         rotation_.head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                    : 2 * divided_head_dim();
         if (rotation_.head_dim > max_head_dim) {
-            fail(Code::invalid_data, "head_dim becomes %u: must be at most 65534",
+            fail(Code::invalid_data, "head_dim becomes %u: it must be at most 65534",
                  rotation_.head_dim);
         }
         const Field other = find_first(top_, {"kv_channels"});
@@ -296,7 +296,7 @@ class Import {
         const Field nope = find(top_, {"qk_nope_head_dim"});
         if (!nope && model_.qk_nope_head_dim == 0) {
             fail(Code::invalid_data,
-                 "qk_nope_head_dim is missing: it is where the window of a query begins");
+                 "qk_nope_head_dim is missing: it says where the window of a query begins");
         }
         rotation_.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, model_.qk_nope_head_dim);
         rotation_.k_rotary_offset = width(find(top_, {"kv_lora_rank"}), "kv_lora_rank", 0,
@@ -316,7 +316,7 @@ class Import {
             return whole_number(field, 1, high);
         }
         if (otherwise == 0) {
-            fail(Code::invalid_data, "%s is missing: needed where there is no head_dim",
+            fail(Code::invalid_data, "%s is missing: it is needed because head_dim is missing too",
                  *names.begin());
         }
         assumed(*names.begin(), otherwise);
@@ -384,7 +384,8 @@ class Import {
         turning_pairs_ = rotation_.rotary_dim / 2;
         if (given && whole_number(given, 2, max_head_dim) != rotation_.rotary_dim) {
             fail(Code::invalid_data,
-                 "%s is %s but qk_rope_head_dim, all of which turns, is %u: they must agree",
+                 "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
+                 "agree",
                  given.name.c_str(), shown(*given.value).c_str(), rotation_.rotary_dim);
         }
         if (!factor || *factor.value == 1) {
@@ -393,8 +394,8 @@ class Import {
         const std::uint32_t row = rotation_.q_rotary_offset + rotation_.head_dim;
         if (std::lround(portion(factor) * row) != long(rotation_.rotary_dim)) {
             fail(Code::invalid_data,
-                 "%s is %s but qk_rope_head_dim, all of which turns, is %u, in query rows of %u: "
-                 "they must agree",
+                 "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
+                 "rows of %u: they must agree",
                  factor.name.c_str(), shown(*factor.value).c_str(), rotation_.rotary_dim, row);
         }
         warn("ignored key " + factor.name + ": it says of a query row of " + std::to_string(row) +
@@ -406,7 +407,7 @@ class Import {
         share_ = factor ? portion(factor) : 1;
         turning_pairs_ = std::uint32_t(rotation_.head_dim * share_) / 2;
         if (turning_pairs_ == 0) {
-            fail(Code::invalid_data, "%s is %s: turns no pair of a head_dim of %u",
+            fail(Code::invalid_data, "%s is %s: it rotates no pair of a head_dim of %u",
                  factor.name.c_str(), shown(*factor.value).c_str(), rotation_.head_dim);
         }
         if (!given) {
@@ -426,7 +427,7 @@ class Import {
     double portion(const Field& factor) const {
         const double value = positive_number(factor);
         if (value > 1) {
-            fail(Code::invalid_data, "%s is %s: must be at most 1", factor.name.c_str(),
+            fail(Code::invalid_data, "%s is %s: it must be at most 1", factor.name.c_str(),
                  shown(*factor.value).c_str());
         }
         return value;
@@ -456,7 +457,7 @@ class Import {
         const std::string reason = source ? source.name + " is " + shown(*source.value) + ": "
                                           : std::string();
         fail(Code::invalid_data,
-             "%srotary_dim becomes %u: must be even, 2 to head_dim, which is %u", reason.c_str(),
+             "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u", reason.c_str(),
              value, rotation_.head_dim);
     }
 
@@ -551,8 +552,8 @@ class Import {
         }
         if (query_.seq_len == 0) {
             warn(
-                "use_dynamic_ntk depends on the length, which is unknown: no longer than trained "
-                "assumed");
+                "use_dynamic_ntk depends on the length, which is unknown: assuming it is no longer "
+                "than trained");
         }
         const double longer = double(std::max(query_.seq_len, rotation_.max_position)) /
                               double(rotation_.max_position);
@@ -605,7 +606,7 @@ class Import {
 /// The tower is text or vision. All layers of a vision tower have the same RoPE.
 void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(Code::invalid_argument, "tower is '%s': must be text or vision",
+        fail(Code::invalid_argument, "tower is '%s': it must be text or vision",
              shown_key(std::string(query.tower)).c_str());
     }
     if (query.tower == "vision" && (query.layer >= 0 || !query.layer_type.empty())) {
@@ -619,7 +620,7 @@ HfConfig::HfConfig(std::string_view json_text) {
     problem_ = status_of("the configuration", [&] {
         document_ = parse_json(json_text);
         if (!document_.is_object()) {
-            fail(Code::invalid_data, "the document is %s: must be an object",
+            fail(Code::invalid_data, "the document is %s: it must be an object",
                  shown(document_).c_str());
         }
     });

@@ -73,7 +73,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
         } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
             kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
         } else {
-            fail(Code::invalid_data, "%s[%llu] is %s: must be %s", field.name.c_str(),
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be %s", field.name.c_str(),
                  ull{kinds.size()}, shown(entry).c_str(),
                  key.of_one == nullptr ? "a string" : "0 or 1");
         }
@@ -85,14 +85,14 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu",
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu",
              field.name.c_str(), count, max_layer_types);
     }
 }
 
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: must be a list", field.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be a list", field.name.c_str(),
              shown(*field.value).c_str());
     }
 }
@@ -118,7 +118,7 @@ Layers::Layers(const Scope& config, const ModelType& model, const std::vector<st
 
 void Layers::require_length(const Field& field, std::size_t length) const {
     if (count_ != 0 && length != count_) {
-        fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+        fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
              field.name.c_str(), ull{length}, ull{count_});
     }
 }
@@ -154,7 +154,7 @@ void Layers::read_types(const ModelType& model) {
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {
-            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu",
+            fail(Code::invalid_data, "%s has %zu letters: it must have at most %llu",
                  pattern.name.c_str(), letters.size(), ull{max_layers});
         }
         for (const char c : letters) {
@@ -319,7 +319,7 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
         if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
             !contains(named_, type) && (any || type == chosen.type)) {
             warnings.push_back("layer type " + shown_key(type) +
-                               " is unknown: assumed to rotate as " + sliding + " does");
+                               " is unknown: assuming that it rotates as " + sliding + " does");
         }
     }
     for (const std::string& type : named_) {
@@ -336,7 +336,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count_ != 0 && layer >= count_) {
-            fail(Code::invalid_argument, "layer is %d: the model has %llu", query.layer,
+            fail(Code::invalid_argument, "layer is %d: the model has only %llu layers", query.layer,
                  ull{count_});
         }
         return of_layer(layer);
@@ -348,7 +348,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has %s",
+            fail(Code::invalid_argument, "layer_type is '%s': the layer types of the model are %s",
                  shown_key(asked).c_str(), joined(all).c_str());
         }
         return of_type(asked);
@@ -358,11 +358,11 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                                                    : no_rope_interval_ != 0;
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
         if (some_by_number) {
-            warnings.push_back("some layers have no RoPE: a layer that has is assumed");
+            warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
         }
         if (all.empty() && rule_ == LayerRule::local_base) {
             warnings.push_back(
-                "ignored the base of local layers: no layer_types say which those are");
+                "ignored the base of local layers: no key layer_types says which layers those are");
         }
         return {all.empty() ? std::string() : all[0], true};
     }
@@ -374,7 +374,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                                     [&](const std::string& type) { return !type_rotates(type); });
     if (differ || some_by_number) {
         warnings.push_back("the model has layers of several types (" + joined(all) +
-                           "): " + shown_key(chosen.type) + " assumed");
+                           "): assuming " + shown_key(chosen.type));
     }
     return chosen;
 }

@@ -63,7 +63,7 @@ json object_or_empty(const Scope& config, const char* name) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(Code::invalid_data, "%s is %s: must be an object or null", field.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be an object or null", field.name.c_str(),
              shown(*field.value).c_str());
     }
     return *field.value;
@@ -136,7 +136,7 @@ ScalingSections divided(const std::string& name, const json& object,
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", name.c_str(),
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu", name.c_str(),
              sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
@@ -145,9 +145,10 @@ ScalingSections divided(const std::string& name, const json& object,
         }
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
-            fail(Code::invalid_data,
-                 "%s has both %s and parameters per layer type: which of them holds is unknown",
-                 name.c_str(), shown_key(key).c_str());
+            fail(
+                Code::invalid_data,
+                "%s has both %s and parameters per layer type: it is unknown which of them applies",
+                name.c_str(), shown_key(key).c_str());
         }
         warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " +
                            shown(value) + ": each layer type's own " + "is read, and " +
@@ -202,7 +203,7 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary,
     const Field type = find({scope}, {"type"});
     if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
         fail(type ? Code::not_supported : Code::invalid_data,
-             "%s.type is %s: must be origin or dynamic", rotary.name.c_str(),
+             "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
              type ? shown(*type.value).c_str() : "missing");
     }
     const bool grows = *type.value == "dynamic";
@@ -309,8 +310,8 @@ class Parameters {
             return positive_number(field);
         }
         const double assumed = max_position();
-        warn("original_max_position_embeddings is missing: " +
-             std::to_string(rotation_.max_position) + " assumed, which is max_position_embeddings");
+        warn("original_max_position_embeddings is missing: assuming " +
+             std::to_string(rotation_.max_position) + ", which is max_position_embeddings");
         return assumed;
     }
 
@@ -360,8 +361,8 @@ class Parameters {
         }
         const Field original = find(own_, {"original_max_position_embeddings"});
         warn_without_length(
-            "dynamic scaling depends on the length, which is unknown: no longer than trained "
-            "assumed");
+            "dynamic scaling depends on the length, which is unknown: assuming it is no longer "
+            "than trained");
         const double given = original ? positive_number(original) : 0;
         const bool alone = original && rotation_.max_position == 0;
         const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
@@ -381,11 +382,12 @@ class Parameters {
     void fixed_ntk(const Field& alpha) {
         if (const Field factor = find(own_, {"factor"})) {
             if (positive_number(factor) != 1) {
-                fail(Code::invalid_data, "%s is %s and %s is %s: which of them scales is unknown",
+                fail(Code::invalid_data,
+                     "%s is %s and %s is %s: it is unknown which of them applies",
                      alpha.name.c_str(), shown(*alpha.value).c_str(), factor.name.c_str(),
                      shown(*factor.value).c_str());
             }
-            warn("ignored key " + factor.name + ": alpha is what scales");
+            warn("ignored key " + factor.name + ": the scaling uses alpha instead");
         }
         if (const Field original = find(own_, {"original_max_position_embeddings"})) {
             warn("ignored key " + original.name + ": alpha scales the same for every length");
@@ -413,7 +415,7 @@ class Parameters {
         scaling.mscale = magnitude("mscale", 0);
         scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
         if (scaling.attention_factor != 0) {
-            warn_of_mscale("attention_factor is given, and taken");
+            warn_of_mscale("attention_factor is given and is used");
         } else if ((scaling.mscale != 0) != (scaling.mscale_all_dim != 0)) {
             warn_of_mscale(
                 "mscale and mscale_all_dim count only together, as in transformers; the attention "
@@ -440,8 +442,8 @@ class Parameters {
         const bool mscale = is_number("mscale"), all_dim = is_number("mscale_all_dim");
         if (mscale != all_dim) {
             warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") +
-                 " is missing: " + (mscale ? "0" : "1") +
-                 " assumed, the default of DeepSeek's code; in transformers the two count for the "
+                 " is missing: assuming " + (mscale ? "0" : "1") +
+                 ", the default of DeepSeek's code; in transformers the two count for the "
                  "attention factor only together");
         }
         check(scale_deepseek_yarn(rotation_.inv_freq, input_.base, scaling,
@@ -472,7 +474,7 @@ class Parameters {
     std::vector<double> divisors(const char* name) const {
         const Field field = required(own_, name);
         if (!field.value->is_array()) {
-            fail(Code::invalid_data, "%s is %s: must be a list of numbers", field.name.c_str(),
+            fail(Code::invalid_data, "%s is %s: it must be a list of numbers", field.name.c_str(),
                  shown(*field.value).c_str());
         }
         std::vector<double> numbers;
@@ -481,7 +483,7 @@ class Parameters {
                 positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
         }
         if (numbers.size() != rotation_.inv_freq.size()) {
-            fail(Code::invalid_data, "%s has %llu elements: must have rotary_dim / 2 = %llu",
+            fail(Code::invalid_data, "%s has %llu elements: it must have rotary_dim / 2 = %llu",
                  field.name.c_str(), ull{numbers.size()}, ull{rotation_.inv_freq.size()});
         }
         return numbers;
@@ -510,7 +512,7 @@ class Parameters {
                              ? factor_beyond(scaling.original_max_position_embeddings)
                              : 1;
         warn_without_length(
-            "longrope depends on the length, which is unknown: the short list assumed");
+            "longrope depends on the length, which is unknown: assuming the short list");
         check(scale_longrope(rotation_.inv_freq, scaling, input_.seq_len,
                              rotation_.attention_factor));
         const std::uint64_t original = length(scaling.original_max_position_embeddings);
@@ -570,7 +572,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            fail(Code::invalid_data, "%s and %s are both there: which of them holds is unknown",
+            fail(Code::invalid_data,
+                 "%s and %s are both there: it is unknown which of them applies",
                  rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
         return {of_rotary(config, rotary, warnings), {}};
@@ -587,8 +590,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
-        warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name +
-                           " assumed");
+        warnings.push_back(std::string("rope_scaling is missing: assuming the default of ") +
+                           model.name);
         return divided("rope_parameters", json::parse(model.scaling), warnings);
     }
     return scaling.empty() ? ScalingSections()
@@ -619,7 +622,7 @@ std::string scaling_type(const ScalingSection& section) {
     if (found) {
         if (known(type) == nullptr) {
             fail(Code::not_supported,
-                 "%s is %s: must be default, linear, dynamic, yarn, longrope, llama3, "
+                 "%s is %s: it must be default, linear, dynamic, yarn, longrope, llama3, "
                  "proportional, mrope or xdrope",
                  found.name.c_str(), shown(*found.value).c_str());
         }
@@ -628,8 +631,8 @@ std::string scaling_type(const ScalingSection& section) {
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !contains(common_fields, key)) {
             fail(Code::invalid_data,
-                 "%s.rope_type is missing although %s is there: which scaling it belongs to is "
-                 "unknown",
+                 "%s.rope_type is missing although %s is there: it is unknown which scaling it "
+                 "belongs to",
                  section.name.c_str(), shown_key(key).c_str());
         }
     }
