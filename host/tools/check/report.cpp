@@ -180,7 +180,7 @@ std::string wrong_text(const Judgement& judgement) {
         return "";
     }
     return fmt::format("   {} of {} rows are wrong{}\n", judgement.wrong_rows, judgement.rows,
-                       judgement.wrong_in.empty() ? "" : ", which are of " + judgement.wrong_in);
+                       judgement.wrong_in.empty() ? "" : ", those of " + judgement.wrong_in);
 }
 
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {

@@ -18,16 +18,17 @@ conform() {
     status=0
     reports=
     lavapipe=
-    for manifest in /usr/share/vulkan/icd.d/lvp_icd*.json; do [ ! -e "$manifest" ] ||
-        lavapipe=$manifest; done
+    for manifest in /usr/share/vulkan/icd.d/lvp_icd*.json; do
+        [ ! -e "$manifest" ] || lavapipe=$manifest
+    done
     conform_on system 'the devices of this machine' env "VKROPE_DEVICE=${VKROPE_DEVICE:-all}" \
         $tool "$@"
     unset VKROPE_DEVICE
     if [ -n "$lavapipe" ]; then
         for bits in 128 512; do
-            conform_on "lavapipe_$bits" "lavapipe with subgroups of $((bits / 32))" env \
-                "VK_DRIVER_FILES=$lavapipe" \
-                "VK_ICD_FILENAMES=$lavapipe" "LP_NATIVE_VECTOR_WIDTH=$bits" $tool "$@"
+            conform_on "lavapipe_$bits" "lavapipe with subgroups of $((bits / 32))" \
+                env "VK_DRIVER_FILES=$lavapipe" "VK_ICD_FILENAMES=$lavapipe" \
+                "LP_NATIVE_VECTOR_WIDTH=$bits" $tool "$@"
         done
     else
         echo 'lavapipe=its driver manifest is not in /usr/share/vulkan/icd.d' >>$out/missing
