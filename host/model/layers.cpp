@@ -114,7 +114,8 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
         if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
             !contains(named, type) && (any || type == chosen.type)) {
             warnings.push_back("layer type " + shown_key(type) +
-                               " is unknown: assumed to rotate as " + sliding_attention + " does");
+                               " is unknown: assuming that it rotates as " + sliding_attention +
+                               " does");
         }
     }
     for (const std::string& type : named) {
@@ -131,7 +132,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            fail(Code::invalid_argument, "layer is %d: the model has %llu", query.layer,
+            fail(Code::invalid_argument, "layer is %d: the model has only %llu layers", query.layer,
                  ull{count});
         }
         return of_layer(layer);
@@ -143,7 +144,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has %s",
+            fail(Code::invalid_argument, "layer_type is '%s': the layer types of the model are %s",
                  shown_key(asked).c_str(), joined(all).c_str());
         }
         return of_type(asked);
@@ -153,11 +154,11 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                                                   : no_rope_interval != 0;
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
         if (some_by_number) {
-            warnings.push_back("some layers have no RoPE: a layer that has is assumed");
+            warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
         }
         if (all.empty() && rule == LayerRule::local_base) {
             warnings.push_back(
-                "ignored the base of local layers: no layer_types say which those are");
+                "ignored the base of local layers: no key layer_types says which layers those are");
         }
         return {all.empty() ? std::string() : all[0], true};
     }
@@ -169,7 +170,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                                     [&](const std::string& type) { return !type_rotates(type); });
     if (differ || some_by_number) {
         warnings.push_back("the model has layers of several types (" + joined(all) +
-                           "): " + shown_key(chosen.type) + " assumed");
+                           "): assuming " + shown_key(chosen.type));
     }
     return chosen;
 }

@@ -98,7 +98,7 @@ std::string GgufCursor::text(std::uint64_t bytes) {
 GgufType GgufCursor::type() {
     const std::uint32_t type = u32();
     if (type >= std::size(types)) {
-        fail(Code::invalid_data, "%s has the type %u: must be 0 to 12", what(), type);
+        fail(Code::invalid_data, "%s has the type %u: it must be 0 to 12", what(), type);
     }
     return GgufType(type);
 }

@@ -78,7 +78,7 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 double read_number(GgufCursor& cursor, GgufType type) {
     const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
     if (type == GgufType::boolean && bits > 1) {
-        fail(Code::invalid_data, "%s is a boolean of %llu: must be 0 or 1", cursor.what(),
+        fail(Code::invalid_data, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
              ull{bits});
     }
     return gguf_number(type, bits);
@@ -114,8 +114,8 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
-        fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(),
-             ull{bytes}, ull{max_name_bytes});
+        fail(Code::invalid_data, "%s has a name of %llu bytes: it must be at most %llu",
+             cursor.what(), ull{bytes}, ull{max_name_bytes});
     }
     return cursor.text(bytes);
 }
@@ -134,8 +134,8 @@ void check_magic(GgufCursor& cursor) {
         bytes += digits;
     }
     fail(Code::invalid_data,
-         "the file does not begin with GGUF, the bytes 47 47 55 46, but with \"%s\",%s: it is no "
-         "GGUF file",
+         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"%s\",%s, so "
+         "it is not a GGUF file",
          shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
 }
 
@@ -145,10 +145,11 @@ void check_version(GgufCursor& cursor) {
         fail(Code::not_supported, "the file is big-endian: only little-endian GGUF is read");
     }
     if (version == 1) {
-        fail(Code::not_supported, "the file is GGUF version 1: must be 2 or 3; convert it anew");
+        fail(Code::not_supported,
+             "the file is GGUF version 1: it must be 2 or 3; convert the model again");
     }
     if (version != 2 && version != 3) {
-        fail(Code::not_supported, "the file is GGUF version %u: must be 2 or 3", version);
+        fail(Code::not_supported, "the file is GGUF version %u: it must be 2 or 3", version);
     }
 }
 
@@ -156,7 +157,7 @@ void check_version(GgufCursor& cursor) {
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(Code::invalid_data, "the file says that it has %llu %s: must be at most %llu",
+        fail(Code::invalid_data, "the file says that it has %llu %s: it must be at most %llu",
              ull{count}, what, ull{most});
     }
     if (count > cursor.left() / least) {
@@ -202,7 +203,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
         if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
             fail(Code::invalid_data,
-                 "general.alignment is a %s of %.9g: must be a uint32, a power of two",
+                 "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
                  name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
         }
         alignment_ = std::uint64_t(bytes);
@@ -216,7 +217,7 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > max_dimensions) {
-            fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu",
+            fail(Code::invalid_data, "tensor %s has %u dimensions: it must have at most %llu",
                  shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
         }
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
@@ -250,14 +251,15 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
         tensor.count > longest_factors) {
         fail(Code::invalid_data,
-             "the tensor %s has %u dimensions, %llu elements and the type %u: must have 1, 1 to "
+             "the tensor %s has %u dimensions, %llu elements and the type %u: it must have 1, 1 to "
              "%llu and 0, float32",
              title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
              ull{longest_factors});
     }
     if (tensor.offset % alignment_ != 0) {
         fail(Code::invalid_data,
-             "the tensor %s is at %llu of the data: must be a multiple of general.alignment, %llu",
+             "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
+             "%llu",
              title.c_str(), ull{tensor.offset}, ull{alignment_});
     }
     const std::uint64_t bytes = 4 * tensor.count;

@@ -78,7 +78,7 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            fail(Code::invalid_data, "%s is missing: which layers slide is unknown",
+            fail(Code::invalid_data, "%s is missing: it says which layers use a sliding window",
                  pattern.name.c_str());
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
@@ -92,7 +92,7 @@ class GgufLayerTypes {
 
     void require_one_a_layer(const GgufField& field, std::size_t length) const {
         if (length != count_) {
-            fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+            fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
                  field.name.c_str(), ull{length}, ull{count_});
         }
     }

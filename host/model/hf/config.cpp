@@ -85,8 +85,8 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
     }
     if (seq_len == 0) {
         rotation.warnings.push_back(
-            "use_dynamic_ntk depends on the length, which is unknown: no longer than trained "
-            "assumed");
+            "use_dynamic_ntk depends on the length, which is unknown: assuming it is no longer "
+            "than trained");
     }
     const double longer = double(std::max(seq_len, rotation.max_position)) /
                           double(rotation.max_position);
@@ -148,7 +148,7 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
 /// The tower is text or vision. All layers of a vision tower have the same RoPE.
 void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(Code::invalid_argument, "tower is '%s': must be text or vision",
+        fail(Code::invalid_argument, "tower is '%s': it must be text or vision",
              shown_key(std::string(query.tower)).c_str());
     }
     if (query.tower == "vision" && (query.layer >= 0 || !query.layer_type.empty())) {
@@ -162,7 +162,7 @@ HfConfig::HfConfig(std::string_view json_text) {
     problem_ = status_of("the configuration", [&] {
         document_ = parse_json(json_text);
         if (!document_.is_object()) {
-            fail(Code::invalid_data, "the document is %s: must be an object",
+            fail(Code::invalid_data, "the document is %s: it must be an object",
                  shown(document_).c_str());
         }
     });

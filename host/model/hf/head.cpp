@@ -19,7 +19,7 @@ std::uint64_t count(const Source& source, std::vector<std::string>& warnings,
         return whole_number(field, 1, high);
     }
     if (otherwise == 0) {
-        fail(Code::invalid_data, "%s is missing: needed where there is no head_dim",
+        fail(Code::invalid_data, "%s is missing: it is needed because head_dim is missing too",
              *names.begin());
     }
     warnings.push_back(source.model.assumed(*names.begin(), otherwise));
@@ -51,7 +51,7 @@ std::uint32_t doubled_head_dim(const Source& source, std::vector<std::string>& w
     const std::uint32_t head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                          : 2 * divided_head_dim(source, warnings);
     if (head_dim > max_head_dim) {
-        fail(Code::invalid_data, "head_dim becomes %u: must be at most 65534", head_dim);
+        fail(Code::invalid_data, "head_dim becomes %u: it must be at most 65534", head_dim);
     }
     const Field other = find_first(source.top, {"kv_channels"});
     if (other && *other.value != head_dim) {
@@ -89,7 +89,7 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
     const Field nope = find(source.top, {"qk_nope_head_dim"});
     if (!nope && source.model.type.qk_nope_head_dim == 0) {
         fail(Code::invalid_data,
-             "qk_nope_head_dim is missing: it is where the window of a query begins");
+             "qk_nope_head_dim is missing: it says where the window of a query begins");
     }
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.model.type.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,

@@ -48,7 +48,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
         } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
             kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
         } else {
-            fail(Code::invalid_data, "%s[%llu] is %s: must be %s", field.name.c_str(),
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be %s", field.name.c_str(),
                  ull{kinds.size()}, shown(entry).c_str(),
                  key.of_one == nullptr ? "a string" : "0 or 1");
         }
@@ -60,21 +60,21 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu",
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu",
              field.name.c_str(), count, max_layer_types);
     }
 }
 
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: must be a list", field.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be a list", field.name.c_str(),
              shown(*field.value).c_str());
     }
 }
 
 void require_length(const Layers& layers, const Field& field, std::size_t length) {
     if (layers.count != 0 && length != layers.count) {
-        fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+        fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
              field.name.c_str(), ull{length}, ull{layers.count});
     }
 }
@@ -134,7 +134,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {
-            fail(Code::invalid_data, "%s has %zu letters: must have at most %llu",
+            fail(Code::invalid_data, "%s has %zu letters: it must have at most %llu",
                  pattern.name.c_str(), letters.size(), ull{max_layers});
         }
         for (const char c : letters) {

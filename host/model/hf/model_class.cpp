@@ -17,7 +17,7 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
         const Field hidden = find({config}, {"hidden_size"});
         if (hidden && *hidden.value == 5120) {
             fail(Code::not_supported,
-                 "hidden_size is 5120: Baichuan's 13B models have ALiBi, no rotary embedding");
+                 "hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
         }
     }
 }
@@ -25,8 +25,8 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
 }  // namespace
 
 std::string ModelClass::assumed(const char* field, double value) const {
-    return std::string(field) + " is missing: " + shown_number(value) +
-           " assumed, the default of " + name;
+    return std::string(field) + " is missing: assuming " + shown_number(value) +
+           ", the default of " + name;
 }
 
 bool without_latent_attention(const Scopes& top) {
@@ -42,7 +42,7 @@ ModelClass model_class(const nlohmann::json& whole, const Scope& config, const S
         field = find({{&whole, ""}}, {"model_type"});  // the text model has this class
     }
     if (!field) {
-        warnings.push_back("model_type is missing: defaults and pairing of llama assumed");
+        warnings.push_back("model_type is missing: assuming the defaults and pairing of llama");
         return found;
     }
     const std::string name = text(field);
@@ -58,7 +58,7 @@ ModelClass model_class(const nlohmann::json& whole, const Scope& config, const S
     }
     found.unknown = field;
     warnings.push_back("model_type " + shown(*field.value) +
-                       " is unknown: defaults and pairing of llama assumed");
+                       " is unknown: assuming the defaults and pairing of llama");
     return found;
 }
 

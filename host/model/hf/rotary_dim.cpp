@@ -23,7 +23,7 @@ Field share_of_head(const Source& source, std::vector<std::string>& warnings) {
 double portion(const Field& factor) {
     const double value = positive_number(factor);
     if (value > 1) {
-        fail(Code::invalid_data, "%s is %s: must be at most 1", factor.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be at most 1", factor.name.c_str(),
              shown(*factor.value).c_str());
     }
     return value;
@@ -41,7 +41,7 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
     }
     const std::string reason = field ? field.name + " is " + shown(*field.value) + ": "
                                      : std::string();
-    fail(Code::invalid_data, "%srotary_dim becomes %u: must be even, 2 to head_dim, which is %u",
+    fail(Code::invalid_data, "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u",
          reason.c_str(), value, head.head_dim);
 }
 
@@ -52,7 +52,8 @@ void agree_with_latent(const Field& given, const Field& factor, const Head& head
     window.turning_pairs = window.rotary_dim / 2;
     if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
         fail(Code::invalid_data,
-             "%s is %s but qk_rope_head_dim, all of which turns, is %u: they must agree",
+             "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
+             "agree",
              given.name.c_str(), shown(*given.value).c_str(), window.rotary_dim);
     }
     if (!factor || *factor.value == 1) {
@@ -61,8 +62,8 @@ void agree_with_latent(const Field& given, const Field& factor, const Head& head
     const std::uint32_t row = head.q_rotary_offset + head.head_dim;
     if (std::lround(portion(factor) * row) != long(window.rotary_dim)) {
         fail(Code::invalid_data,
-             "%s is %s but qk_rope_head_dim, all of which turns, is %u, in query rows of %u: "
-             "they must agree",
+             "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
+             "rows of %u: they must agree",
              factor.name.c_str(), shown(*factor.value).c_str(), window.rotary_dim, row);
     }
     warnings.push_back("ignored key " + factor.name + ": it says of a query row of " +
@@ -75,8 +76,8 @@ void agree_with_proportional(const Field& given, const Field& factor, const Head
     window.share = factor ? portion(factor) : 1;
     window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
     if (window.turning_pairs == 0) {
-        fail(Code::invalid_data, "%s is %s: turns no pair of a head_dim of %u", factor.name.c_str(),
-             shown(*factor.value).c_str(), head.head_dim);
+        fail(Code::invalid_data, "%s is %s: it rotates no pair of a head_dim of %u",
+             factor.name.c_str(), shown(*factor.value).c_str(), head.head_dim);
     }
     if (!given) {
         return;

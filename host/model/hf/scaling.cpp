@@ -37,11 +37,11 @@ void fixed_ntk(const ScalingParameters& parameters, const Field& alpha) {
     Rotation& rotation = parameters.rotation();
     if (const Field factor = find(parameters.own(), {"factor"})) {
         if (positive_number(factor) != 1) {
-            fail(Code::invalid_data, "%s is %s and %s is %s: which of them scales is unknown",
+            fail(Code::invalid_data, "%s is %s and %s is %s: it is unknown which of them applies",
                  alpha.name.c_str(), shown(*alpha.value).c_str(), factor.name.c_str(),
                  shown(*factor.value).c_str());
         }
-        parameters.warn("ignored key " + factor.name + ": alpha is what scales");
+        parameters.warn("ignored key " + factor.name + ": the scaling uses alpha instead");
     }
     if (const Field original = find(parameters.own(), {"original_max_position_embeddings"})) {
         parameters.warn("ignored key " + original.name +
@@ -59,8 +59,8 @@ void dynamic(const ScalingParameters& parameters) {
     }
     const Field original = find(parameters.own(), {"original_max_position_embeddings"});
     parameters.warn_without_length(
-        "dynamic scaling depends on the length, which is unknown: no longer than trained "
-        "assumed");
+        "dynamic scaling depends on the length, which is unknown: assuming it is no longer "
+        "than trained");
     const double given = original ? positive_number(original) : 0;
     const bool alone = original && rotation.max_position == 0;
     const DynamicNtkScaling scaling = {parameters.number("factor"),

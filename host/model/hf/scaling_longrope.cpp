@@ -15,7 +15,7 @@ std::vector<double> divisors(const ScalingParameters& parameters, const char* na
     Rotation& rotation = parameters.rotation();
     const Field field = parameters.required(parameters.own(), name);
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: must be a list of numbers", field.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be a list of numbers", field.name.c_str(),
              shown(*field.value).c_str());
     }
     std::vector<double> numbers;
@@ -24,7 +24,7 @@ std::vector<double> divisors(const ScalingParameters& parameters, const char* na
             positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
     }
     if (numbers.size() != rotation.inv_freq.size()) {
-        fail(Code::invalid_data, "%s has %llu elements: must have rotary_dim / 2 = %llu",
+        fail(Code::invalid_data, "%s has %llu elements: it must have rotary_dim / 2 = %llu",
              field.name.c_str(), ull{numbers.size()}, ull{rotation.inv_freq.size()});
     }
     return numbers;
@@ -56,7 +56,7 @@ void apply_longrope(const ScalingParameters& parameters) {
                          ? parameters.factor_beyond(scaling.original_max_position_embeddings)
                          : 1;
     parameters.warn_without_length(
-        "longrope depends on the length, which is unknown: the short list assumed");
+        "longrope depends on the length, which is unknown: assuming the short list");
     parameters.check(scale_longrope(rotation.inv_freq, scaling, parameters.input().seq_len,
                                     rotation.attention_factor));
     const std::uint64_t original = trained_length(scaling.original_max_position_embeddings);

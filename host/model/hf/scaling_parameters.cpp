@@ -78,8 +78,8 @@ double ScalingParameters::original_max_position() const {
         return positive_number(field);
     }
     const double assumed = max_position();
-    warn("original_max_position_embeddings is missing: " + std::to_string(rotation_.max_position) +
-         " assumed, which is max_position_embeddings");
+    warn("original_max_position_embeddings is missing: assuming " +
+         std::to_string(rotation_.max_position) + ", which is max_position_embeddings");
     return assumed;
 }
 

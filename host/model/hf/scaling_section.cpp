@@ -17,7 +17,7 @@ json object_or_empty(const Scope& config, const char* name) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(Code::invalid_data, "%s is %s: must be an object or null", field.name.c_str(),
+        fail(Code::invalid_data, "%s is %s: it must be an object or null", field.name.c_str(),
              shown(*field.value).c_str());
     }
     return *field.value;
@@ -90,7 +90,7 @@ ScalingSections divided(const std::string& name, const json& object,
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: must have at most %zu", name.c_str(),
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu", name.c_str(),
              sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
@@ -99,9 +99,10 @@ ScalingSections divided(const std::string& name, const json& object,
         }
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
-            fail(Code::invalid_data,
-                 "%s has both %s and parameters per layer type: which of them holds is unknown",
-                 name.c_str(), shown_key(key).c_str());
+            fail(
+                Code::invalid_data,
+                "%s has both %s and parameters per layer type: it is unknown which of them applies",
+                name.c_str(), shown_key(key).c_str());
         }
         warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " +
                            shown(value) + ": each layer type's own " + "is read, and " +
@@ -156,7 +157,7 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary,
     const Field type = find({scope}, {"type"});
     if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
         fail(type ? Code::not_supported : Code::invalid_data,
-             "%s.type is %s: must be origin or dynamic", rotary.name.c_str(),
+             "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
              type ? shown(*type.value).c_str() : "missing");
     }
     const bool grows = *type.value == "dynamic";
@@ -213,7 +214,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            fail(Code::invalid_data, "%s and %s are both there: which of them holds is unknown",
+            fail(Code::invalid_data,
+                 "%s and %s are both there: it is unknown which of them applies",
                  rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
         return {of_rotary(config, rotary, warnings), {}};
@@ -230,8 +232,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
-        warnings.push_back(std::string("rope_scaling is missing: the default of ") + model.name +
-                           " assumed");
+        warnings.push_back(std::string("rope_scaling is missing: assuming the default of ") +
+                           model.name);
         return divided("rope_parameters", json::parse(model.scaling), warnings);
     }
     return scaling.empty() ? ScalingSections()

@@ -83,7 +83,7 @@ std::string scaling_type(const ScalingSection& section) {
     if (found) {
         if (known(type) == nullptr) {
             fail(Code::not_supported,
-                 "%s is %s: must be default, linear, dynamic, yarn, longrope, llama3, "
+                 "%s is %s: it must be default, linear, dynamic, yarn, longrope, llama3, "
                  "proportional, mrope or xdrope",
                  found.name.c_str(), shown(*found.value).c_str());
         }
@@ -92,8 +92,8 @@ std::string scaling_type(const ScalingSection& section) {
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !is_common_field(key)) {
             fail(Code::invalid_data,
-                 "%s.rope_type is missing although %s is there: which scaling it belongs to is "
-                 "unknown",
+                 "%s.rope_type is missing although %s is there: it is unknown which scaling it "
+                 "belongs to",
                  section.name.c_str(), shown_key(key).c_str());
         }
     }

@@ -35,7 +35,7 @@ void apply_yarn(const ScalingParameters& parameters) {
     scaling.mscale = parameters.magnitude("mscale", 0);
     scaling.mscale_all_dim = parameters.magnitude("mscale_all_dim", 0);
     if (scaling.attention_factor != 0) {
-        warn_of_mscale(parameters, "attention_factor is given, and taken");
+        warn_of_mscale(parameters, "attention_factor is given and is used");
     } else if ((scaling.mscale != 0) != (scaling.mscale_all_dim != 0)) {
         warn_of_mscale(
             parameters,
@@ -64,11 +64,10 @@ void apply_deepseek_yarn(const ScalingParameters& parameters) {
     const bool mscale = is_number(parameters, "mscale"),
                all_dim = is_number(parameters, "mscale_all_dim");
     if (mscale != all_dim) {
-        parameters.warn(
-            parameters.name() + "." + (mscale ? "mscale_all_dim" : "mscale") +
-            " is missing: " + (mscale ? "0" : "1") +
-            " assumed, the default of DeepSeek's code; in transformers the two count for the "
-            "attention factor only together");
+        parameters.warn(parameters.name() + "." + (mscale ? "mscale_all_dim" : "mscale") +
+                        " is missing: assuming " + (mscale ? "0" : "1") +
+                        ", the default of DeepSeek's code; in transformers the two count for the "
+                        "attention factor only together");
     }
     parameters.check(scale_deepseek_yarn(rotation.inv_freq, parameters.input().base, scaling,
                                          rotation.attention_factor, rotation.softmax_scale));

@@ -24,7 +24,7 @@ Scopes lookups(const Scope& config) {
 ScalingSection section_of_layer(const Source& source) {
     const ScalingSection* found = source.sections.of(source.layer.type);
     if (found == nullptr && source.layer.rotates) {
-        fail(Code::invalid_data, "rope_parameters has nothing for layer type %s",
+        fail(Code::invalid_data, "rope_parameters has no entry for layer type %s",
              shown_key(source.layer.type).c_str());
     }
     const bool unscaled = !source.by_type() && !source.layer.is_full() &&

@@ -171,7 +171,7 @@ void refuse_scaling_of_attention(const Scopes& top) {
 void require_known_scaling(const ModelType& model, const ScalingSection& section) {
     if (scaling_type(section) == "ntk" && !model.mixed_ntk) {
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
-        fail(Code::not_supported, "%s: its formula is known of model_type new alone",
+        fail(Code::not_supported, "%s: it is supported only for model_type new",
              stated(type).c_str());
     }
 }
