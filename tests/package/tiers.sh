@@ -16,6 +16,8 @@ shared='status\.hpp|interface\.h|vkrope/types\.hpp'
 may_include frequencies "$shared|frequencies/.*|vkrope/frequencies\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
+may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
+may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
 [ ! -d c ] || may_include c \
     "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|kernel|model|runtime)\.hpp)"

@@ -86,4 +86,8 @@ std::string text(const Field& field) {
     return field.value->get<std::string>();
 }
 
+std::string stated(const Field& field) {
+    return field.name + " is " + shown(*field.value);
+}
+
 }  // namespace vkrope
