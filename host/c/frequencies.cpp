@@ -21,6 +21,7 @@ static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
 static_assert(VKROPE_ANGLES_DIRECT_BUFFER == int(AngleSource::direct_buffer));
 static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_texture));
 static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
+static_assert(VKROPE_QUERY_SCALING_MINISTRAL3 == int(QueryScaling::ministral3));
 static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
 
 // Runs `scale` on the caller's frequencies; they change only if it succeeds.
@@ -395,6 +396,16 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
                                  [&](std::vector<double>& scaled, double& factor) {
                                      return scale_ggml(scaled, base, numbers, factor);
                                  });
+    });
+}
+
+vkrope_result vkrope_query_scales(const vkrope_query_scale* scale, const int32_t* positions,
+                                  size_t count, float* scales, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_query_scale c;
+        if (Status s = read(scale, "scale", c); !s) return s;
+        return query_scales({enum_from<QueryScaling>(c.kind), c.length, c.beta}, positions, count,
+                            scales);
     });
 }
 

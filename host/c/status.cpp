@@ -67,6 +67,7 @@ constexpr Renamed renamed[] = {
      "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and "
      "_SHADER_FLOAT16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
+    {"scale.kind is #: must be a QueryScaling", "scale.kind is #: must be a vkrope_query_scaling"},
     {"no memory for a Kernel", "no memory for a vkrope_kernel"},
     {"no memory for a PositionKernel", "no memory for a vkrope_position_kernel"},
     {"no memory for a DescriptorArena", "no memory for a vkrope_arena"},

@@ -206,7 +206,7 @@ class Token {
             channel.error = 0;
         }
         if (steps_.norm.round_between) {
-            round_to(in_.type, channel);
+            round_to(*steps_.norm.round_between, channel);
         }
     }
 
@@ -219,7 +219,7 @@ class Token {
                 row[i].error *= std::fabs(weight);
                 round_off(row[i], 2, allowance_);
                 if (norm.round_between) {
-                    round_to(in_.type, row[i]);
+                    round_to(*norm.round_between, row[i]);
                 }
             }
             if (!norm.bias.empty()) {

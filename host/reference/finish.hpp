@@ -22,9 +22,9 @@ struct Norm {
     std::vector<double> weight = {};  // [head_dim] or [heads, head_dim]; empty: none
     double weight_offset = 0;         // added to every weight
     std::vector<double> bias = {};    // layer norm's; shaped as a weight; empty: none
-    /// Rounds to the element type of the input after the product with the reciprocal root, and
-    /// again after that with the weight.
-    bool round_between = false;
+    /// Rounds to this type after the product with the reciprocal root, and again after that with
+    /// the weight.
+    std::optional<Type> round_between = {};
     /// Replaces 1 / sqrt(square + eps) of n channels, for a mistake.
     std::function<long double(long double square, std::uint64_t n)> reciprocal_root = {};
 };

@@ -234,6 +234,38 @@ struct GgmlScaling {
 Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling,
                   double& attention_factor);
 
+// Scales of the queries by position.
+
+/// Formula of the factor that multiplies the query of a token after the rotation. p is its
+/// position, counted from 0.
+enum class QueryScaling : std::uint32_t {
+    none = 0,  ///< 1
+    /// ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
+    /// trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM.
+    logn = 1,
+    /// 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
+    /// of Llama4TextAttention in Hugging Face's modeling_llama4.py.
+    llama4 = 2,
+    /// 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
+    /// original_max_position_embeddings of Ministral3Attention in Hugging Face's
+    /// modeling_ministral3.py.
+    ministral3 = 3,
+};
+
+struct QueryScale {
+    QueryScaling kind = QueryScaling::none;
+    double length = 0;  ///< finite and above 0; logn: above 1
+    double beta = 0;    ///< llama4, ministral3: finite and at least 0
+};
+
+/// Computes the factor of each token, in double and rounded once: Call::q_scale_tokens
+/// (kernel.hpp).
+///
+/// positions  [count], at least 0
+/// scales     receives [count]; unchanged on error
+Status query_scales(const QueryScale& scale, const std::int32_t* positions, std::size_t count,
+                    float* scales) noexcept;
+
 /// Largest `max_position` of a table; positions are int32. Computed angles also cover -2^31.
 inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 

@@ -510,6 +510,46 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, si
                                                             double* attention_factor,
                                                             vkrope_error* error);
 
+/** Formula of the factor that multiplies the query of a token after the rotation. p is its
+ * position, counted from 0. */
+typedef enum vkrope_query_scaling {
+    VKROPE_QUERY_SCALING_NONE = 0, /**< 1 */
+    /** ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
+     * trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM. */
+    VKROPE_QUERY_SCALING_LOGN = 1,
+    /** 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
+     * of Llama4TextAttention in Hugging Face's modeling_llama4.py. */
+    VKROPE_QUERY_SCALING_LLAMA4 = 2,
+    /** 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
+     * original_max_position_embeddings of Ministral3Attention in Hugging Face's
+     * modeling_ministral3.py. */
+    VKROPE_QUERY_SCALING_MINISTRAL3 = 3,
+    VKROPE_QUERY_SCALING_MAX_ENUM = 0x7fffffff
+} vkrope_query_scaling;
+
+/** Scale of the queries by position. */
+typedef struct vkrope_query_scale {
+    size_t struct_size;        /**< sizeof this struct */
+    vkrope_query_scaling kind; /**< formula */
+    uint32_t reserved;         /**< 0 */
+    double length;             /**< finite and above 0; logn: above 1 */
+    double beta;               /**< llama4, ministral3: finite and at least 0 */
+} vkrope_query_scale;
+
+/**
+ * Computes the factor of each token, in double and rounded once: vkrope_call::q_scale_tokens.
+ *
+ * @param scale      formula
+ * @param positions  [count], at least 0
+ * @param count      number of tokens
+ * @param scales     receives [count]; unchanged on error
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query_scale* scale,
+                                                              const int32_t* positions,
+                                                              size_t count, float* scales,
+                                                              vkrope_error* error);
+
 /**
  * The angle inv_freq in turns, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64
  * turn, truncated).

@@ -168,6 +168,7 @@ const Pair structs[] = {
     {"frequencies.hpp", "LongRopeScaling", "longrope_scaling"},
     {"frequencies.hpp", "Llama3Scaling", "llama3_scaling"},
     {"frequencies.hpp", "GgmlScaling", "ggml_scaling"},
+    {"frequencies.hpp", "QueryScale", "query_scale"},
     {"kernel.hpp", "Requirements", "requirements"},
     {"kernel.hpp", "DeviceRef", "device_ref"},
     {"kernel.hpp", "Tensor", "tensor"},

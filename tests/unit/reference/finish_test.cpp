@@ -158,7 +158,7 @@ TEST_CASE("finish: rounding between the steps") {
     const Tensor tensor = packed(1, 1, 2, Type::bf16);
     const std::uint16_t input[] = {0x3f80, 0x4000};
     const Finish steps = {
-        .norm = {.kind = rms, .weight = {1.0078125, 1.0078125}, .round_between = true}};
+        .norm = {.kind = rms, .weight = {1.0078125, 1.0078125}, .round_between = Type::bf16}};
     std::vector<double> values;
     finish(tensor, no_turn(1), steps, 3, static_cast<const void*>(input),
            [&](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
