@@ -28,6 +28,12 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
 /// Reads the plan at `from`. `name` is the parameter name in error messages.
 Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept;
 
+/// Reads the finish at `from`; null means none. `name` is the parameter name in error messages.
+Status read_finish(const vkrope_finish* from, const char* name, Finish& finish) noexcept;
+
+/// Reads the kernel properties at `from`.
+Status read_info(const vkrope_kernel_info* from, KernelInfo& info);
+
 /// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;
 

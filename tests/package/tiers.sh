@@ -11,7 +11,7 @@ may_include() {
     bad=$(grep -rnE '^#include "' "$1" --include='*.cpp' --include='*.hpp' | grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='status\.hpp|interface\.h|vkrope/types\.hpp'
+shared='status\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
 may_include frequencies "$shared|frequencies/.*|vkrope/frequencies\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"

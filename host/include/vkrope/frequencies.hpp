@@ -357,6 +357,37 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
                    std::uint32_t lines, void* memory, std::size_t bytes);
 
+/// Plans the parameter buffer of a kernel: the weights and biases that q_finish, k_finish and
+/// v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have no
+/// shape.
+Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept;
+
+/// A weight or bias as the model stores it: `count` elements, row by row.
+struct ParameterSource {
+    const void* data = nullptr;  ///< null: absent
+    Element element = Element::f32;
+    std::size_t count = 0;  ///< elements: ParameterItem::count
+};
+
+/// Sources of one tensor.
+struct TensorParameterSources {
+    ParameterSource bias, weight, norm_bias;
+};
+
+/// Sources for fill_parameters.
+struct ParameterSources {
+    TensorParameterSources q, k, v;
+};
+
+/// Writes the parameter buffer of `plan`: the sources as f32, plus ParameterItem::added, rounded
+/// once. Every item of the plan must have a source of its size, and every other item none.
+///
+/// memory  plan.bytes bytes, aligned to 4; may be mapped device memory: it is written once, in
+///         order, and never read
+/// bytes   size of `memory`, at least plan.bytes
+Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
+                       std::size_t bytes) noexcept;
+
 /// inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units of
 /// 2^-64 turn, truncated).
 ///

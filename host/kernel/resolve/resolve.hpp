@@ -32,6 +32,10 @@ struct ResolvedCall {
     float gain = 1;  ///< multiplies cos and sin
 };
 
+/// Whether a tensor, or any tensor of a kernel, has a bias, norm, clip or scale.
+bool has_finish(const Finish& finish) noexcept;
+bool has_finish(const KernelInfo& info) noexcept;
+
 /// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
