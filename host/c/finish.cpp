@@ -49,7 +49,54 @@ TensorParameterSources to_cpp(const vkrope_tensor_parameter_sources& of) noexcep
     return {to_cpp(of.bias), to_cpp(of.weight), to_cpp(of.norm_bias)};
 }
 
+void set(const Finish& from, vkrope_rotation::Finished& to) noexcept {
+    const Norm& norm = from.norm;
+    to.norm.struct_size = sizeof to.norm;
+    to.norm.kind = vkrope_norm_kind(norm.kind);
+    to.norm.span = vkrope_norm_span(norm.span);
+    to.norm.place = vkrope_norm_place(norm.place);
+    to.norm.eps = norm.eps;
+    to.norm.weight = vkrope_parameter_shape(norm.weight);
+    to.norm.weight_offset = norm.weight_offset;
+    to.norm.bias = vkrope_parameter_shape(norm.bias);
+    to.norm.round_between = norm.round_between;
+    to.finish.struct_size = sizeof to.finish;
+    if (norm.kind != NormKind::none) to.finish.norm = &to.norm;
+    to.finish.bias = vkrope_parameter_shape(from.bias);
+    to.finish.clip = from.clip;
+    to.finish.scale = from.scale;
+    to.finish.scale_call = from.scale_call;
+    to.finish.scale_tokens = from.scale_tokens;
+}
+
 }  // namespace
+
+void vkrope::c::set_finish(vkrope_rotation& rotation) noexcept {
+    const ModelFinish& finish = rotation.of.finish;
+    set(finish.q, rotation.q_finish);
+    set(finish.k, rotation.k_finish);
+    set(finish.v, rotation.v_finish);
+    rotation.query_scale = {};
+    rotation.query_scale.struct_size = sizeof rotation.query_scale;
+    rotation.query_scale.kind = vkrope_query_scaling(finish.query_scale.kind);
+    rotation.query_scale.length = finish.query_scale.length;
+    rotation.query_scale.beta = finish.query_scale.beta;
+}
+
+vkrope_result vkrope_rotation_get_finish(const vkrope_rotation* rotation,
+                                         vkrope_model_finish* finish, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        vkrope_model_finish c = {};
+        c.q = &rotation->q_finish.finish;
+        c.k = &rotation->k_finish.finish;
+        c.v = &rotation->v_finish.finish;
+        c.query_scale = &rotation->query_scale;
+        c.q_heads = rotation->of.finish.q_heads;
+        c.k_heads = rotation->of.finish.k_heads;
+        return write(c, "finish", finish);
+    });
+}
 
 Status vkrope::c::read_finish(const vkrope_finish* from, const char* name,
                               Finish& finish) noexcept {

@@ -27,6 +27,7 @@ VKROPE_ENDS_WITH(vkrope_deepseek_yarn_scaling, mscale_all_dim);
 VKROPE_ENDS_WITH(vkrope_longrope_scaling, long_mscale);
 VKROPE_ENDS_WITH(vkrope_ggml_scaling, reserved);
 VKROPE_ENDS_WITH(vkrope_query_scale, beta);
+VKROPE_ENDS_WITH(vkrope_model_finish, k_heads);
 VKROPE_ENDS_WITH(vkrope_rotation_info, base);
 VKROPE_ENDS_WITH(vkrope_angle_plan, reserved);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);

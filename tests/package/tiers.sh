@@ -20,11 +20,12 @@ may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|reference/oracle\.hpp|reference/element\.hpp'
+tiers='vkrope/.*|reference/(oracle|finish|element)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files "$tiers|(shell|files)/.*|model/(gguf|hf_config|json_document)\.hpp"
 may_include tools/roof "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
+may_include tools/finish "$tiers|(shell|files|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"

@@ -1160,6 +1160,31 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
     const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_head_format* q,
     vkrope_head_format* k, vkrope_kernel_info* info, vkrope_error* error);
 
+/** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
+ * the scale of the queries by position. A parameter shape that is not none says that the model has
+ * such a weight or bias. Biases of the projections are not included. */
+typedef struct vkrope_model_finish {
+    size_t struct_size;                    /**< sizeof this struct */
+    const vkrope_finish* q;                /**< for vkrope_kernel_info::q_finish */
+    const vkrope_finish* k;                /**< for vkrope_kernel_info::k_finish */
+    const vkrope_finish* v;                /**< for vkrope_kernel_info::v_finish */
+    const vkrope_query_scale* query_scale; /**< if it has a kind, q->scale_tokens is true */
+    uint32_t q_heads;                      /**< query heads of a layer; 0: unknown */
+    uint32_t k_heads;                      /**< key heads of a layer, and value heads; 0: unknown */
+} vkrope_model_finish;
+
+/**
+ * What else the layer of a rotation does to Q, K and V, as read from a model. Rotations never apply
+ * it; a kernel does if its vkrope_kernel_info has it.
+ *
+ * @param rotation  a rotation
+ * @param finish    struct_size set; receives the rest. Its pointers are valid until the rotation is
+ *                  destroyed
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_finish(
+    const vkrope_rotation* rotation, vkrope_model_finish* finish, vkrope_error* error);
+
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it,
  * each into its own command buffer. */
 typedef struct vkrope_kernel vkrope_kernel;

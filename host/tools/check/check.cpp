@@ -3,7 +3,6 @@
 #include "check/check.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "files/model_options.hpp"
@@ -154,16 +153,6 @@ void add_operation(CommandLine& command, CheckOptions& options) {
                         std::uint32_t{65532}, "First rotated channel, instead of the model's.");
 }
 
-double parse_tolerance(const std::string& text) {
-    double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc() || stop != end || !(value > 0 && value < 1)) {
-        throw BadValue(fmt::format("'{}' must be a number above 0 and below 1", text));
-    }
-    return value;
-}
-
 }  // namespace
 
 const Judged& deciding(const CheckResult& result) {
@@ -181,9 +170,9 @@ void add_check(CommandLine& vkrope) {
     add_model_options(command, options->given.model);
     add_files(command, *options);
     add_operation(command, *options);
-    command.add_value(
-        "--tolerance", "X",
-        [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
+    command.add_number(
+        "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
+        "a number above 0 and below 1",
         "How far from exact is right, times |x0| + |x1|: what is that close is a success, "
         "then. Without it 0.01 is close, and "
         "no success.");

@@ -177,6 +177,7 @@ const Pair structs[] = {
     {"frequencies.hpp", "Llama3Scaling", "llama3_scaling"},
     {"frequencies.hpp", "GgmlScaling", "ggml_scaling"},
     {"frequencies.hpp", "QueryScale", "query_scale"},
+    {"frequencies.hpp", "ModelFinish", "model_finish"},
     {"kernel.hpp", "Requirements", "requirements"},
     {"kernel.hpp", "DeviceRef", "device_ref"},
     {"kernel.hpp", "Tensor", "tensor"},
@@ -194,6 +195,7 @@ const Pair structs[] = {
 
 // Fields that C spells differently, or has not -> why. A few arrays are flat in C.
 const Table fields_in_c = {
+    {"Rotation::finish", "vkrope_rotation_get_finish gives it"},
     {"AnglePlan::sections", "section_order, axes, section_pairs, leftover_axis: a plan is copied"},
 };
 
