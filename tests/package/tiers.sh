@@ -22,7 +22,7 @@ may_include reference 'reference/.*'
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
 tiers='vkrope/.*|reference/(oracle|finish|element)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
-may_include tools/files "$tiers|(shell|files)/.*|model/(gguf|hf_config|json_document)\.hpp"
+may_include tools/files "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
 may_include tools/roof "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
 may_include tools/finish "$tiers|(shell|files|rotate|finish)/.*"

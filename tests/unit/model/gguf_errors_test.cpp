@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "model/gguf.hpp"
+#include "model/gguf/model.hpp"
 #include "support/gguf_builder.hpp"
 
 using namespace vkrope;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/config_field.hpp"
-#include "model/hf_model_types.hpp"
+#include "model/hf/field.hpp"
+#include "model/hf/model_types.hpp"
 #include "vkrope/frequencies.hpp"
 
 namespace vkrope {

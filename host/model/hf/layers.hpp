@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/config_field.hpp"
-#include "model/hf_model_types.hpp"
+#include "model/hf/field.hpp"
+#include "model/hf/model_types.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {

@@ -7,7 +7,7 @@
 // The converters of some architectures permute the Q and K weights, so the pairing is not always
 // the one of the config.json that a file was made from: Llama's is half_split there and interleaved
 // here.
-#include "model/gguf_architectures.hpp"
+#include "model/gguf/architectures.hpp"
 
 #include "model/sorted_table.hpp"
 

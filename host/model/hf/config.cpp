@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
 // transformers.
-#include "model/hf_config.hpp"
+#include "model/hf/config.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "model/config_field.hpp"
-#include "model/hf_layers.hpp"
-#include "model/hf_model_types.hpp"
-#include "model/hf_nesting.hpp"
-#include "model/hf_scaling.hpp"
-#include "model/hf_sections.hpp"
-#include "model/hf_unsupported.hpp"
-#include "model/hf_vision.hpp"
+#include "model/hf/field.hpp"
+#include "model/hf/layers.hpp"
+#include "model/hf/model_types.hpp"
+#include "model/hf/nesting.hpp"
+#include "model/hf/scaling.hpp"
+#include "model/hf/sections.hpp"
+#include "model/hf/unsupported.hpp"
+#include "model/hf/vision.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf_layers.hpp"
+#include "model/gguf/layers.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf_file.hpp"
+#include "model/gguf/file.hpp"
 
 #include <algorithm>
 #include <bit>

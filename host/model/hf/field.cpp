@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/config_field.hpp"
+#include "model/hf/field.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf_field.hpp"
+#include "model/gguf/field.hpp"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/gguf_file.hpp"
+#include "model/gguf/file.hpp"
 
 namespace vkrope {
 

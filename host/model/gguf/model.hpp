@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "model/gguf_file.hpp"
+#include "model/gguf/file.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {

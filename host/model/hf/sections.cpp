@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_sections.hpp"
+#include "model/hf/sections.hpp"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "model/gguf_architectures.hpp"
-#include "model/gguf_field.hpp"
-#include "model/gguf_file.hpp"
+#include "model/gguf/architectures.hpp"
+#include "model/gguf/field.hpp"
+#include "model/gguf/file.hpp"
 
 namespace vkrope {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/config_field.hpp"
+#include "model/hf/field.hpp"
 
 namespace vkrope {
 

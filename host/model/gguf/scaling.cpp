@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf_scaling.hpp"
+#include "model/gguf/scaling.hpp"
 
 #include <cmath>
 #include <string>

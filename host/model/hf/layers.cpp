@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_layers.hpp"
+#include "model/hf/layers.hpp"
 
 #include <algorithm>
 #include <set>

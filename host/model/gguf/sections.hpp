@@ -2,8 +2,8 @@
 // The axis of each pair: rope.dimension_sections of a GGUF file.
 #pragma once
 
-#include "model/gguf_architectures.hpp"
-#include "model/gguf_field.hpp"
+#include "model/gguf/architectures.hpp"
+#include "model/gguf/field.hpp"
 
 namespace vkrope {
 

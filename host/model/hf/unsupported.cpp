@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_unsupported.hpp"
+#include "model/hf/unsupported.hpp"
 
 #include <algorithm>
 #include <iterator>

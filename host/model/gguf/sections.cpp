@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs; most models do not
 // use the last one.
-#include "model/gguf_sections.hpp"
+#include "model/gguf/sections.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "model/config_field.hpp"
-#include "model/hf_model_types.hpp"
-#include "model/hf_scaling.hpp"
+#include "model/hf/field.hpp"
+#include "model/hf/model_types.hpp"
+#include "model/hf/scaling.hpp"
 
 namespace vkrope {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_vision.hpp"
+#include "model/hf/vision.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "model/config_field.hpp"
+#include "model/hf/field.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/rotation_rules.hpp"

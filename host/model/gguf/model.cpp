@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
 // load_arch_hparams() of llama.cpp.
-#include "model/gguf.hpp"
+#include "model/gguf/model.hpp"
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
-#include "model/gguf_architectures.hpp"
-#include "model/gguf_field.hpp"
-#include "model/gguf_layers.hpp"
-#include "model/gguf_scaling.hpp"
-#include "model/gguf_sections.hpp"
+#include "model/gguf/architectures.hpp"
+#include "model/gguf/field.hpp"
+#include "model/gguf/layers.hpp"
+#include "model/gguf/scaling.hpp"
+#include "model/gguf/sections.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "model/gguf_architectures.hpp"
-#include "model/gguf_field.hpp"
-#include "model/hf_layers.hpp"
+#include "model/gguf/architectures.hpp"
+#include "model/gguf/field.hpp"
+#include "model/hf/layers.hpp"
 
 namespace vkrope {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_nesting.hpp"
+#include "model/hf/nesting.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Source of every row: the model's modeling_*.py (pairing, layers) and configuration_*.py
 // (defaults), in Hugging Face transformers or beside the model's weights.
-#include "model/hf_model_types.hpp"
+#include "model/hf/model_types.hpp"
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf_scaling.hpp"
+#include "model/hf/scaling.hpp"
 
 #include <algorithm>
 #include <cmath>
