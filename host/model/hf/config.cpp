@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/hf/field.hpp"
+#include "model/hf/finish.hpp"
 #include "model/hf/layers.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/hf/nesting.hpp"
@@ -56,6 +57,7 @@ class Import {
         } else {
             rotation_.rotates = false;
         }
+        rotation_.finish = model_finish(model_name_, top_, both_, layer_.rotates);
         for (const std::string& key : ignored_keys(top_, model_.rotary_object)) {
             warn("ignored key " + key);
         }

@@ -6,15 +6,11 @@
 #include <memory>
 
 #include "shell/commands.hpp"
+#include "shell/finish_text.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {
-
-constexpr Choice<NormKind> norm_kinds[] = {{"rms", NormKind::rms}, {"layer", NormKind::layer}};
-constexpr Choice<NormSpan> norm_spans[] = {{"head", NormSpan::head}, {"token", NormSpan::token}};
-constexpr Choice<NormPlace> norm_places[] = {{"before", NormPlace::before},
-                                             {"after", NormPlace::after}};
 
 bool is_float(double number) {
     return std::fabs(number) <= std::numeric_limits<float>::max();

@@ -6,33 +6,11 @@
 
 #include "finish/finish.hpp"
 #include "shell/device_text.hpp"
+#include "shell/finish_text.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {
-
-const char* kind_word(NormKind kind) {
-    return kind == NormKind::layer ? "layer" : "rms";
-}
-const char* span_word(NormSpan span) {
-    return span == NormSpan::token ? "token" : "head";
-}
-const char* place_word(NormPlace place) {
-    return place == NormPlace::after ? "after" : "before";
-}
-
-nlohmann::ordered_json norm_json(const Norm& norm) {
-    if (norm.kind == NormKind::none) {
-        return nullptr;
-    }
-    return {{"kind", kind_word(norm.kind)},
-            {"span", span_word(norm.span)},
-            {"place", place_word(norm.place)},
-            {"eps", norm.eps},
-            {"weight", norm.weight != ParameterShape::none},
-            {"weight_offset", norm.weight_offset},
-            {"bias", norm.bias != ParameterShape::none}};
-}
 
 nlohmann::ordered_json tensor_json(const FinishInputs& inputs,
                                    const FinishVerification& verification, TensorIndex which) {
@@ -80,45 +58,6 @@ nlohmann::ordered_json json_of(const FinishOptions& options, const FinishInputs&
         {"bytes", measured.bytes}};
 }
 
-/// "bias, rms norm of each head (eps 1e-06, weight), rotation, scale 0.125".
-std::string steps_text(const FinishInputs& inputs, TensorIndex which) {
-    const Finish& finish = inputs.steps[which].finish;
-    const Norm& norm = finish.norm;
-    std::string text;
-    const auto add = [&text](const std::string& step) {
-        text += (text.empty() ? "" : ", ") + step;
-    };
-    const std::string normed = fmt::format("{} norm of each {} (eps {:g}{}{})",
-                                           kind_word(norm.kind), span_word(norm.span), norm.eps,
-                                           norm.weight == ParameterShape::none ? ""
-                                           : norm.weight_offset == 1           ? ", 1 + weight"
-                                                                               : ", weight",
-                                           norm.bias == ParameterShape::none ? "" : ", bias");
-    const bool has_norm = norm.kind != NormKind::none;
-    if (finish.bias != ParameterShape::none) {
-        add("bias");
-    }
-    if (has_norm && norm.place == NormPlace::before) {
-        add(normed);
-    }
-    if (finish.clip != 0) {
-        add(fmt::format("clip to {:g}", finish.clip));
-    }
-    if (which != V) {
-        add("rotation");
-    }
-    if (has_norm && norm.place == NormPlace::after) {
-        add(normed);
-    }
-    if (finish.scale_call) {
-        add(fmt::format("scale {:g}", inputs.q_scale));
-    }
-    if (finish.scale_tokens) {
-        add("scale by position");
-    }
-    return text.empty() ? "none" : text;
-}
-
 std::string row(const std::string& key, const std::string& value) {
     return fmt::format("{:<11} {}\n", key, value);
 }
@@ -131,10 +70,11 @@ std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
         if (!tensor) {
             continue;
         }
-        text += row(tensor_names[which].name,
-                    fmt::format("{} {} to {}: {}", npy::shape_text(tensor->array.header.shape),
-                                word_for(elements, tensor->element),
-                                word_for(elements, inputs.store), steps_text(inputs, which)));
+        text += row(
+            tensor_names[which].name,
+            fmt::format("{} {} to {}: {}", npy::shape_text(tensor->array.header.shape),
+                        word_for(elements, tensor->element), word_for(elements, inputs.store),
+                        steps_text(inputs.steps[which].finish, which != V)));
         if (const auto& verdict = verification.verdicts[which]) {
             text += row("  error",
                         fmt::format("{:.3g} of what the contract allows", verdict->largest_share));
