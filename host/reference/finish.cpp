@@ -63,13 +63,20 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
     return {value, std::max(high / value - 1, 1 - low / value)};
 }
 
+bool has_steps(const Finish& steps) {
+    return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
+           steps.scale != 1 || !steps.scale_tokens.empty();
+}
+
 /// A token as it goes through the steps.
 class Token {
    public:
     Token(const Tensor& in, const Operation& operation, const Finish& steps, double bound_u)
         : in_(in), operation_(operation), steps_(steps), bound_u_(bound_u),
-          allowance_(operation.absolute_allowance), factor_(factor_of(operation)),
-          pairs_(pairs_of(operation)), channels_(in.heads * in.head_dim) {}
+          allowance_(operation.absolute_allowance),
+          flushed_(has_steps(steps) ? std::max(allowance_ - 0x1p-148L, 0.0L) : 0),
+          factor_(factor_of(operation)), pairs_(pairs_of(operation)),
+          channels_(in.heads * in.head_dim) {}
 
     std::span<const Approximate> finished(std::uint64_t batch, std::uint64_t token,
                                           const void* input) {
@@ -104,7 +111,7 @@ class Token {
             const std::uint64_t from = row_of(in_, {batch, token, head, 0});
             for (std::uint64_t c = 0; c < in_.head_dim; ++c) {
                 channels_[head * in_.head_dim + c] = {
-                    elements.widen(load(input, bytes_of(in_.type), from + c)), 0};
+                    elements.widen(load(input, bytes_of(in_.type), from + c)), flushed_};
             }
         }
     }
@@ -283,7 +290,9 @@ class Token {
     const Tensor& in_;
     const Operation& operation_;
     const Finish& steps_;
-    const long double bound_u_, allowance_, factor_;
+    const long double bound_u_, allowance_;
+    const long double flushed_;  // what a device that flushes subnormals may take from an input
+    const long double factor_;
     const std::vector<Pair> pairs_;
     std::vector<CosSin> turns_;
     std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
@@ -293,11 +302,6 @@ void check_parameter(const std::vector<double>& parameter, const Tensor& in, con
     require(parameter.empty() || parameter.size() == in.head_dim ||
                 parameter.size() == in.heads * in.head_dim,
             rule);
-}
-
-bool has_steps(const Finish& steps) {
-    return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
-           steps.scale != 1 || !steps.scale_tokens.empty();
 }
 
 /// Fills a verdict, element by element.

@@ -17,6 +17,13 @@ bool is_float(double number) {
 }
 
 ExitCode finish(const FinishOptions& options) {
+    OfEachTensor<TensorPaths> tensors;
+    for (const TensorIndex which : every_tensor) {
+        const auto& [name, input_option, output_option] = tensor_names[which];
+        tensors[which] = {input_option, options.given.inputs[which], output_option,
+                          options.given.outputs[which]};
+    }
+    check_tensors(tensors);
     const FinishInputs inputs = read_inputs(options);
     for (const TensorIndex which : every_tensor) {
         for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
@@ -69,7 +76,10 @@ void add_norm(CommandLine& command, FinishOptions& options) {
                         "Added to every weight: 1 for Gemma (the model's, or 0).");
 }
 
+}  // namespace
+
 void add_steps(CommandLine& command, FinishOptions& options) {
+    add_norm(command, options);
     constexpr OfEachTensor<const char*> bias_options = {"--q-bias", "--k-bias", "--v-bias"};
     for (const TensorIndex which : every_tensor) {
         command.add_text(bias_options[which], "FILE", options.biases[which],
@@ -86,11 +96,7 @@ void add_steps(CommandLine& command, FinishOptions& options) {
     command.add_text("--q-scale-tokens", "FILE", options.q_scale_tokens,
                      "A factor for each token of Q, .npy: float32 [tokens] or [batch, tokens] (by "
                      "position, where the model has a formula).");
-    command.add_choice("--store", options.store, elements,
-                       "Element type of the outputs (that of the inputs).");
 }
-
-}  // namespace
 
 void add_finish(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command("finish",
@@ -99,8 +105,9 @@ void add_finish(CommandLine& vkrope) {
                                               "rotation, scale, store.");
     const auto options = std::make_shared<FinishOptions>();
     add_tensor_files(command, options->given, "Where the value tensor goes.");
-    add_norm(command, *options);
     add_steps(command, *options);
+    command.add_choice("--store", options->store, elements,
+                       "Element type of the outputs (that of the inputs).");
     add_operation(command, options->given);
     add_run(command, options->given);
     command.on_run([options] { return finish(*options); });

@@ -47,12 +47,21 @@ struct FinishInputs {
     Element store = Element::f32;
 };
 
+/// Adds the options of norms, bias, clip and scale.
+void add_steps(CommandLine& command, FinishOptions& options);
+
+/// True if one of these options was given.
+bool asks_for_steps(const FinishOptions& options);
+
 /// Reads the files named by the options and checks everything that can be checked without a device.
 /// Throws Failure.
 FinishInputs read_inputs(const FinishOptions& options);
 
 /// Does everything that needs the device. Throws Failure.
 Measured finish_on_device(const FinishOptions& options, const FinishInputs& inputs);
+
+/// The definition of the steps of a tensor.
+reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which);
 
 struct FinishVerification {
     OfEachTensor<std::optional<reference::FinishVerdict>>

@@ -189,14 +189,19 @@ std::vector<double> ParameterFile::values() const {
     return values;
 }
 
-FinishInputs read_inputs(const FinishOptions& options) {
-    OfEachTensor<TensorPaths> paths;
+bool asks_for_steps(const FinishOptions& options) {
     for (const TensorIndex which : every_tensor) {
-        const auto& [name, input_option, output_option] = tensor_names[which];
-        paths[which] = {input_option, options.given.inputs[which], output_option,
-                        options.given.outputs[which]};
+        if (!options.biases[which].empty() || !options.norm_weights[which].empty() ||
+            !options.norm_biases[which].empty()) {
+            return true;
+        }
     }
-    check_tensors(paths);
+    return options.v_norm || !options.q_scale_tokens.empty() || options.q_scale != 1 ||
+           options.norm_kind || options.norm_span || options.norm_place || options.norm_eps ||
+           options.norm_offset || options.clip;
+}
+
+FinishInputs read_inputs(const FinishOptions& options) {
     FinishInputs inputs;
     inputs.rotate = read_inputs(options.given);
     const ModelFinish& model = inputs.rotate.rotation.finish;

@@ -15,6 +15,20 @@ constexpr reference::NormKind norm_kind(NormKind kind) noexcept {
                                      : reference::NormKind::none;
 }
 
+/// Says what breaks the contract; empty if nothing does.
+std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
+    const char* what = verdict.nan_mismatch
+                           ? "a value is NaN where the exact one is not, or the reverse"
+                       : verdict.bits_changed ? "a value that no step touches changed"
+                       : !verdict.right()     ? "a value is too far from the exact one"
+                                              : nullptr;
+    return what == nullptr
+               ? ""
+               : fmt::format("{}: {}: {}", tensor_names[which].name, what, verdict.worst);
+}
+
+}  // namespace
+
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     const TensorSteps& given = inputs.steps[which];
     const Norm& norm = given.finish.norm;
@@ -34,20 +48,6 @@ reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     }
     return steps;
 }
-
-/// Says what breaks the contract; empty if nothing does.
-std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
-    const char* what = verdict.nan_mismatch
-                           ? "a value is NaN where the exact one is not, or the reverse"
-                       : verdict.bits_changed ? "a value that no step touches changed"
-                       : !verdict.right()     ? "a value is too far from the exact one"
-                                              : nullptr;
-    return what == nullptr
-               ? ""
-               : fmt::format("{}: {}: {}", tensor_names[which].name, what, verdict.worst);
-}
-
-}  // namespace
 
 FinishVerification verify(const FinishOptions& options, const FinishInputs& inputs,
                           const Measured& measured) {
