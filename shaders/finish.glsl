@@ -410,6 +410,13 @@ T(Share) T(begin_share)(Token token, uint index, uint z, uint step_lane, uint he
     return share;
 }
 
+// Whether this workgroup has heads of the tensor: all of them, if a norm takes them as one row.
+bool T(has_share)() {
+    bool has = VKROPE_TENSOR_HEADS != 0;
+    if (T(whole_token)) has = has && gl_WorkGroupID.y == 0;
+    return has;
+}
+
 // Loads what a lane keeps in registers.
 void T(load_share)(inout T(Share) share) {
     if (T(many_steps) == 0) {

@@ -353,13 +353,13 @@ void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
         if (step_lane < rotating) q.step = k.step = rotating_step(token, pairs_of(step_lane));
     }
     if (q_head_dim != 0) {
-        if ((push.heads & 0xffffu) != 0) q_finish_share(q);
+        if (q_has_share()) q_finish_share(q);
     }
     if (k_head_dim != 0) {
-        if ((push.heads >> 16) != 0) k_finish_share(k);
+        if (k_has_share()) k_finish_share(k);
     }
     if (v_head_dim != 0) {
-        if (vkrope_has(flag_v)) v_finish_share(v);
+        if (v_has_share() && vkrope_has(flag_v)) v_finish_share(v);
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&

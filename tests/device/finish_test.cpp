@@ -205,6 +205,10 @@ void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
         operation.interleaved_out = *scene.info.pairing_out == Pairing::interleaved;
     operation.rotary_offset = width.rotary_offset;
     if (turns) operation.inv_freq = turned.inv_freq;
+    for (const Window& window : scene.info.windows) {
+        if (turns && window.rotary_dim != 0)
+            operation.windows.push_back({window.offset, window.rotary_dim / 2});
+    }
     operation.absolute_allowance = 0x1p-148 + 0x1p-123;
     for (std::uint32_t b = 0; b < scene.batch; ++b) {
         for (std::uint32_t t = 0; t < scene.tokens; ++t) operation.positions.push_back(t + 3);
@@ -235,20 +239,18 @@ void check(Scene scene, const Results& results) {
 void check_ways(const Scene& scene) {
     const Results first = carry_out(scene, {});
     check(scene, first);
-    const bool may_be_in_place = scene.info.q.in == scene.info.q.out && !scene.info.pairing_out;
-    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-        for (const std::uint32_t lead : {0u, 1u, 2u}) {
-            for (const bool in_place : {false, true}) {
-                if (in_place && !may_be_in_place) continue;
-                CAPTURE(int(mapping));
-                CAPTURE(lead);
-                CAPTURE(in_place);
-                const Results other = carry_out(scene, {mapping, lead, in_place});
-                CHECK(other.q == first.q);
-                CHECK(other.k == first.k);
-                CHECK(other.v == first.v);
-            }
-        }
+    const bool in_place = scene.info.q.in == scene.info.q.out && !scene.info.pairing_out;
+    for (const Way& way : {Way{Mapping::gpu, 0, false},
+                           {Mapping::cpu, 1, in_place},
+                           {Mapping::gpu, 1, in_place},
+                           {Mapping::gpu, 2, false, true}}) {
+        if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
+        CAPTURE(int(way.mapping));
+        CAPTURE(way.lead);
+        const Results other = carry_out(scene, way);
+        CHECK(other.q == first.q);
+        CHECK(other.k == first.k);
+        CHECK(other.v == first.v);
     }
 }
 
@@ -262,19 +264,203 @@ HeadFormat width(std::uint32_t head_dim, Element element = Element::f32, std::ui
 
 }  // namespace
 
-TEST_CASE("finish: an RMS norm of each head before the rotation, in every type") {
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-            CAPTURE(int(element));
-            CAPTURE(int(pairing));
-            check_ways({.info = {.pairing = pairing,
-                                 .rotary_dim = 64,
-                                 .q = width(64, element),
-                                 .k = width(64, element),
-                                 .q_finish = {.norm = rms()},
-                                 .k_finish = {.norm = rms()}},
-                        .q_heads = 5,
-                        .k_heads = 2});
+TEST_CASE("finish: an RMS norm of each head before the rotation, in every type and pairing") {
+    const struct {
+        Element element;
+        Pairing pairing;
+    } kinds[] = {{Element::f32, Pairing::half_split},
+                 {Element::f16, Pairing::interleaved},
+                 {Element::bf16, Pairing::half_split}};
+    for (const auto& [element, pairing] : kinds) {
+        CAPTURE(int(element));
+        check_ways({.info = {.pairing = pairing,
+                             .rotary_dim = 64,
+                             .q = width(64, element),
+                             .k = width(64, element),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = rms()}},
+                    .batch = 2,
+                    .q_heads = 5,
+                    .k_heads = 2});
+    }
+}
+
+TEST_CASE("finish: a norm spans the whole row, whatever part of it turns") {
+    // Rows of any length, windows in the middle, and several of them.
+    const struct {
+        std::uint32_t head_dim, rotary_dim, offset;
+        Element element;
+    } rows[] = {{80, 32, 16, Element::f32}, {96, 48, 0, Element::bf16}, {112, 64, 48, Element::f16},
+                {66, 22, 6, Element::bf16}, {2, 2, 0, Element::f32},    {34, 6, 3, Element::f16}};
+    for (const auto& [head_dim, rotary_dim, offset, element] : rows) {
+        CAPTURE(head_dim);
+        check_ways({.info = {.rotary_dim = rotary_dim,
+                             .q = width(head_dim, element, offset),
+                             .k = width(head_dim, element, offset),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = rms(ParameterShape::none), .clip = 1}},
+                    .q_heads = 3,
+                    .k_heads = 2});
+    }
+    check_ways({.info = {.pairing = Pairing::interleaved,
+                         .rotary_dim = 24,
+                         .q = width(48),
+                         .windows = {{0, 8}, {16, 16}},
+                         .q_finish = {.norm = rms()}},
+                .q_heads = 2});
+}
+
+TEST_CASE("finish: long rows, which a lane loads again") {
+    for (const Element element : {Element::f32, Element::f16}) {
+        Norm after = rms();
+        after.place = NormPlace::after;
+        check_ways({.info = {.rotary_dim = 64,
+                             .q = width(1024, element, 512),
+                             .k = width(1024, element, 512),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = after}},
+                    .tokens = 2,
+                    .q_heads = 2,
+                    .k_heads = 1});
+    }
+    check_ways(
+        {.info = {.rotary_dim = 64, .q = width(4096, Element::bf16), .q_finish = {.norm = rms()}},
+         .tokens = 2,
+         .q_heads = 1});
+}
+
+TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each its own") {
+    Norm after = rms(ParameterShape::head_channel), token = rms(ParameterShape::head_channel);
+    after.place = NormPlace::after;
+    token.span = NormSpan::token;
+    Norm layer = {.kind = NormKind::layer,
+                  .eps = 1e-5f,
+                  .weight = ParameterShape::head_channel,
+                  .bias = ParameterShape::channel};
+    Norm gemma = rms();
+    gemma.weight_offset = 1;
+    Norm token_after = token;
+    token_after.place = NormPlace::after;
+    Norm layer_of_token = layer;
+    layer_of_token.span = NormSpan::token;
+    layer_of_token.place = NormPlace::after;
+    const struct {
+        Norm q, k, v;
+        Element element;
+    } kinds[] = {{after, token, rms(ParameterShape::none), Element::f32},
+                 {layer, gemma, layer, Element::f16},
+                 {token_after, layer_of_token, {}, Element::bf16}};
+    for (const auto& [q, k, v, element] : kinds) {
+        CAPTURE(int(q.kind));
+        CAPTURE(int(element));
+        check_ways({.info = {.rotary_dim = 32,
+                             .q = width(48, element, 8),
+                             .k = width(48, element, 8),
+                             .v = width(48, element),
+                             .q_heads = 5,
+                             .k_heads = 3,
+                             .v_heads = 3,
+                             .q_finish = {.norm = q},
+                             .k_finish = {.norm = k},
+                             .v_finish = {.norm = v}},
+                    .batch = 2,
+                    .q_heads = 5,
+                    .k_heads = 3,
+                    .v_heads = 3});
+    }
+}
+
+TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
+    check_ways({.info = {.rotary_dim = 16,
+                         .q = width(24),
+                         .k = width(24),
+                         .v = width(24),
+                         .q_heads = 4,
+                         .k_heads = 2,
+                         .v_heads = 2,
+                         .q_finish = {.bias = ParameterShape::head_channel,
+                                      .clip = 2.5f,
+                                      .scale = 0.3f,
+                                      .scale_call = true,
+                                      .scale_tokens = true},
+                         .k_finish = {.bias = ParameterShape::channel, .norm = rms()},
+                         .v_finish = {.clip = 3, .scale = 1.7f, .scale_tokens = true}},
+                .batch = 2,
+                .q_heads = 4,
+                .k_heads = 2,
+                .v_heads = 2,
+                .q_scale = 0.7f});
+    check_ways({.info = {.pairing = Pairing::interleaved,
+                         .rotary_dim = 16,
+                         .q = {Element::bf16, Element::f32, 32, 8},
+                         .k = {Element::f16, Element::bf16, 32, 8},
+                         .v = {Element::f32, Element::f16, 32},
+                         .pairing_out = Pairing::half_split,
+                         .q_finish = {.norm = rms()},
+                         .k_finish = {.scale_tokens = true}},
+                .q_heads = 3,
+                .k_heads = 2,
+                .v_heads = 2});
+}
+
+TEST_CASE("finish: round_between rounds to the type of the input, twice") {
+    Norm rounds = rms();
+    rounds.round_between = true;
+    for (const Element element : {Element::f16, Element::bf16}) {
+        const Scene scene = {.info = {.rotary_dim = 16,
+                                      .q = {element, Element::f32, 16},
+                                      .q_finish = {.norm = rounds}},
+                             .q_heads = 3};
+        const Results results = carry_out(scene, {});
+        Scene plain = scene;
+        plain.info.q_finish.norm.round_between = false;
+        CHECK(results.q != carry_out(plain, {}).q);
+        CHECK(results.q == carry_out(scene, {Mapping::gpu}).q);
+    }
+}
+
+TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or a NaN") {
+    constexpr std::uint32_t D = 32;
+    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+    const float fills[] = {0, 3e38f, -3.4e38f, 1e20f, 1e-3f, inf, nan};
+    constexpr std::uint32_t rows = std::size(fills);
+    std::vector<float> numbers;
+    for (const float fill : fills) {
+        const bool special = !std::isfinite(fill);
+        for (std::uint32_t c = 0; c < D; ++c)
+            numbers.push_back(special && c != 5 ? float(c) : fill);
+    }
+    for (const NormKind kind : {NormKind::rms, NormKind::layer}) {
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            CAPTURE(int(kind));
+            CAPTURE(int(mapping));
+            // No pair turns at position 0 + 3 by an angle that matters: the last channels are read.
+            const Scene scene = {.info = {.rotary_dim = 2,
+                                          .q = width(D),
+                                          .q_finish = {.norm = {.kind = kind, .eps = 1e-6f}}},
+                                 .tokens = rows,
+                                 .q_heads = 1,
+                                 .q = bytes_of(numbers)};
+            const Results results = carry_out(scene, {mapping});
+            const auto at = [&](std::uint32_t row, std::uint32_t channel) {
+                return value(Element::f32, results.q, row * D + channel);
+            };
+            for (std::uint32_t c = 2; c < D; ++c) {
+                CAPTURE(c);
+                const float equal = kind == NormKind::rms ? 1.f : 0.f;
+                CHECK(at(0, c) == 0);
+                CHECK(std::fabs(at(1, c) - equal) <= 10 * 0x1p-24f);
+                CHECK(std::fabs(at(2, c) + equal) <= 10 * 0x1p-24f);
+                CHECK(std::fabs(at(3, c) - equal) <= 10 * 0x1p-24f);
+                if (kind == NormKind::rms) {
+                    CHECK(std::fabs(at(4, c) - std::sqrt(0.5f)) <= 1e-6f);
+                    CHECK((c == 5 ? std::isnan(at(5, c)) : at(5, c) == 0));
+                } else {
+                    CHECK(std::fabs(at(4, c)) <= 1e-6f);
+                    CHECK(std::isnan(at(5, c)));
+                }
+                CHECK(std::isnan(at(6, c)));
+            }
         }
     }
 }
