@@ -145,7 +145,7 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, uint head
     }
     Words P = vkrope_encode(T(element_out), T(scaled)(a, token_factor)),
           Q = vkrope_encode(T(element_out), T(scaled)(b, token_factor));
-    if (T(steps) == 0) {
+    if (T(steps) == 0 && T(bias) == shape_none) {
         if (pairing == pairing_out && T(element_in) == T(element_out)) {
             if (!turns || !step.rotates) {
                 P = A;
