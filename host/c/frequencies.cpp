@@ -29,8 +29,8 @@ template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
     if (count > PTRDIFF_MAX / sizeof(double)) {
-        return error(Code::invalid_argument, "count is %llu: more than fits into memory",
-                     ull{count});
+        return error(Code::invalid_argument,
+                     "count is %llu: that many elements do not fit in memory", ull{count});
     }
     std::vector<double> scaled(inv_freq, inv_freq + count);
     if (Status s = scale(scaled); !s) return s;
@@ -64,12 +64,12 @@ bool rotates(const vkrope_rotation_info& info) {
 
 Status check(const vkrope_rotation_info& info) {
     if (enum_from<Pairing>(info.pairing) > Pairing::interleaved) {
-        return error(Code::invalid_argument, "info.pairing is %u: must be a vkrope_pairing",
+        return error(Code::invalid_argument, "info.pairing is %u: it must be a vkrope_pairing",
                      unsigned(enum_from<Pairing>(info.pairing)));
     }
     if (enum_from<AnglePrecision>(info.precision) > AnglePrecision::float32) {
         return error(Code::invalid_argument,
-                     "info.precision is %u: must be a vkrope_angle_precision",
+                     "info.precision is %u: it must be a vkrope_angle_precision",
                      unsigned(enum_from<AnglePrecision>(info.precision)));
     }
     // Arrays come without their size, so a count that does not match rotary_dim must not be
@@ -77,7 +77,7 @@ Status check(const vkrope_rotation_info& info) {
     const std::size_t count = info.inv_freq_count;
     if (count != info.rotary_dim / 2 && !(!rotates(info) && count == 0)) {
         return error(Code::invalid_argument,
-                     "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
+                     "info.inv_freq_count is %llu: it must be rotary_dim / 2 = %u", ull{count},
                      info.rotary_dim / 2);
     }
     if (Status s = not_null(info.inv_freq, "info.inv_freq"); !s && count != 0) return s;
@@ -142,8 +142,8 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
     if (Status s = read_optional(from, name, c); !s) return s;
     sections.order = enum_from<SectionOrder>(c.order);
     if (sections.order > SectionOrder::interleaved)
-        return error(Code::invalid_argument, "%s.order is %u: must be a vkrope_section_order", name,
-                     unsigned(sections.order));
+        return error(Code::invalid_argument, "%s.order is %u: it must be a vkrope_section_order",
+                     name, unsigned(sections.order));
     sections.axes = c.axes;
     static_assert(VKROPE_MAX_AXES == max_axes);
     std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
@@ -173,15 +173,16 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     vkrope_angle_plan c;
     if (Status s = read(from, name, c); !s) return s;
     if (c.bytes > std::numeric_limits<std::size_t>::max()) {
-        return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name,
+        return error(Code::invalid_argument,
+                     "%s.bytes is %llu: it must fit in size_t, which holds at most %llu", name,
                      ull{c.bytes}, ull{std::numeric_limits<std::size_t>::max()});
     }
     const auto format = std::uint32_t(enum_from<PlanFormat>(c.format));
     if (format != VK_FORMAT_UNDEFINED && format != VK_FORMAT_R32G32B32A32_SFLOAT) {
-        return error(Code::invalid_argument,
-                     "%s.format is %u: it must be as vkrope_plan_angles gave it, %u or %u", name,
-                     format, unsigned(VK_FORMAT_UNDEFINED),
-                     unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
+        return error(
+            Code::invalid_argument,
+            "%s.format is %u: it must be the format that vkrope_plan_angles chose, %u or %u", name,
+            format, unsigned(VK_FORMAT_UNDEFINED), unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
     }
     plan.source = enum_from<AngleSource>(c.source);
     plan.format = VkFormat(format);

@@ -9,7 +9,7 @@ namespace {
 
 Status check(const QueryScale& scale) noexcept {
     if (scale.kind > QueryScaling::ministral3) {
-        return error(Code::invalid_argument, "scale.kind is %u: must be a QueryScaling",
+        return error(Code::invalid_argument, "scale.kind is %u: it must be a QueryScaling",
                      unsigned(scale.kind));
     }
     if (scale.kind == QueryScaling::none) {
@@ -51,7 +51,7 @@ Status query_scales(const QueryScale& scale, const std::int32_t* positions, std:
     }
     for (std::size_t i = 0; i < count; ++i) {
         if (positions[i] < 0) {
-            return error(Code::invalid_argument, "positions[%llu] is %d: must be at least 0",
+            return error(Code::invalid_argument, "positions[%llu] is %d: it must be at least 0",
                          ull{i}, positions[i]);
         }
         if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {

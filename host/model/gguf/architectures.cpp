@@ -177,8 +177,8 @@ struct Unsupported {
 };
 
 constexpr const char* no_rope = "the model has no rotary embedding";
-constexpr const char* no_language_model = "it is no language model";
-constexpr const char* kept_apart = "its layers differ in ways that no key of the file says";
+constexpr const char* no_language_model = "it is not a language model";
+constexpr const char* kept_apart = "its layers differ in ways that the file does not record";
 
 // Sorted by name.
 constexpr Unsupported unsupported[] = {

@@ -23,7 +23,7 @@ std::string shown(const GgufValue& value) {
 }
 
 [[noreturn]] void refuse(const GgufField& field, const std::string& rule) {
-    fail(Code::invalid_data, "%s is %s (%s): must be %s", field.name.c_str(),
+    fail(Code::invalid_data, "%s is %s (%s): it must be %s", field.name.c_str(),
          shown(*field.value).c_str(), name(field.value->type), rule.c_str());
 }
 
@@ -80,7 +80,8 @@ std::vector<std::string> GgufFields::ignored() const {
 
 void warn_of_assumed(const GgufField& field, double value, const std::string& because,
                      std::vector<std::string>& warnings) {
-    warnings.push_back(field.name + " is missing: " + shown_number(value) + " assumed, " + because);
+    warnings.push_back(field.name + " is missing: assuming " + shown_number(value) + ", " +
+                       because);
 }
 
 double finite_number(const GgufField& field) {
@@ -128,7 +129,7 @@ std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t l
     std::vector<std::uint64_t> numbers;
     for (const double number : value.numbers) {
         if (!in_range(number, low, high)) {
-            fail(Code::invalid_data, "%s[%llu] is %s: must be a whole number %s",
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be a whole number %s",
                  field.name.c_str(), ull{numbers.size()}, shown_number(number).c_str(),
                  range(low, high).c_str());
         }

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <string_view>
 
+#include "model/gguf/cursor.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -19,7 +19,6 @@ using ull = unsigned long long;
 // Limits on the memory and time that a head takes. The size of the file bounds neither: a hole in a
 // sparse file takes no space, and its zeros are valid entries. The largest real heads have some 100
 // keys, 2000 tensors, a million strings (tokens and merges) and 50 MB.
-constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t max_values = 16384;
 constexpr std::uint64_t max_tensors = std::uint64_t{1} << 17;
 constexpr std::uint64_t max_steps_together = std::uint64_t{1}
@@ -39,151 +38,8 @@ constexpr std::uint32_t float32_tensor = 0;
 constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 
-struct TypeRow {
-    const char* name;
-    std::uint64_t bytes;  // 0: its length is in the file
-};
-constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},  {"uint16", 2},  {"int16", 2},
-                             {"uint32", 4}, {"int32", 4}, {"float32", 4}, {"boolean", 1},
-                             {"string", 0}, {"array", 0}, {"uint64", 8},  {"int64", 8},
-                             {"float64", 8}};
-
 constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
                                              "rope_factors_short.weight"};
-
-const TypeRow& row(GgufType type) noexcept {
-    return types[std::size_t(type)];
-}
-
-bool is_number(GgufType type) noexcept {
-    return row(type).bytes != 0;
-}
-
-std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = count; i-- > 0;) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
-/// Whole numbers above 2^53 are rounded; no rule accepts such a number.
-double number(GgufType type, std::uint64_t bits) noexcept {
-    switch (type) {
-        case GgufType::int8: return double(std::int8_t(bits));
-        case GgufType::int16: return double(std::int16_t(bits));
-        case GgufType::int32: return double(std::int32_t(bits));
-        case GgufType::int64: return double(std::int64_t(bits));
-        case GgufType::float32: return double(std::bit_cast<float>(std::uint32_t(bits)));
-        case GgufType::float64: return std::bit_cast<double>(bits);
-        default: return double(bits);
-    }
-}
-
-}  // namespace
-
-const char* name(GgufType type) noexcept {
-    return row(type).name;
-}
-
-/// Reads the head of a file from its first byte on, and nothing beyond the end of the file or
-/// beyond max_head_bytes.
-class GgufCursor {
-   public:
-    GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
-        : file_bytes_(file_bytes), end_(std::min(file_bytes, max_head_bytes)), read_(read) {}
-
-    std::uint64_t at() const noexcept { return at_; }
-    std::uint64_t left() const noexcept { return end_ - at_; }
-
-    /// Sets what errors about missing bytes name.
-    void inside(std::string what) { what_ = std::move(what); }
-    const char* what() const noexcept { return what_.c_str(); }
-
-    void skip(std::uint64_t bytes) {
-        if (bytes > left()) {
-            overrun(std::to_string(bytes) + " bytes");
-        }
-        at_ += bytes;
-    }
-
-    /// Skips `count` times `bytes` bytes, which may not fit in 64 bits.
-    void skip(std::uint64_t count, std::uint64_t bytes) {
-        if (count > left() / bytes) {
-            overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
-        }
-        at_ += count * bytes;
-    }
-
-    std::uint64_t whole(std::size_t bytes) {
-        unsigned char little[8];
-        take(little, bytes);
-        return little_endian(little, bytes);
-    }
-    std::uint32_t u32() { return std::uint32_t(whole(4)); }
-    std::uint64_t u64() { return whole(8); }
-
-    std::string text(std::uint64_t bytes) {
-        skip(bytes);  // checked before memory is allocated
-        at_ -= bytes;
-        std::string content(std::size_t(bytes), '\0');
-        take(content.data(), content.size());
-        return content;
-    }
-
-    GgufType type() {
-        const std::uint32_t type = u32();
-        if (type >= std::size(types)) {
-            fail(Code::invalid_data, "%s has the type %u: must be 0 to 12", what(), type);
-        }
-        return GgufType(type);
-    }
-
-   private:
-    [[noreturn]] void overrun(const std::string& need) const {
-        if (end_ < file_bytes_) {
-            fail(Code::invalid_data,
-                 "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes",
-                 what(), need.c_str(), ull{at_}, ull{end_});
-        }
-        fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu",
-             what(), need.c_str(), ull{at_}, ull{file_bytes_});
-    }
-
-    void take(void* to, std::size_t bytes) {
-        const std::uint64_t from = at_;
-        skip(bytes);
-        if (bytes > sizeof buffer_) {
-            read(from, to, bytes);
-            return;
-        }
-        // Buffered: a tokenizer has some 100 000 strings, with their lengths between them.
-        if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
-            buffered_ = 0;
-            const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));
-            read(from, buffer_, ahead);
-            buffered_at_ = from;
-            buffered_ = ahead;
-        }
-        std::memcpy(to, buffer_ + (from - buffered_at_), bytes);
-    }
-
-    void read(std::uint64_t from, void* to, std::size_t bytes) {
-        if (read_(from, to, bytes) != bytes) {
-            fail(Code::invalid_data, "the file cannot be read at byte %llu", ull{from});
-        }
-    }
-
-    const std::uint64_t file_bytes_, end_;
-    const GgufRead& read_;
-    std::uint64_t at_ = 0;
-    std::string what_ = "its header";
-    std::uint64_t buffered_at_ = 0;
-    std::size_t buffered_ = 0;
-    unsigned char buffer_[16384];
-};
-
-namespace {
 
 /// What all lists of a file may still use.
 struct Room {
@@ -196,7 +52,7 @@ struct Room {
 void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
     if (is_number(type)) {
-        cursor.skip(count, row(type).bytes);
+        cursor.skip(count, gguf_type_bytes(type));
         return;
     }
     if (depth > deepest_list) {
@@ -220,12 +76,12 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 }
 
 double read_number(GgufCursor& cursor, GgufType type) {
-    const std::uint64_t bits = cursor.whole(std::size_t(row(type).bytes));
+    const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
     if (type == GgufType::boolean && bits > 1) {
-        fail(Code::invalid_data, "%s is a boolean of %llu: must be 0 or 1", cursor.what(),
+        fail(Code::invalid_data, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
              ull{bits});
     }
-    return number(type, bits);
+    return gguf_number(type, bits);
 }
 
 GgufValue read_value(GgufCursor& cursor, Room& room) {
@@ -258,8 +114,8 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
-        fail(Code::invalid_data, "%s has a name of %llu bytes: must be at most %llu", cursor.what(),
-             ull{bytes}, ull{max_name_bytes});
+        fail(Code::invalid_data, "%s has a name of %llu bytes: it must be at most %llu",
+             cursor.what(), ull{bytes}, ull{max_name_bytes});
     }
     return cursor.text(bytes);
 }
@@ -278,8 +134,8 @@ void check_magic(GgufCursor& cursor) {
         bytes += digits;
     }
     fail(Code::invalid_data,
-         "the file does not begin with GGUF, the bytes 47 47 55 46, but with \"%s\",%s: it is no "
-         "GGUF file",
+         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"%s\",%s, so "
+         "it is not a GGUF file",
          shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
 }
 
@@ -289,10 +145,11 @@ void check_version(GgufCursor& cursor) {
         fail(Code::not_supported, "the file is big-endian: only little-endian GGUF is read");
     }
     if (version == 1) {
-        fail(Code::not_supported, "the file is GGUF version 1: must be 2 or 3; convert it anew");
+        fail(Code::not_supported,
+             "the file is GGUF version 1: it must be 2 or 3; convert the model again");
     }
     if (version != 2 && version != 3) {
-        fail(Code::not_supported, "the file is GGUF version %u: must be 2 or 3", version);
+        fail(Code::not_supported, "the file is GGUF version %u: it must be 2 or 3", version);
     }
 }
 
@@ -300,7 +157,7 @@ void check_version(GgufCursor& cursor) {
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(Code::invalid_data, "the file says that it has %llu %s: must be at most %llu",
+        fail(Code::invalid_data, "the file says that it has %llu %s: it must be at most %llu",
              ull{count}, what, ull{most});
     }
     if (count > cursor.left() / least) {
@@ -346,7 +203,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
         if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
             fail(Code::invalid_data,
-                 "general.alignment is a %s of %.9g: must be a uint32, a power of two",
+                 "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
                  name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
         }
         alignment_ = std::uint64_t(bytes);
@@ -360,7 +217,7 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > max_dimensions) {
-            fail(Code::invalid_data, "tensor %s has %u dimensions: must have at most %llu",
+            fail(Code::invalid_data, "tensor %s has %u dimensions: it must have at most %llu",
                  shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
         }
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
@@ -394,14 +251,15 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
         tensor.count > longest_factors) {
         fail(Code::invalid_data,
-             "the tensor %s has %u dimensions, %llu elements and the type %u: must have 1, 1 to "
+             "the tensor %s has %u dimensions, %llu elements and the type %u: it must have 1, 1 to "
              "%llu and 0, float32",
              title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
              ull{longest_factors});
     }
     if (tensor.offset % alignment_ != 0) {
         fail(Code::invalid_data,
-             "the tensor %s is at %llu of the data: must be a multiple of general.alignment, %llu",
+             "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
+             "%llu",
              title.c_str(), ull{tensor.offset}, ull{alignment_});
     }
     const std::uint64_t bytes = 4 * tensor.count;
@@ -416,7 +274,7 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     }
     std::vector<double> numbers;
     for (std::size_t i = 0; i < raw.size(); i += 4) {
-        numbers.push_back(number(GgufType::float32, little_endian(&raw[i], 4)));
+        numbers.push_back(gguf_number(GgufType::float32, little_endian(&raw[i], 4)));
     }
     return numbers;
 }

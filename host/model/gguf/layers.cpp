@@ -2,7 +2,6 @@
 #include "model/gguf/layers.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "model/import_error.hpp"
@@ -14,8 +13,6 @@ namespace {
 using ull = unsigned long long;
 
 constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp allows 512
-
-constexpr const char* full = "full_attention";
 
 class GgufLayerTypes {
    public:
@@ -39,7 +36,7 @@ class GgufLayerTypes {
 
     /// The type of each layer.
     std::vector<std::string> list(bool some_slide) {
-        std::vector<std::string> types(std::size_t(count_), full);
+        std::vector<std::string> types(std::size_t(count_), full_attention);
         if (some_slide) {
             slide(types);
         }
@@ -81,7 +78,7 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            fail(Code::invalid_data, "%s is missing: which layers slide is unknown",
+            fail(Code::invalid_data, "%s is missing: it says which layers use a sliding window",
                  pattern.name.c_str());
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
@@ -95,7 +92,7 @@ class GgufLayerTypes {
 
     void require_one_a_layer(const GgufField& field, std::size_t length) const {
         if (length != count_) {
-            fail(Code::invalid_data, "%s has %llu elements: must have one a layer, %llu",
+            fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
                  field.name.c_str(), ull{length}, ull{count_});
         }
     }
@@ -126,21 +123,21 @@ GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architectu
                             std::vector<std::string>& warnings) {
     GgufLayerTypes layers(keys, architecture, layer_count);
     const bool slide = layers.some_slide();
-    nlohmann::json config = nlohmann::json::object();
+    Layers found;
+    found.no_rope_interval = architecture.no_rope_interval;
+    found.rule = slide ? rule_of(architecture.layers) : LayerRule::same;
+    found.count = layer_count;
     if (layer_count != 0) {
-        config["num_hidden_layers"] = layer_count;
         std::vector<std::string> types = layers.list(slide);
-        if (slide || std::count(types.begin(), types.end(), full) != std::ptrdiff_t(types.size())) {
-            config["layer_types"] = std::move(types);
+        if (slide || std::count(types.begin(), types.end(), full_attention) !=
+                         std::ptrdiff_t(types.size())) {
+            found.list = std::move(types);
         }
     } else if (slide || architecture.linear_period != 0) {
         keys.required("block_count", "layers of this architecture differ");
     }
-    ModelType model;
-    model.no_rope_layer_interval = architecture.no_rope_interval;
-    model.layers = slide ? rule_of(architecture.layers) : LayerRule::same;
     GgufLayer layer;
-    layer.kind = Layers({&config, ""}, model, {}).choose(query, warnings);
+    layer.kind = found.choose(query, warnings);
     layer.sliding = layer.kind.type == architecture.sliding;
     if (slide && !layer.sliding) {
         keys.pass_over("rope.freq_base_swa");

@@ -8,7 +8,8 @@
 
 #include "model/gguf/architectures.hpp"
 #include "model/gguf/field.hpp"
-#include "model/hf/layers.hpp"
+#include "model/layers.hpp"
+#include "vkrope/model.hpp"
 
 namespace vkrope {
 

@@ -31,7 +31,7 @@ std::string architecture_of(const GgufFile& file) {
     const GgufValue* value = file.find("general.architecture");
     if (value == nullptr) {
         fail(Code::invalid_data,
-             "general.architecture is missing: it says what every other key is called");
+             "general.architecture is missing: it is the prefix of every other key");
     }
     return text({"general.architecture", value});
 }
@@ -76,20 +76,19 @@ class GgufImport {
         const std::uint64_t part = number ? whole_number({"split.no", number}, 0, 65535) : 0;
         if (count > 1) {
             fail(Code::not_supported,
-                 "split.count is %llu: a split file is not read, nor its first part alone, as the "
-                 "others may hold rope tensors; "
-                 "merge the parts",
+                 "split.count is %llu: split files are not supported, because each part may hold "
+                 "rope tensors; merge the parts first",
                  ull{count});
         }
         if (part != 0) {
             fail(Code::not_supported,
-                 "split.no is %llu and split.count is %s: a part of a split file is not read "
-                 "alone; merge them",
+                 "split.no is %llu and split.count is %s: this file is one part of a split model; "
+                 "merge the parts first",
                  ull{part}, parts ? std::to_string(count).c_str() : "missing");
         }
         if (number != nullptr && parts == nullptr) {
             warn(
-                "split.count is missing beside split.no, which is 0: a whole file assumed, as "
+                "split.count is missing although split.no is 0: assuming a whole file, as "
                 "llama.cpp does");
         }
     }
@@ -103,12 +102,11 @@ class GgufImport {
             row_ = *row;
         } else if (query_.pairing) {
             warn("general.architecture \"" + shown_key(name_) +
-                 "\" is unknown: layers that are alike are assumed, and the pairing that was asked "
-                 "for");
+                 "\" is unknown: assuming the requested pairing, and the same RoPE in every layer");
         } else {
             fail(Code::not_supported,
-                 "general.architecture is \"%s\", which is unknown: ask for a pairing to read it "
-                 "nevertheless",
+                 "general.architecture is \"%s\", which is unknown: give a pairing to read it "
+                 "anyway",
                  shown_key(name_).c_str());
         }
         const GgufField finetuned = keys_.find(
@@ -120,8 +118,7 @@ class GgufImport {
         layer_count_ = gguf_layer_count(keys_);
         if (row_.alibi_layer_count != 0 && layer_count_ == row_.alibi_layer_count) {
             fail(Code::not_supported,
-                 "%s.block_count is %llu: %s models of so many layers have ALiBi, no rotary "
-                 "embedding",
+                 "%s.block_count is %llu: %s models with this many layers use ALiBi, not RoPE",
                  shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
         }
     }
@@ -162,7 +159,7 @@ class GgufImport {
             assumed(count, rotation_.head_dim, "which is head_dim");
         }
         if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
-            fail(Code::invalid_data, "%s is %u: must be even, 2 to head_dim, which is %u",
+            fail(Code::invalid_data, "%s is %u: it must be even, 2 to head_dim, which is %u",
                  count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
         }
     }
@@ -177,14 +174,14 @@ class GgufImport {
         GgufField row = keys_.find("attention.key_length_mla");
         if (!row || whole_number(row, 0, max_head_dim) == 0) {
             row = keys_.required("attention.key_length",
-                                 "it is where the window of a query begins");
+                                 "it says where the window of a query begins");
         }
         const GgufField rank = keys_.required("attention.kv_lora_rank",
-                                              "it is where the window of a key begins");
+                                              "it says where the window of a key begins");
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
-            fail(Code::invalid_data, "%s is %llu: must be even, 2 to %s, which is %llu",
+            fail(Code::invalid_data, "%s is %llu: it must be even, 2 to %s, which is %llu",
                  count.name.c_str(), ull{turns}, row.name.c_str(), ull{width});
         }
         rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(turns);
@@ -193,10 +190,10 @@ class GgufImport {
     }
 
     std::uint32_t divided_head_dim() {
-        const GgufField embedding = keys_.required("embedding_length",
-                                                   "needed where there is no attention.key_length");
-        const GgufField count = keys_.required("attention.head_count",
-                                               "needed where there is no attention.key_length");
+        const GgufField embedding = keys_.required(
+            "embedding_length", "it is needed because attention.key_length is missing too");
+        const GgufField count = keys_.required(
+            "attention.head_count", "it is needed because attention.key_length is missing too");
         const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
         const std::uint64_t heads = whole_numbers(count, 0, max_heads)[0];
         const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
@@ -265,7 +262,7 @@ GgufModel::GgufModel(const std::string& path) {
             std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
             const bool missing = kind == std::filesystem::file_type::not_found;
             fail(Code::invalid_data, "%s %s", path.c_str(),
-                 missing ? "does not exist" : "is no regular file");
+                 missing ? "does not exist" : "is not a regular file");
         }
         const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
         const std::uint64_t bytes = std::filesystem::file_size(path, problem);
@@ -286,7 +283,7 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
         fail(Code::invalid_argument, "read is empty: it must be a function");
     }
     if (file_bytes > max_file_bytes) {
-        fail(Code::invalid_argument, "file_bytes is %llu: must be at most %llu", ull{file_bytes},
+        fail(Code::invalid_argument, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
              ull{max_file_bytes});
     }
     file_ = std::make_shared<const GgufFile>(file_bytes, read);
@@ -297,7 +294,7 @@ Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
     const Status status = status_of("the file", [&] {
         if (query.tower != "text") {
             fail(Code::invalid_argument,
-                 "tower is '%s': a GGUF file holds a language model, and must be asked for text",
+                 "tower is '%s': a GGUF file holds a language model, so it must be text",
                  shown_key(std::string(query.tower)).c_str());
         }
         check_query(query);

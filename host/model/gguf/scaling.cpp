@@ -49,7 +49,7 @@ class GgufScaling {
             rotation_.inv_freq
                 .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
             fail(Code::invalid_data,
-                 "rope.scaling: freq_factors has %llu elements: must have rotary_dim / 2 = %llu",
+                 "rope.scaling: freq_factors has %llu elements: it must have rotary_dim / 2 = %llu",
                  ull{divisors.size()}, ull{rotation_.inv_freq.size()});
         }
         GgmlScaling scaling;
@@ -82,7 +82,7 @@ class GgufScaling {
         }
         const std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-            fail(Code::not_supported, "%s is \"%s\": must be none, linear, yarn or longrope",
+            fail(Code::not_supported, "%s is \"%s\": it must be none, linear, yarn or longrope",
                  field.name.c_str(), shown_key(type).c_str());
         }
         return type;
@@ -103,7 +103,7 @@ class GgufScaling {
             return positive_number(any);
         }
         if (any) {
-            warn(any.name + " is 0: 1 assumed, as llama.cpp does");
+            warn(any.name + " is 0: assuming 1, as llama.cpp does");
         } else if (keys_.find("rope.scaling.type") && type != "longrope") {
             warn_of_assumed(field, 1,
                             "as llama.cpp does: rope.scaling.type " + type + " changes nothing",
@@ -138,12 +138,12 @@ class GgufScaling {
             return {};
         }
         if (near.empty() || far.empty()) {
-            fail(Code::invalid_data, "the tensor %s is missing: there is one of the two",
+            fail(Code::invalid_data, "the tensor %s is missing: the file has only the other one",
                  near.empty() ? of_longrope_near : of_longrope_far);
         }
         from_lists_ = true;
         if (input_.seq_len == 0) {
-            warn("longrope depends on the length, which is unknown: the short list assumed");
+            warn("longrope depends on the length, which is unknown: assuming the short list");
         }
         const double original = original_length();
         if (double(input_.seq_len) > original) return far;
@@ -157,8 +157,9 @@ class GgufScaling {
             return double(whole_number(original, 1, max_whole));
         }
         if (rotation_.max_position == 0) {
-            keys_.required("context_length",
-                           "needed where there is no rope.scaling.original_context_length");
+            keys_.required(
+                "context_length",
+                "it is needed because rope.scaling.original_context_length is missing too");
         }
         warn_of_assumed(original, double(rotation_.max_position), "which is context_length",
                         rotation_.warnings);
@@ -190,7 +191,7 @@ class GgufScaling {
         const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
                                            : 0;
         if (all_dims < 0) {
-            fail(Code::invalid_data, "%s is %.9g: must be a finite number, at least 0",
+            fail(Code::invalid_data, "%s is %.9g: it must be a finite number, at least 0",
                  multiplier.name.c_str(), finite_number(multiplier));
         }
         // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
@@ -204,7 +205,8 @@ class GgufScaling {
         if (!(std::isfinite(scaling.attn_factor) &&
               scaling.attn_factor > 0)) {  // a negative value does not mean "not set" here
             fail(Code::invalid_data,
-                 "rope.scaling: attn_factor is %g with the factor %.9g: must be finite and above 0",
+                 "rope.scaling: attn_factor is %g with the factor %.9g: it must be finite and "
+                 "above 0",
                  scaling.attn_factor, factor);
         }
         if (architecture.yarn_in_softmax) {  // kq_scale of src/models/deepseek2.cpp

@@ -54,7 +54,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
     if (widths.size() != 3 && widths.size() != 4) {
-        fail(Code::invalid_data, "%s has %llu elements: must have 3 or 4", field.name.c_str(),
+        fail(Code::invalid_data, "%s has %llu elements: it must have 3 or 4", field.name.c_str(),
              ull{widths.size()});
     }
     const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
@@ -63,14 +63,14 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
         if (sum != 0) {
             rotation.warnings.push_back(
                 "ignored key " + field.name +
-                ": one of the first two is 0, which llama.cpp reads as none");
+                ": one of the first two is 0, which llama.cpp treats as missing");
         }
         return;
     }
     // ggml would start again with the first section, or leave the last one unused: no model means
     // that.
     if (sum != rotation.rotary_dim / 2) {
-        fail(Code::invalid_data, "%s adds up to %llu: must be half the channels that turn, %u",
+        fail(Code::invalid_data, "%s adds up to %llu: it must be half of the rotated channels, %u",
              field.name.c_str(), ull{sum}, rotation.rotary_dim / 2);
     }
     Sections& sections = rotation.sections;

@@ -13,7 +13,7 @@ using nlohmann::json;
 using ull = unsigned long long;
 
 [[noreturn]] void refuse(const Field& field, const char* rule) {
-    fail(Code::invalid_data, "%s is %s: must be %s", field.name.c_str(),
+    fail(Code::invalid_data, "%s is %s: it must be %s", field.name.c_str(),
          shown(*field.value).c_str(), rule);
 }
 
@@ -66,7 +66,7 @@ std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t 
     // Exact up to 2^53; no caller gives a higher bound.
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!(number >= double(low) && number <= double(high)) || number != std::floor(number)) {
-        fail(Code::invalid_data, "%s is %s: must be a whole number from %llu to %llu",
+        fail(Code::invalid_data, "%s is %s: it must be a whole number from %llu to %llu",
              field.name.c_str(), shown(value).c_str(), ull{low}, ull{high});
     }
     return std::uint64_t(number);
@@ -84,6 +84,10 @@ std::string text(const Field& field) {
         refuse(field, "a string");
     }
     return field.value->get<std::string>();
+}
+
+std::string stated(const Field& field) {
+    return field.name + " is " + shown(*field.value);
 }
 
 }  // namespace vkrope

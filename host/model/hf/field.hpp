@@ -45,4 +45,7 @@ bool truth(const Field& field);
 
 std::string text(const Field& field);
 
+/// The key with its value, for messages.
+std::string stated(const Field& field);
+
 }  // namespace vkrope

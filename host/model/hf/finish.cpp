@@ -172,7 +172,7 @@ class FinishImport {
         const Field field = rule.eps_key == nullptr ? Field() : find_first(config_, {rule.eps_key});
         const double value = field ? positive_number(field) : rule.eps;
         if (!(value >= 1e-20 && value <= 1)) {
-            fail(Code::invalid_data, "%s is %s: must be 1e-20 to 1", field.name.c_str(),
+            fail(Code::invalid_data, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
                  shown(*field.value).c_str());
         }
         return float(value);
@@ -186,7 +186,7 @@ class FinishImport {
         if (const Field field = find_first(config_, {"clip_qkv"})) {
             finish_.q.clip = finish_.k.clip = finish_.v.clip = float(positive_number(field));
             if (!std::isfinite(finish_.q.clip)) {
-                fail(Code::invalid_data, "%s is %s: must be a number that a float holds",
+                fail(Code::invalid_data, "%s is %s: it must be a number that a float holds",
                      field.name.c_str(), shown(*field.value).c_str());
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Source of every row: the model's modeling_*.py (pairing, layers) and configuration_*.py
-// (defaults), in Hugging Face transformers or beside the model's weights.
+// One table, so longer than other files. Source of every row: the model's modeling_*.py (pairing,
+// layers) and configuration_*.py (defaults), in Hugging Face transformers or beside the model's
+// weights.
 #include "model/hf/model_types.hpp"
 
 #include <string_view>
@@ -20,14 +21,17 @@ constexpr const char* apertus_llama3 =
     "original_max_position_embeddings": 8192})";
 
 constexpr const char* laguna_types = R"({
-    "full_attention": {"rope_type": "default", "rope_theta": 500000.0, "partial_rotary_factor": 0.5},
-    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}})";
+    "full_attention": {"rope_type": "default", "rope_theta": 500000.0,
+    "partial_rotary_factor": 0.5},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0,
+    "partial_rotary_factor": 1.0}})";
 constexpr const char* mellum_types =
     R"({"full_attention": {"rope_type": "default", "rope_theta": 500000.0},
     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})";
 constexpr const char* mistral4_yarn =
     R"({"rope_type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "beta_fast": 32.0,
-    "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 8192})";
+    "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+    "original_max_position_embeddings": 8192})";
 
 constexpr const char* by_position_embedding_type = "position_embedding_type";
 
@@ -127,7 +131,8 @@ constexpr ModelType model_types[] = {
      .rope_theta = 1000000,
      .head_dim = 256,
      .scaling =
-         R"({"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
+         R"({"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+            "rope_theta": 1000000.0},
                     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})",
      .layers = LayerRule::local_base,
      .global_head_dim = 512,

@@ -5,18 +5,10 @@
 #include <cstdint>
 #include <string>
 
+#include "model/layers.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope {
-
-/// How the RoPE of a model differs between its layers.
-enum class LayerRule {
-    same,        ///< all layers have the same RoPE
-    local_base,  ///< sliding layers have a base of their own and no scaling: Gemma 3, ModernBERT
-    scaled_on_full,           ///< sliding layers have no scaling: OLMo 3
-    none_on_full,             ///< full-attention layers have no RoPE: Cohere 2
-    none_on_full_of_sliding,  ///< the same, if `sliding_window` is set: EXAONE 4
-};
 
 /// Which layers are full attention if `layer_types` is missing.
 enum class FullLayers {

@@ -15,7 +15,7 @@ using ull = unsigned long long;
 
 Sections sections_of(const Field& field) {
     if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(Code::invalid_data, "%s is %s of %llu: must be a list of 2 to %u numbers",
+        fail(Code::invalid_data, "%s is %s of %llu: it must be a list of 2 to %u numbers",
              field.name.c_str(), shown(*field.value).c_str(), ull{field.value->size()}, max_axes);
     }
     Sections sections;
@@ -41,10 +41,10 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     } else if (by_class) {
         sections.axes = 3;
         std::copy(std::begin(model.mrope_section), std::end(model.mrope_section), sections.pairs);
-        warnings.push_back("mrope_section is missing: " + std::to_string(sections.pairs[0]) + ", " +
+        warnings.push_back("mrope_section is missing: assuming " +
+                           std::to_string(sections.pairs[0]) + ", " +
                            std::to_string(sections.pairs[1]) + ", " +
-                           std::to_string(sections.pairs[2]) + " assumed, the default of " +
-                           model.name);
+                           std::to_string(sections.pairs[2]) + ", the default of " + model.name);
     } else {
         const Field alone = find(scopes, {"mrope_interleaved"});
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
@@ -60,7 +60,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         sum += width;
     }
     if (sum != pairs) {
-        fail(Code::invalid_data, "%s adds up to %llu: must be rotary_dim / 2 = %u",
+        fail(Code::invalid_data, "%s adds up to %llu: it must be rotary_dim / 2 = %u",
              field ? field.name.c_str() : "mrope_section", ull{sum}, pairs);
     }
     const Field order = find(scopes, {"mrope_interleaved"});

@@ -7,7 +7,8 @@
 
 #include "model/hf/field.hpp"
 #include "model/hf/model_types.hpp"
-#include "model/hf/scaling.hpp"
+#include "model/hf/scaling_section.hpp"
+#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 

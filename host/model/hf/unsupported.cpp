@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -107,6 +108,20 @@ bool applies(When when, const json& value) {
     }
 }
 
+/// Whether some key says that the model has RoPE.
+bool names_rope(const Scopes& scopes) {
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool type_of_rope = key == "position_embedding_type" && value.is_string() &&
+                                      is_rope(value.get_ref<const std::string&>());
+            if (is_about_rope(key) || type_of_rope) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
@@ -123,17 +138,42 @@ void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     }
 }
 
-bool names_rope(const Scopes& scopes) {
-    for (const Scope& scope : scopes) {
-        for (const auto& [key, value] : scope.object->items()) {
-            const bool type_of_rope = key == "position_embedding_type" && value.is_string() &&
-                                      is_rope(value.get_ref<const std::string&>());
-            if (is_about_rope(key) || type_of_rope) {
-                return true;
-            }
-        }
+void refuse_without_rope(const ModelClass& model, const Scopes& top,
+                         const ScalingSection& section) {
+    const char* key = model.type.rope_asked_by;
+    Scopes scopes = top;
+    scopes.push_back(section.scope());
+    if (key != nullptr && !find_first(scopes, {key})) {
+        fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE", key,
+             model.type.name);
     }
-    return false;
+    // An unknown class may have no RoPE at all.
+    if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
+        fail(Code::not_supported, "%s: it is unknown, and no key names RoPE",
+             stated(model.unknown).c_str());
+    }
+}
+
+void refuse_scaling_of_attention(const Scopes& top) {
+    const Field chosen = find_first(top, {"rope_impl"});
+    const bool by_transformers = chosen && *chosen.value == "hf";
+    const Field section = find_first(top,
+                                     {by_transformers ? "rope_hf_config" : "rope_dail_config"});
+    const Field type = section && section.value->is_object()
+                           ? find_first({{section.value, section.name + "."}}, {"type"})
+                           : Field();
+    const char* plain = by_transformers ? "no_scaling" : "original";
+    if (type && *type.value != plain) {
+        fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(), plain);
+    }
+}
+
+void require_known_scaling(const ModelType& model, const ScalingSection& section) {
+    if (scaling_type(section) == "ntk" && !model.mixed_ntk) {
+        const Field type = find_first({section.scope()}, {"rope_type", "type"});
+        fail(Code::not_supported, "%s: it is supported only for model_type new",
+             stated(type).c_str());
+    }
 }
 
 std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object) {

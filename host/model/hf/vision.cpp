@@ -117,8 +117,8 @@ std::uint32_t head_dim(const Scope& vision, const Tower& tower,
         if (otherwise == 0) {
             fail(Code::invalid_data, "%s", missing.c_str());
         }
-        warnings.push_back(missing + ": " + std::to_string(otherwise) +
-                           " assumed, the default of " + tower.name);
+        warnings.push_back(missing + ": assuming " + std::to_string(otherwise) +
+                           ", the default of " + tower.name);
         return otherwise;
     };
     const std::uint64_t width = number({"embed_dim", "hidden_size"}, tower.hidden_size);
@@ -142,7 +142,7 @@ Rotation vision_rotation(const json& config) {
     const Tower* tower = find_tower(own.empty() ? outer : own);
     if (tower == nullptr) {
         fail(Code::not_supported,
-             "tower is 'vision': the vision tower \"%s\" has no rotary embedding that is known",
+             "tower is 'vision': the vision tower \"%s\" is not known to have a rotary embedding",
              shown_key(own.empty() ? outer : own).c_str());
     }
     Rotation rotation;
@@ -151,7 +151,7 @@ Rotation vision_rotation(const json& config) {
     rotation.rotary_dim = rotation.head_dim;
     if (rotation.head_dim % 4 != 0) {
         fail(Code::invalid_data,
-             "%shead_dim is %u: must be a multiple of 4, for two axes of whole pairs",
+             "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
              vision.prefix.c_str(), rotation.head_dim);
     }
     double base = 10000;

@@ -104,7 +104,7 @@ void add_finish(CommandLine& vkrope) {
                                               "projection and attention: bias, norm, clip, "
                                               "rotation, scale, store.");
     const auto options = std::make_shared<FinishOptions>();
-    add_tensor_files(command, options->given, "Where the value tensor goes.");
+    add_tensor_files(command, options->given, "File for the value tensor, .npy.");
     add_steps(command, *options);
     command.add_choice("--store", options->store, elements,
                        "Element type of the outputs (that of the inputs).");

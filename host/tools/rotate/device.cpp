@@ -122,8 +122,8 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
     std::string problem = static_cast<const char*>(plan.status.what);
     if (plan && plan->source == AngleSource::direct_buffer &&
         plan->bytes > limits.maxStorageBufferRange) {
-        problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes,
-                              limits.maxStorageBufferRange);
+        problem = fmt::format("the table has {} bytes, but the device binds at most {}",
+                              plan->bytes, limits.maxStorageBufferRange);
     }
     if (!problem.empty()) {
         const char* advice = options.float32_angles ? ""
@@ -162,7 +162,7 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
     }
     if (options.roof && !measured.copy) {
         print_note(
-            "--roof: there is nothing to compare: the device has no timestamps, or the tensors are "
+            "--roof: nothing can be compared: the device has no timestamps, or the tensors are "
             "empty");
     }
     return measured;

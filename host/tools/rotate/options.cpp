@@ -22,7 +22,7 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
             if (output->target() == earlier->target() ||
                 std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
                 fail(ExitCode::usage,
-                     "{}: '{}' is the file of {}; each output must be a file of its own",
+                     "{}: '{}' is also the file of {}; each output must be a separate file",
                      output->option(), output->target().string(), earlier->option());
             }
         }
@@ -53,8 +53,9 @@ void add_tensor_files(CommandLine& command, RotateOptions& options, const char* 
     const OfEachTensor<const char*> what_goes_in = {
         "The query tensor, .npy.", "The key tensor, .npy.",
         "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
-    const OfEachTensor<const char*> what_comes_out = {
-        "Where the rotated query tensor goes.", "Where the rotated key tensor goes.", v_output};
+    const OfEachTensor<const char*> what_comes_out = {"File for the rotated query tensor, .npy.",
+                                                      "File for the rotated key tensor, .npy.",
+                                                      v_output};
     for (const TensorIndex which : every_tensor) {
         command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
                          what_goes_in[which]);
@@ -77,9 +78,9 @@ void add_operation(CommandLine& command, RotateOptions& options) {
         "--layout", options.layout, layouts,
         "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
     command.add_choice("--dtype", options.dtype, elements,
-                       "What all tensors must be (as their files say; <u2 is bf16).");
+                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
     command.add_choice("--gain", options.gain, gains,
-                       "What happens to the model's attention factor (apply).");
+                       "What to do with the model's attention factor (apply).");
     command.add_choice(
         "--angles", options.angles, angle_sources,
         "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
@@ -100,11 +101,10 @@ void add_run(CommandLine& command, RotateOptions& options) {
                   "Index, UUID or part of the name of the device (the best one).")
         .from_environment("VKROPE_DEVICE");
     command.add_flag("--verify", options.verify,
-                     "Compare every value with the definition (V's with its input); write nothing "
-                     "if one is wrong.");
+                     "Compare every value with the definition; write nothing if one is wrong.");
     command.add_integer(
         "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
-        "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
+        "Runs to time after one warm-up run; the median is reported (1 without warm-up).");
     command.add_flag("--json", options.json, "Write JSON.");
 }
 

@@ -45,7 +45,7 @@ void add_rotate(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
     const auto options = std::make_shared<RotateOptions>();
-    add_tensor_files(command, *options, "Where the value tensor goes, bit for bit.");
+    add_tensor_files(command, *options, "File for the value tensor, copied bit for bit, .npy.");
     add_operation(command, *options);
     command.add_flag("--inverse", options->inverse, "Rotate back.");
     add_run(command, *options);

@@ -66,7 +66,7 @@ double parse_number(const std::string& text, bool (*accepts)(double), const char
 }
 
 void refuse_choice(const std::string& text, const std::string& words) {
-    throw BadValue(fmt::format("'{}' must be one of {}", text, words));
+    throw BadValue(fmt::format("'{}' is not valid; the values are {}", text, words));
 }
 
 Option& Option::required(bool is_required) {

@@ -578,7 +578,8 @@ TEST_CASE("C: a model file that has no RoPE that is known is a code and a senten
 
 TEST_CASE("C: what is asked of a model, zero being the default") {
     const std::string json =
-        R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "rope_theta": 10000.0, "num_hidden_layers": 3,
+        R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+           "rope_theta": 10000.0, "num_hidden_layers": 3,
             "max_position_embeddings": 2048})";
     auto query = sized<vkrope_model_query>();
     const auto ask = [&](vkrope_error& error) {
@@ -884,6 +885,7 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     vkrope_head_format values = width;
     auto info = sized<vkrope_kernel_info>();
     info.rotary_dim = 4;
+    info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
     info.q = &width;
     info.v = &values;
     const auto field = [&](const char* name, auto& place) {
@@ -909,6 +911,15 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
     vkrope_pairing pairing_out = VKROPE_PAIRING_HALF_SPLIT;
     info.pairing_out = &pairing_out;
     field("pairing_out", pairing_out);
+
+    // 0 is a number of the enum, but only vkrope_plan_angles knows what it stands for.
+    info.angles = VKROPE_ANGLES_BY_DEFAULT;
+    vkrope_kernel* kernel = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error,
+               "angles is VKROPE_ANGLES_BY_DEFAULT: it must be vkrope_angle_plan::source, which "
+               "vkrope_plan_angles chose"));
 }
 
 TEST_CASE("C: errors name the fields that C has") {
@@ -931,7 +942,8 @@ TEST_CASE("C: errors name the fields that C has") {
                "VKROPE_ANGLES_DIRECT_TEXTURE"));
 
     const std::string config =
-        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 4,
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1,
+           "num_hidden_layers": 4,
         "max_position_embeddings": 2048, "rope_theta": 10000.0})";
     auto query = sized<vkrope_model_query>();
     std::uint32_t layer = 4;
@@ -939,19 +951,19 @@ TEST_CASE("C: errors name the fields that C has") {
     vkrope_rotation* read = nullptr;
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "layer is 4: the model has 4"));
+    CHECK(says(error, "layer is 4: the model has only 4 layers"));
     query.layer_type = "full_attention";
     CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "query.layer is 4 and query.layer_type is given: only one of them"));
+    CHECK(says(error, "query.layer is 4 and query.layer_type is given; set only one of them"));
 
     auto calling = four_channels();
     const OwnedRotation four = rotation_of(calling);
     CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(error.what) ==
-          "source is VKROPE_ANGLES_COS_SIN_CACHE: vkrope_plan_cos_sin_cache plans for cos and sin "
-          "of the caller's own");
+          "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache for a cache of "
+          "your own cos and sin");
     REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
     plan.bytes = 12;
@@ -959,7 +971,7 @@ TEST_CASE("C: errors name the fields that C has") {
     CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(error.what) ==
-          "plan.bytes is 12: must be as vkrope_plan_angles gave it for 4 positions");
+          "plan.bytes is 12: it must be the size that vkrope_plan_angles returned for 4 positions");
 }
 
 TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
@@ -970,10 +982,10 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
     vkrope_rotation* none = nullptr;
     for (const std::string path :
          {"rotation.rotates is false: a layer without RoPE has no angle table",
-          "source is 9: must be an AngleSource",
-          "source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of the caller's own",
-          "layer is 2: the model has 4", "positions.int64 ",
-          "device.enabled is 0x1f: bits that are no DeviceFeature"}) {
+          "source is 9: it must be an AngleSource",
+          "source is cos_sin_cache: use plan_cos_sin_cache for a cache of your own cos and sin",
+          "layer is 2: the model has only 4 layers", "positions.int64 ",
+          "device.enabled is 0x1f: it must hold only bits of DeviceFeature"}) {
         CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==
               VKROPE_ERROR_INVALID_DATA);
         CHECK(std::string(error.what) == path + " does not exist");
@@ -1068,9 +1080,9 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     refuses("upload.staging_offset is 8");
     upload.staging_offset = 16;
     upload.first_line = plan.extent.height;
-    refuses("upload.lines is 0 from first_line 5");
+    refuses("upload.lines is 0 and upload.first_line is 5: the table has only 5 lines");
     upload.first_line = 0;
-    refuses("it does not know");
+    refuses("get_instance_proc_addr: it returned null for ");
     VkBuffer buffer = VK_NULL_HANDLE;
     plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
     upload.buffer = buffer;

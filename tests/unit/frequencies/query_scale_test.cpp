@@ -55,13 +55,13 @@ TEST_CASE("query scale: Llama 4 counts positions from 1, Ministral 3 from 0") {
 }
 
 TEST_CASE("query scale: errors name the field, the value and the rule") {
-    CHECK(error_of({QueryScaling::logn, 1, 0}) == "scale.length is 1: must be finite and above 1");
+    CHECK(error_of({QueryScaling::logn, 1, 0}) == "scale.length is 1: it must be finite and above 1");
     CHECK(error_of({QueryScaling::llama4, 0, 0.1}) ==
-          "scale.length is 0: must be finite and above 0");
+          "scale.length is 0: it must be finite and above 0");
     CHECK(error_of({QueryScaling::ministral3, 8192, -1}) ==
-          "scale.beta is -1: must be finite and at least 0");
-    CHECK(error_of({QueryScaling(9), 1, 1}) == "scale.kind is 9: must be a QueryScaling");
-    CHECK(error_of({}, -3) == "positions[0] is -3: must be at least 0");
+          "scale.beta is -1: it must be finite and at least 0");
+    CHECK(error_of({QueryScaling(9), 1, 1}) == "scale.kind is 9: it must be a QueryScaling");
+    CHECK(error_of({}, -3) == "positions[0] is -3: it must be at least 0");
     CHECK(error_of({QueryScaling::ministral3, 1, 1e39}, 5) ==
           "scale.beta is 1e+39: the factor of position 5 exceeds the range of float");
     CHECK(query_scales({}, nullptr, 1, nullptr).code == Code::invalid_argument);

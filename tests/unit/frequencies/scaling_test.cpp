@@ -72,7 +72,7 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
     REQUIRE(inclusive_inv_freq(10000, 2, &one));
     CHECK(one == 1.0);
     CHECK(mentions(inclusive_inv_freq(0, 8, &one), "base is 0"));
-    CHECK(mentions(inclusive_inv_freq(10000, 3, &one), "rotary_dim is 3: must be even"));
+    CHECK(mentions(inclusive_inv_freq(10000, 3, &one), "rotary_dim is 3: it must be even"));
     CHECK(mentions(inclusive_inv_freq(10000, 4, nullptr), "inv_freq is null"));
     CHECK(one == 1.0);
 }
@@ -106,7 +106,7 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that stands still
             "partial_rotary_factor is "));
     }
     CHECK(mentions(proportional_inv_freq(1e4, 7, {}, untouched.data()),
-                   "head_dim is 7: must be even"));
+                   "head_dim is 7: it must be even"));
     CHECK(untouched == std::vector<double>(4, -7.0));
 }
 
@@ -128,13 +128,13 @@ TEST_CASE("divisors divide, pair by pair") {
     const double bad[] = {1, 0};
     const double worse[] = {1, not_a_number};
     refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 3); },
-            "divisors has 3 elements: must have rotary_dim / 2 = 2");
+            "divisors has 3 elements: it must have rotary_dim / 2 = 2");
     refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 0); },
             "divisors has 0 elements");
     refused([&](std::vector<double>& f) { return scale_divisors(f, nullptr, 2); },
             "divisors is null");
     refused([&](std::vector<double>& f) { return scale_divisors(f, bad, 2); },
-            "divisors[1] is 0: must be finite and above 0");
+            "divisors[1] is 0: it must be finite and above 0");
     refused([&](std::vector<double>& f) { return scale_divisors(f, worse, 2); }, "divisors[1] is ");
 }
 
@@ -308,8 +308,8 @@ TEST_CASE("YaRN names the number that breaks its rule") {
         bad(1e4, {4, 4096, 32, number}, "beta_slow is ");
         bad(number, {4, 4096}, "base is ");
     }
-    bad(1, {4, 4096}, "base is 1: must be finite and above 1");
-    bad(1e4, {4, 4096, 1, 32}, "beta_fast is 1: must be at least beta_slow, which is 32");
+    bad(1, {4, 4096}, "base is 1: it must be finite and above 1");
+    bad(1e4, {4, 4096, 1, 32}, "beta_fast is 1: it must be at least beta_slow, which is 32");
     bad(1e4, {4, 4096, 32, 1, true, -1}, "attention_factor is -1");
     bad(1e4, {4, 4096, 32, 1, true, 0, infinity}, "mscale is inf");
     bad(1e4, {4, 4096, 32, 1, true, 0, 1, not_a_number}, "mscale_all_dim is ");
@@ -399,13 +399,13 @@ TEST_CASE("LongRoPE names the number that breaks its rule") {
             },
             text);
     };
-    bad({good, good, 3, 4096, 32}, "short_factor has 3 elements: must have rotary_dim / 2 = 2");
+    bad({good, good, 3, 4096, 32}, "short_factor has 3 elements: it must have rotary_dim / 2 = 2");
     bad({nullptr, good, 2, 4096, 32}, "short_factor is null");
     bad({good, nullptr, 2, 4096, 32}, "long_factor is null");
     bad({bad_list, good, 2, 4096, 32}, "short_factor[1] is -2");
     bad({good, bad_list, 2, 4096, 32}, "long_factor[1] is -2");
     bad({good, good, 2, 1, 32},
-        "original_max_position_embeddings is 1: must be finite and above 1");
+        "original_max_position_embeddings is 1: it must be finite and above 1");
     bad({good, good, 2, 4096, 0}, "factor is 0");
     bad({good, good, 2, 4096, 32, -1}, "attention_factor is -1");
     bad({good, good, 2, 4096, 32, 0, infinity}, "short_mscale is inf");
@@ -545,14 +545,14 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
         if (!not_set)
             bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
     }
-    bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base is 1: must be finite and above 1");
-    bad(1e4, {.ext_factor = 1.5}, "ext_factor is 1.5: must be 0 to 1");
+    bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base is 1: it must be finite and above 1");
+    bad(1e4, {.ext_factor = 1.5}, "ext_factor is 1.5: it must be 0 to 1");
     bad(1e4, {.ext_factor = -infinity}, "ext_factor is ");
     bad(1e4, {.ext_factor = 1, .beta_fast = -1, .beta_slow = 64, .n_ctx_orig = 4096},
-        "beta_fast is 32: must be at least beta_slow");
+        "beta_fast is 32: it must be at least beta_slow");
     bad(1e4, {.ext_factor = not_a_number}, "ext_factor is ");
     bad(1e4, {.freq_factors = factors, .freq_factor_count = 1},
-        "freq_factors has 1 elements: must have at least rotary_dim / 2 = 2");
+        "freq_factors has 1 elements: it must have at least rotary_dim / 2 = 2");
     bad(1e4, {.freq_factors = factors, .freq_factor_count = 2}, "freq_factors[1] is 0");
     CHECK(attention_factor == -3);
 }

@@ -44,10 +44,11 @@ void check_refused(const GgufBuilder& file, Code code, const std::string& text,
 
 TEST_CASE("GGUF: files of another kind are named") {
     check_refused(std::string(), Code::invalid_data,
-                  "does not begin with GGUF, the bytes 47 47 55 46, but with \"\", nothing");
-    check_refused(std::string("PK\3\4zip"), Code::invalid_data, "but with \"PK??\", 50 4b 03 04");
+                  "does not begin with GGUF, the bytes 47 47 55 46: it begins with \"\", nothing");
+    check_refused(std::string("PK\3\4zip"), Code::invalid_data,
+                  "it begins with \"PK??\", 50 4b 03 04");
     check_refused(std::string("ve"), Code::invalid_data,
-                  "but with \"ve\", 76 65: it is no GGUF file");
+                  "it begins with \"ve\", 76 65, so it is not a GGUF file");
     check_refused(std::string("{\"model_type\": \"llama\"}"), Code::invalid_data,
                   "does not begin with GGUF");
     GgufBuilder file = plain();
@@ -82,7 +83,7 @@ TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
             std::string("general.architecture is \"") + name + "\": the model has no rotary");
         check_refused(plain(name), Code::not_supported, name, {.pairing = Pairing::half_split});
     }
-    check_refused(plain("clip"), Code::not_supported, "no language model");
+    check_refused(plain("clip"), Code::not_supported, "it is not a language model");
     check_refused(plain("step35"), Code::not_supported, "step35");
     check_refused(plain("nautilus"), Code::not_supported, "\"nautilus\", which is unknown");
     check_refused(plain("\x1b[31m"), Code::not_supported, "?[31m");
@@ -104,7 +105,7 @@ TEST_CASE("GGUF: queries that a file cannot answer") {
                   {.seq_len = (std::uint64_t{1} << 31) + 1});
     check_refused(plain("gemma2"), Code::invalid_argument, "only one of them",
                   {.layer_type = "full_attention", .layer = 1});
-    check_refused(plain(), Code::invalid_argument, "the model has 12", {.layer = 12});
+    check_refused(plain(), Code::invalid_argument, "the model has only 12 layers", {.layer = 12});
 }
 
 TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
@@ -115,7 +116,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     GgufBuilder base("llama");
     base.u32("attention.key_length", 128);
     bad(GgufBuilder(base).text("rope.freq_base", "big"),
-        "llama.rope.freq_base is \"big\" (string): must be a finite number above 0");
+        "llama.rope.freq_base is \"big\" (string): it must be a finite number above 0");
     bad(GgufBuilder(base).f32("rope.freq_base", 0), "llama.rope.freq_base is 0 (float32)");
     bad(GgufBuilder(base).f32("rope.freq_base", infinite), "llama.rope.freq_base is inf (float32)");
     bad(GgufBuilder(base).f32("rope.freq_base", 1e-20f), "radians per position");
@@ -123,22 +124,22 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     bad(GgufBuilder(base).i32_list("rope.freq_base", {1, 2}),
         "llama.rope.freq_base is of 2 elements (array)");
     bad(plain().u32("rope.dimension_count", 127),
-        "llama.rope.dimension_count is 127: must be even");
+        "llama.rope.dimension_count is 127: it must be even");
     bad(plain().u32("rope.dimension_count", 130), "2 to head_dim, which is 128");
     bad(plain().u32("rope.dimension_count", 0),
-        "llama.rope.dimension_count is 0 (uint32): must be a whole number from 2");
+        "llama.rope.dimension_count is 0 (uint32): it must be a whole number from 2");
     bad(plain().f32("rope.dimension_count", 2.5f), "llama.rope.dimension_count is 2.5 (float32)");
     bad(plain().text("rope.scaling.factor", "4"), "llama.rope.scaling.factor is \"4\" (string)");
     bad(plain().f32("rope.scaling.factor", -4), "llama.rope.scaling.factor is -4");
     bad(plain().f32("rope.scaling.factor", 4).f32("rope.scale_linear", 2), "they must agree");
     bad(plain().u32("rope.scaling.type", 2),
-        "llama.rope.scaling.type is 2 (uint32): must be a short string");
+        "llama.rope.scaling.type is 2 (uint32): it must be a short string");
     bad(plain().text("rope.scaling.type", std::string(300, 'x')),
         "llama.rope.scaling.type is too long");
     check_refused(plain().text("rope.scaling.type", "spiral"), Code::not_supported,
                   "llama.rope.scaling.type is \"spiral\"");
     bad(plain().u32("rope.scaling.finetuned", 1),
-        "llama.rope.scaling.finetuned is 1 (uint32): must be true or false");
+        "llama.rope.scaling.finetuned is 1 (uint32): it must be true or false");
     bad(plain().f32("rope.scaling.attn_factor", 0), "llama.rope.scaling.attn_factor is 0");
     bad(plain().boolean("context_length2", 2), "is a boolean of 2");
 
@@ -150,7 +151,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
         "attn_factor is -2.62");
     bad(yarn().f32("rope.scaling.yarn_beta_fast", -1), "llama.rope.scaling.yarn_beta_fast is -1");
     bad(yarn().f32("rope.scaling.yarn_beta_slow", 64),
-        "beta_fast is 32: must be at least beta_slow");
+        "beta_fast is 32: it must be at least beta_slow");
     bad(yarn().f32("rope.scaling.yarn_log_multiplier", -1),
         "llama.rope.scaling.yarn_log_multiplier is -1");
     bad(yarn().u32("rope.scaling.original_context_length", 0),
@@ -172,7 +173,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
 
     bad(plain("qwen2vl"), "qwen2vl.rope.dimension_sections is missing");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, 24}),
-        "has 2 elements: must have 3 or 4");
+        "has 2 elements: it must have 3 or 4");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, -1, 24, 0}),
         "qwen2vl.rope.dimension_sections[1] is -1");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {0, 0, 0, 0}), "adds up to 0");
@@ -181,10 +182,10 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     for (const std::vector<std::int32_t>& widths :
          {std::vector<std::int32_t>{32, 48, 48, 0}, {16, 24, 25, 0}, {8, 12, 12}}) {
         bad(plain("qwen2vl").i32_list("rope.dimension_sections", widths),
-            "must be half the channels that turn, 64");
+            "it must be half of the rotated channels, 64");
     }
     bad(plain("glm4").i32_list("rope.dimension_sections", {8, 12, 12, 0}),
-        "adds up to 32: must be half the channels that turn, 64");
+        "adds up to 32: it must be half of the rotated channels, 64");
     bad(plain("qwen3vl").i32_list("rope.dimension_sections", {24, 20, 16, 0}), "adds up to 60");
     bad(plain("qwen2vl").text("rope.dimension_sections", "16"),
         "qwen2vl.rope.dimension_sections is \"16\" (string)");
@@ -194,7 +195,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     const auto gemma = [] { return plain("gemma4").u32("attention.sliding_window", 512); };
     bad(gemma(), "gemma4.attention.sliding_window_pattern is missing");
     bad(gemma().boolean_list("attention.sliding_window_pattern", {true}),
-        "has 1 elements: must have one a layer, 12");
+        "has 1 elements: it must have one a layer, 12");
     GgufBuilder uncounted("gemma2");
     bad(uncounted.u32("attention.key_length", 128), "gemma2.block_count is missing");
 }
@@ -336,11 +337,11 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
     };
     Holed(tensors(131072), huge).check_accepted();
     Holed(tensors(131073), huge)
-        .check_refused("the file says that it has 131073 tensors: must be at most 131072");
-    Holed(tensors(huge / 32), huge).check_refused("tensors: must be at most 131072");
+        .check_refused("the file says that it has 131073 tensors: it must be at most 131072");
+    Holed(tensors(huge / 32), huge).check_refused("tensors: it must be at most 131072");
     GgufBuilder keys = plain();
     keys.extra_values = 16384;
-    Holed(keys.head(), huge).check_refused("keys: must be at most 16384");
+    Holed(keys.head(), huge).check_refused("keys: it must be at most 16384");
     for (const std::uint32_t element : {8u, 9u}) {
         CAPTURE(element);
         Holed(with_list(element, 4194304).head(), huge).check_accepted();
@@ -377,7 +378,7 @@ TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
     const Result<Rotation> result = from_gguf(bytes.data(), bytes.size());
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);
-    CHECK(result->warnings.back() == "and 901 warnings more");
+    CHECK(result->warnings.back() == "and 901 more warnings");
 }
 
 TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {

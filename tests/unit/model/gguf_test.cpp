@@ -94,8 +94,8 @@ TEST_CASE("GGUF: what is missing is assumed, and said") {
     CHECK(rotation.head_dim == 80);
     CHECK(rotation.rotary_dim == 80);
     CHECK(rotation.pairing == Pairing::half_split);
-    CHECK(warns(rotation, "phi2.rope.freq_base is missing: 10000 assumed"));
-    CHECK(warns(rotation, "phi2.rope.dimension_count is missing: 80 assumed"));
+    CHECK(warns(rotation, "phi2.rope.freq_base is missing: assuming 10000"));
+    CHECK(warns(rotation, "phi2.rope.dimension_count is missing: assuming 80"));
     CHECK(rotation.warnings.size() == 2);
     CHECK(rotation.inv_freq == frequencies(10000, 80));
 
@@ -159,11 +159,11 @@ TEST_CASE("GGUF: linear scaling, under either key") {
         check_close(rotation.inv_freq, frequencies(500000, 128));
         CHECK(rotation.attention_factor == 1);
         CHECK(
-            warns(rotation, "llama.rope.scaling.factor is missing: 1 assumed, as llama.cpp does"));
+            warns(rotation, "llama.rope.scaling.factor is missing: assuming 1, as llama.cpp does"));
     }
     CHECK(rotation_of(plain().f32("rope.scaling.factor", 0)).inv_freq == frequencies(500000, 128));
     CHECK(warns(rotation_of(plain().f32("rope.scaling.factor", 0)),
-                "llama.rope.scaling.factor is 0: 1 assumed"));
+                "llama.rope.scaling.factor is 0: assuming 1"));
     const Rotation none = rotation_of(
         plain().text("rope.scaling.type", "none").f32("rope.scaling.factor", 4));
     CHECK(none.inv_freq == frequencies(500000, 128));
@@ -229,7 +229,7 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
           scaled(500000, 128,
                  {.freq_scale = 0.25, .ext_factor = 1, .beta_fast = 8, .n_ctx_orig = 8192},
                  unused));
-    CHECK(warns(rotation, "grok.rope.scaling.original_context_length is missing: 8192 assumed"));
+    CHECK(warns(rotation, "grok.rope.scaling.original_context_length is missing: assuming 8192"));
 
     // Below 1 the paper's magnitude is 1, and ggml's is divided out.
     GgufBuilder narrow = plain("qwen2");
@@ -389,7 +389,7 @@ TEST_CASE("GGUF: a whole file that was a part") {
         return file.value_of(key, 2, GgufBuilder::little(0, 2));
     };
     CHECK(warns(rotation_of(split(plain(), "split.no")),
-                "split.count is missing beside split.no, which is 0: a whole file assumed"));
+                "split.count is missing although split.no is 0: assuming a whole file"));
     CHECK(
         rotation_of(split(split(plain(), "split.no"), "split.count")).warnings.empty());  // merged
 }
@@ -410,7 +410,7 @@ TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
     }
     const Result<Rotation> result = read(plain().f32("rope.scaling.attn_factor", 1e30f));
     CHECK(std::string(result.status.what)
-              .find("makes the attention factor 1e+30: must be 2^-64 to 2^64") !=
+              .find("makes the attention factor 1e+30: it must be 2^-64 to 2^64") !=
           std::string::npos);
 }
 
@@ -427,11 +427,11 @@ TEST_CASE("GGUF: layers of several types") {
     double unused = 0;
     const std::vector<double> full = scaled(500000, 128, {.freq_scale = 0.125}, unused);
     CHECK(rotation_of(gemma).inv_freq == full);
-    CHECK(warns(rotation_of(gemma), "full_attention assumed"));
+    CHECK(warns(rotation_of(gemma), "assuming full_attention"));
     CHECK(rotation_of(gemma, {.layer_type = "full_attention"}).inv_freq == full);
     const Rotation sliding = rotation_of(gemma, {.layer_type = "sliding_attention"});
     CHECK(sliding.inv_freq == local);
-    CHECK(warns(sliding, "gemma3.rope.freq_base_swa is missing: 10000 assumed"));
+    CHECK(warns(sliding, "gemma3.rope.freq_base_swa is missing: assuming 10000"));
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
         CHECK(rotation_of(gemma, {.layer = layer}).inv_freq == (layer % 6 == 5 ? full : local));
