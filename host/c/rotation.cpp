@@ -17,6 +17,7 @@ namespace {
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
 static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
+static_assert(VKROPE_QUERY_SCALING_MINISTRAL3 == int(QueryScaling::ministral3));
 static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
 
 bool rotates(const vkrope_rotation_info& info) {
@@ -124,6 +125,7 @@ std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     handle->sections.axes = sections.axes;
     std::copy(std::begin(sections.pairs), std::end(sections.pairs), handle->sections.pairs);
     handle->sections.leftover_axis = sections.leftover_axis;
+    set_finish(*handle);
     return handle;
 }
 

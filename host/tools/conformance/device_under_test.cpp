@@ -25,17 +25,26 @@ auto fields(const Sections& sections) {
     const auto& [order, axes, pairs, leftover_axis] = sections;
     return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
 }
+auto fields(const Norm& norm) {
+    const auto& [kind, span, place, eps, weight, weight_offset, bias, round_between] = norm;
+    return std::tuple(kind, span, place, eps, weight, weight_offset, bias, round_between);
+}
+auto fields(const Finish& finish) {
+    const auto& [bias, norm, clip, scale, scale_call, scale_tokens] = finish;
+    return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens);
+}
 
 /// The structured binding fails to compile if a field is added to KernelInfo, until it is compared
 /// too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
-                     scatter_k, windows, sections, table, conversion, q_heads, k_heads,
-                     v_heads] = info;
+                     scatter_k, windows, sections, table, conversion, q_heads, k_heads, v_heads,
+                     q_finish, k_finish, v_finish] = info;
         return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
                           mapping, pairing_out, scatter_k, fields(sections), table, conversion,
-                          q_heads, k_heads, v_heads);
+                          q_heads, k_heads, v_heads, fields(q_finish), fields(k_finish),
+                          fields(v_finish));
     };
     return fields_of(a) == fields_of(b) &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "shell/terminal.hpp"
@@ -52,6 +53,16 @@ std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int
 
 std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest) {
     return parse(text, lowest, highest);
+}
+
+double parse_number(const std::string& text, bool (*accepts)(double), const char* rule) {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || !std::isfinite(value) || !accepts(value)) {
+        throw BadValue(fmt::format("'{}' must be {}", text, rule));
+    }
+    return value;
 }
 
 void refuse_choice(const std::string& text, const std::string& words) {

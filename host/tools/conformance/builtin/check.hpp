@@ -120,6 +120,7 @@ void add_offsets(Checks& checks);
 void add_variants(Checks& checks);
 void add_in_place(Checks& checks);
 void add_values(Checks& checks);
+void add_finishes(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);
