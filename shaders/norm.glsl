@@ -136,14 +136,14 @@ void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inver
 
 // The sum of a left subtree of each level that waits for its right one. Indexed by loop counters
 // whose range is constant, so that it needs no memory once loops are unrolled.
-vec2 vkrope_waiting[12];
+float vkrope_waiting[12];
 
 // Adds leaf `index`; leaves come in order. Returns the sum of all once index is the last one.
-vec2 vkrope_tree_add(uint levels, uint index, vec2 leaf) {
-    vec2 sum = leaf;
+float vkrope_tree_add(uint levels, uint index, float leaf) {
+    float sum = leaf;
     bool carries = true;
     for (uint level = 0; level < levels; ++level) {
-        precise vec2 both = vkrope_waiting[level] + sum;
+        precise float both = vkrope_waiting[level] + sum;
         const bool right = ((index >> level) & 1u) != 0;
         if (carries && !right) vkrope_waiting[level] = sum;
         carries = carries && right;
