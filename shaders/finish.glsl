@@ -67,6 +67,19 @@ Unit T(parameters)(uint shape, uint at, uint head, uint channel) {
     return Unit(uintBitsToFloat(a), uintBitsToFloat(b));
 }
 
+// The parameters of a unit. Those that all heads share are loaded once for all of them.
+struct T(Parameters) {
+    Unit bias, weight, norm_bias;
+};
+
+// Loads what is of one of these shapes.
+void T(load_parameters)(uint shape, uint head, uvec2 channels, inout T(Parameters) p) {
+    if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
+    if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
+    if (T(norm_bias) == shape)
+        p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, channels.y);
+}
+
 // A unit as f32, plus its bias.
 Unit T(biased)(Words w, uint head, uint channel) {
     Unit u = vkrope_decode(T(element_in), w);
@@ -81,15 +94,13 @@ Unit T(rounded)(Unit u) {
     return u;
 }
 
-Unit T(normed)(VkropeNorm norm, Unit u, uint head, uint channel) {
+Unit T(normed)(VkropeNorm norm, Unit u, T(Parameters) p) {
     if (T(norm) == step_layer) u = vkrope_centred(u, norm.first, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, norm.second);
     if (T(norm) == step_layer) u = vkrope_centred(u, 1.0, norm.rest);
     u = T(rounded)(vkrope_scale(u, norm.root));
-    if (T(weight) != shape_none)
-        u = T(rounded)(vkrope_product(u, T(parameters)(T(weight), T(weight_at), head, channel)));
-    if (T(norm_bias) != shape_none)
-        u = vkrope_sum(u, T(parameters)(T(norm_bias), T(norm_bias_at), head, channel));
+    if (T(weight) != shape_none) u = T(rounded)(vkrope_product(u, p.weight));
+    if (T(norm_bias) != shape_none) u = vkrope_sum(u, p.norm_bias);
     return u;
 }
 
@@ -129,19 +140,35 @@ Unit T(scaled)(Unit u, float token_factor) {
     return u;
 }
 
+// The parameters of the two units of a step.
+struct T(StepParameters) {
+    T(Parameters) a, b;
+};
+
+void T(load_step_parameters)(uint shape, Step step, uint head, inout T(StepParameters) p) {
+    // Biases are of the input's channels, and so are weights before the rotation.
+    const uvec2 weighed = T(norm_after) ? step.to : step.from;
+    T(load_parameters)(shape, head, uvec2(step.from.x, weighed.x), p.a);
+    T(load_parameters)(shape, head, uvec2(step.from.y, weighed.y), p.b);
+}
+
 // All steps of two units, from their words to the store. Without any, a unit that does not rotate
 // keeps its bits if its type and pairing stay.
-void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, uint head, VkropeNorm norm,
-                     float token_factor) {
-    Unit a = T(biased)(A, head, step.from.x), b = T(biased)(B, head, step.from.y);
+void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepParameters) p,
+                     VkropeNorm norm, float token_factor) {
+    Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
+    if (T(bias) != shape_none) {
+        a = vkrope_sum(a, p.a.bias);
+        b = vkrope_sum(b, p.b.bias);
+    }
     if (T(norm_before)) {
-        a = T(normed)(norm, a, head, step.from.x);
-        b = T(normed)(norm, b, head, step.from.y);
+        a = T(normed)(norm, a, p.a);
+        b = T(normed)(norm, b, p.b);
     }
     T(clip_and_turn)(turns, step, a, b);
     if (T(norm_after)) {
-        a = T(normed)(norm, a, head, step.to.x);
-        b = T(normed)(norm, b, head, step.to.y);
+        a = T(normed)(norm, a, p.a);
+        b = T(normed)(norm, b, p.b);
     }
     Words P = vkrope_encode(T(element_out), T(scaled)(a, token_factor)),
           Q = vkrope_encode(T(element_out), T(scaled)(b, token_factor));
@@ -157,30 +184,17 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, uint head
     T(store)(to + step.to.y, Q);
 }
 
-void T(finish_step)(bool turns, Step step, uint from, uint to, uint head, VkropeNorm norm,
-                    float token_factor) {
-    const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
-               there = to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
-    const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
-    T(finish_units)(turns, step, A, B, there, head, norm, token_factor);
-}
 
 // ---- Sums ----
 
 // What a norm sums: for a layer norm values, then differences, then their squares; for an RMS norm
 // squares of values.
-vec2 T(leaf)(uint what, VkropeNorm norm, Unit u) {
+float T(leaf)(uint what, VkropeNorm norm, Unit u, float scale) {
     if (T(norm) == step_layer && what != sum_values)
         u = vkrope_centred(u, norm.first, norm.mean);
-    Unit v = u;
-    if ((T(steps) & step_one_sum) == 0) v = vkrope_scale(u, vkrope_small);
-    if (what == sum_squares) {
-        u = vkrope_squares(u);
-        v = vkrope_squares(v);
-    }
-    vec2 leaf = vec2(vkrope_unit_sum(unit_elements, u));
-    if ((T(steps) & step_one_sum) == 0) leaf.y = vkrope_unit_sum(unit_elements, v);
-    return leaf;
+    if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
+    if (what == sum_squares) u = vkrope_squares(u);
+    return vkrope_unit_sum(unit_elements, u);
 }
 
 // Channels of the two units of a step, in the input.
@@ -195,14 +209,13 @@ uvec2 T(row_channels)(uint index) {
     return channels;
 }
 
-// The leaves of the two units of a step, and their numbers.
-struct T(Leaves) {
+// Two units of a row as a norm takes them, and their numbers in the row.
+struct T(Summed) {
     uvec2 units;
-    vec2 a, b;
+    Unit a, b;
 };
 
-T(Leaves) T(leaves_of)(uint what, Token token, uint index, VkropeNorm norm, Words A, Words B,
-                       uint head) {
+T(Summed) T(summed_of)(Token token, uint index, Words A, Words B, uint head) {
     uvec2 channels = T(row_channels)(index);
     Unit a = T(biased)(A, head, channels.x), b = T(biased)(B, head, channels.y);
     if (T(norm_after)) {
@@ -216,59 +229,79 @@ T(Leaves) T(leaves_of)(uint what, Token token, uint index, VkropeNorm norm, Word
 #endif
             T(clip_and_turn)(false, step, a, b);
     }
-    return T(Leaves)(channels / unit_elements, T(leaf)(what, norm, a), T(leaf)(what, norm, b));
+    return T(Summed)(channels / unit_elements, a, b);
 }
 
 // ---- A lane that owns its rows ----
 
 // Sums that wait to be added: of units, if they do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
-vec2 T(unit_sums)[T(owned_units)];
-vec2 T(head_sums)[T(row_heads)];
+float T(unit_sums)[T(owned_units)];
+float T(head_sums)[T(row_heads)];
 VkropeNorm T(norms)[norms_held];
 
-vec2 T(owned_head)(uint what, Token token, uint from, uint head, VkropeNorm norm) {
+float T(owned_head)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
     const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head;
     if (T(norm_after)) {
         for (uint index = 0; index < T(row_steps); ++index) {
             const uvec2 at = row + T(row_channels)(index);
-            const T(Leaves) leaves = T(leaves_of)(what, token, index, norm, T(load)(at.x),
-                                                  T(load)(at.y), head);
-            T(unit_sums)[leaves.units.x] = leaves.a;
-            T(unit_sums)[leaves.units.y] = leaves.b;
+            const T(Summed) summed = T(summed_of)(token, index, T(load)(at.x), T(load)(at.y), head);
+            T(unit_sums)[summed.units.x] = T(leaf)(what, norm, summed.a, scale);
+            T(unit_sums)[summed.units.y] = T(leaf)(what, norm, summed.b, scale);
         }
     }
-    vec2 sum = vec2(0);
+    float sum = 0;
     for (uint unit = 0; unit < T(units); ++unit) {
-        vec2 leaf;
+        float leaf;
         if (T(norm_after)) {
             leaf = T(unit_sums)[unit];
         } else {
             const uint channel = unit * unit_elements;
-            leaf = T(leaf)(what, norm, T(biased)(T(load)(row + channel), head, channel));
+            leaf = T(leaf)(what, norm, T(biased)(T(load)(row + channel), head, channel), scale);
         }
         sum = vkrope_tree_add(T(levels), unit, leaf);
     }
     for (uint unit = T(units); unit < 1u << T(levels); ++unit)
-        sum = vkrope_tree_add(T(levels), unit, vec2(0));
+        sum = vkrope_tree_add(T(levels), unit, 0.0);
     return sum;
 }
 
 // Of a head, or of all heads of its token.
-vec2 T(owned_sums)(uint what, Token token, uint from, uint head, VkropeNorm norm) {
-    vec2 sum = vec2(0);
+float T(owned_sum)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
+    float sum = 0;
     if (T(whole_token)) {
         for (uint each = 0; each < T(row_heads); ++each)
-            T(head_sums)[each] = T(owned_head)(what, token, from, each, norm);
+            T(head_sums)[each] = T(owned_head)(what, token, from, each, norm, scale);
         for (uint each = 0; each < 1u << T(head_levels); ++each) {
-            vec2 leaf = vec2(0);
+            float leaf = 0;
             if (each < T(row_heads)) leaf = T(head_sums)[each];
             sum = vkrope_tree_add(T(head_levels), each, leaf);
         }
     } else {
-        sum = T(owned_head)(what, token, from, head, norm);
+        sum = T(owned_head)(what, token, from, head, norm, scale);
     }
     return sum;
+}
+
+// The sum, and if it is not finite the sum of scaled values too. A loop, not a branch: software
+// devices run both sides of a branch, and a loop only while a lane needs it.
+vec2 T(owned_sums)(uint what, Token token, uint from, uint head, VkropeNorm norm) {
+    vec2 sums = vec2(0);
+    uint rounds = 1;
+    float scale = 1;
+    for (uint round = 0; round < rounds; ++round) {
+        const float sum = T(owned_sum)(what, token, from, head, norm, scale);
+        if (round == 0) {
+            sums = vec2(sum);
+            if ((T(steps) & step_one_sum) == 0) {
+                if (!vkrope_is_finite(sum)) rounds = 2;
+            }
+        } else {
+            sums.y = sum;
+        }
+        scale = vkrope_small;
+    }
+    return sums;
 }
 
 VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
@@ -299,10 +332,17 @@ void T(hold_norms)(Token token, uint from, uint first, uint heads) {
 // One step in these heads.
 void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint heads,
                      float token_factor) {
+    T(StepParameters) p;
+    T(load_step_parameters)(shape_channel, step, first, p);
     for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i) {
+        const uint head = first + i * head_lanes;
+        const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
+                   there = to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+        const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
-        T(finish_step)(turns, step, from, to, first + i * head_lanes, norm, token_factor);
+        T(load_step_parameters)(shape_head_channel, step, head, p);
+        T(finish_units)(turns, step, A, B, there, p, norm, token_factor);
     }
 }
 
@@ -345,13 +385,26 @@ void T(load_shared_step)(T(Share) share, uint index, uint head, out Words a, out
     b = T(load)(at.y);
 }
 
-vec2 T(shared_row)(uint row) {
-    vec2 sum = vec2(0);
-    for (uint unit = 0; unit < T(units); ++unit)
-        sum = vkrope_tree_add(T(levels), unit, VKROPE_EXCHANGED(row * T(units) + unit));
-    for (uint unit = T(units); unit < 1u << T(levels); ++unit)
-        sum = vkrope_tree_add(T(levels), unit, vec2(0));
+// The tree over `count` shared sums from `at` on: part 0 of values, part 1 of scaled ones.
+float T(shared_tree)(uint levels, uint at, uint count, uint part) {
+    float sum = 0;
+    for (uint leaf = 0; leaf < count; ++leaf)
+        sum = vkrope_tree_add(levels, leaf, VKROPE_EXCHANGED(at + leaf)[part]);
+    for (uint leaf = count; leaf < 1u << levels; ++leaf)
+        sum = vkrope_tree_add(levels, leaf, 0.0);
     return sum;
+}
+
+vec2 T(shared_trees)(uint levels, uint at, uint count) {
+    vec2 sums = vec2(T(shared_tree)(levels, at, count, 0));
+    if ((T(steps) & step_one_sum) == 0) sums.y = T(shared_tree)(levels, at, count, 1);
+    return sums;
+}
+
+vec2 T(leaves)(uint what, VkropeNorm norm, Unit u) {
+    vec2 leaves = vec2(T(leaf)(what, norm, u, 1.0));
+    if ((T(steps) & step_one_sum) == 0) leaves.y = T(leaf)(what, norm, u, vkrope_small);
+    return leaves;
 }
 
 vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
@@ -364,14 +417,14 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
             if (index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
-                const T(Leaves) leaves = T(leaves_of)(what, share.token, index, norm, A, B, head);
-                VKROPE_EXCHANGED(row * T(units) + leaves.units.x) = leaves.a;
-                VKROPE_EXCHANGED(row * T(units) + leaves.units.y) = leaves.b;
+                const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
+                VKROPE_EXCHANGED(row * T(units) + summed.units.x) = T(leaves)(what, norm, summed.a);
+                VKROPE_EXCHANGED(row * T(units) + summed.units.y) = T(leaves)(what, norm, summed.b);
             }
         }
     }
     barrier();
-    vec2 sum = vec2(0);
+    vec2 sums;
     if (T(whole_token)) {
         const uint heads_at = group_tokens * T(row_heads) * T(units) +
                               share.token_lane * T(row_heads);
@@ -379,19 +432,18 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
             const uint head = share.head_lane + i * head_lanes;
             if (share.step_lane == 0 && head < T(row_heads)) {
                 const uint row = share.token_lane * T(row_heads) + head;
-                VKROPE_EXCHANGED(heads_at + head) = T(shared_row)(row);
+                VKROPE_EXCHANGED(heads_at + head) = T(shared_trees)(T(levels), row * T(units),
+                                                                    T(units));
             }
         }
         barrier();
-        for (uint each = 0; each < 1u << T(head_levels); ++each) {
-            vec2 leaf = vec2(0);
-            if (each < T(row_heads)) leaf = VKROPE_EXCHANGED(heads_at + each);
-            sum = vkrope_tree_add(T(head_levels), each, leaf);
-        }
+        sums = T(shared_trees)(T(head_levels), heads_at, T(row_heads));
     } else {
-        sum = T(shared_row)(share.token_lane * head_lanes + share.head_lane);
+        sums = T(shared_trees)(T(levels),
+                               (share.token_lane * head_lanes + share.head_lane) * T(units),
+                               T(units));
     }
-    return sum;
+    return sums;
 }
 
 T(Share) T(begin_share)(Token token, uint index, uint z, uint step_lane, uint head_lane,
@@ -450,13 +502,16 @@ void T(finish_share)(T(Share) share) {
         }
 #endif
         if (!turns) step = T(copied_step)(index);
+        T(StepParameters) p;
+        if (index < T(row_steps)) T(load_step_parameters)(shape_channel, step, 0, p);
         for (uint i = 0; i < T(lane_heads); ++i) {
             const uint head = T(shared_head)(share, i);
             if (share.stores && index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
-                T(finish_units)(turns, step, A, B, to, head, norm, share.token_factor);
+                T(load_step_parameters)(shape_head_channel, step, head, p);
+                T(finish_units)(turns, step, A, B, to, p, norm, share.token_factor);
             }
         }
     }

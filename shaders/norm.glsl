@@ -11,7 +11,7 @@
 
 // Sums are formed twice, of values and of values times 2^-80. The second is used where the first is
 // not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters there.
-const float vkrope_small = 8.271806125530277e-25;  // 2^-80
+const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
 // What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their mean,
 // and the squares of these.
@@ -24,7 +24,10 @@ struct VkropeNorm {
 };
 
 VkropeNorm vkrope_no_norm() {
-    return VkropeNorm(1.0, 0.0, 1.0, 0.0, 1.0);
+    VkropeNorm norm;
+    norm.first = norm.second = norm.root = 1.0;
+    norm.mean = norm.rest = 0.0;
+    return norm;
 }
 
 // Levels of a tree over n leaves: log2, rounded up.
@@ -38,12 +41,10 @@ float vkrope_unit_sum(uint n, Unit u) {
     float sum = u.a.x;
     if (n == 8) {
         precise vec4 pairs = vec4(u.a.xz, u.b.xz) + vec4(u.a.yw, u.b.yw);
-        precise vec2 quads = pairs.xz + pairs.yw;
-        precise float all = quads.x + quads.y;
+        precise float all = (pairs.x + pairs.y) + (pairs.z + pairs.w);
         sum = all;
     } else if (n == 4) {
-        precise vec2 pairs = u.a.xz + u.a.yw;
-        precise float all = pairs.x + pairs.y;
+        precise float all = (u.a.x + u.a.y) + (u.a.z + u.a.w);
         sum = all;
     } else if (n == 2) {
         precise float all = u.a.x + u.a.y;
@@ -94,11 +95,11 @@ float vkrope_inverse_root(float v) {
     const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
     const uint e = (exponent - 127u - odd) << 22;                  // e, in the bits of an exponent
     const float m = uintBitsToFloat((bits & 0x7fffffu) | ((127u + odd) << 23));
-    precise float half_m = m * 0.5;
+    precise float half_m = m * 0.5f;
     precise float y = uintBitsToFloat(0x5f375a86u - (floatBitsToUint(m) >> 1));
-    y = y * (1.5 - (half_m * y) * y);
-    y = y * (1.5 - (half_m * y) * y);
-    y = y + y * (0.5 - (half_m * y) * y);
+    y = y * (1.5f - (half_m * y) * y);
+    y = y * (1.5f - (half_m * y) * y);
+    y = y + y * (0.5f - (half_m * y) * y);
     float root = uintBitsToFloat(floatBitsToUint(y) - e);
     if (bits == 0x7f800000u) root = 0.0;
     if (bits > 0x7f800000u) root = v;
@@ -126,7 +127,7 @@ void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inver
     precise float rest = (overflows ? sums.y : sums.x) * inverse_n;
     precise float variance = (overflows ? squares.y : squares.x) * inverse_n - rest * rest;
     if (variance < 0.0) variance = 0.0;
-    precise float v = variance + (scaled ? 7.888609052210118e-31 : eps);
+    precise float v = variance + (scaled ? 7.888609052210118e-31f : eps);
     norm.second = overflows ? vkrope_small : 1.0;
     norm.rest = rest;
     norm.root = vkrope_inverse_root(v);
@@ -136,14 +137,14 @@ void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inver
 
 // The sum of a left subtree of each level that waits for its right one. Indexed by loop counters
 // whose range is constant, so that it needs no memory once loops are unrolled.
-vec2 vkrope_waiting[12];
+float vkrope_waiting[12];
 
 // Adds leaf `index`; leaves come in order. Returns the sum of all once index is the last one.
-vec2 vkrope_tree_add(uint levels, uint index, vec2 leaf) {
-    vec2 sum = leaf;
+float vkrope_tree_add(uint levels, uint index, float leaf) {
+    float sum = leaf;
     bool carries = true;
     for (uint level = 0; level < levels; ++level) {
-        precise vec2 both = vkrope_waiting[level] + sum;
+        precise float both = vkrope_waiting[level] + sum;
         const bool right = ((index >> level) & 1u) != 0;
         if (carries && !right) vkrope_waiting[level] = sum;
         carries = carries && right;

@@ -368,14 +368,23 @@ void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
     }
 }
 
+void finish_lane() {
+    const uint lane = gl_LocalInvocationID.x;
+    const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes,
+               token_lane = lane / (step_lanes * head_lanes);
+    if (finish == finish_shared) {
+        finish_shares(step_lane, head_lane, token_lane);
+    } else {
+        const uint index = gl_WorkGroupID.x * group_tokens + token_lane;
+        if (index < push.tokens) finish_rows(index, gl_WorkGroupID.z, head_lane);
+    }
+}
+
 void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes;
-    if (finish == finish_shared) {
-        finish_shares(step_lane, head_lane, lane / (step_lanes * head_lanes));
-    } else if (finish == finish_owned) {
-        const uint index = gl_WorkGroupID.x * group_tokens + lane / head_lanes;
-        if (index < push.tokens) finish_rows(index, gl_WorkGroupID.z, head_lane);
+    if (finish != finish_none) {
+        finish_lane();
     } else if (group_tokens == 1) {
         serve(gl_WorkGroupID.x, gl_WorkGroupID.z, step_lane, head_lane);
     } else {

@@ -22,8 +22,9 @@ Status check_shape(const char* tensor, const char* field, ParameterShape shape,
         return error(Code::invalid_argument, "%s_finish.%s is %u: %s.head_dim is 0, there is no %s",
                      tensor, field, unsigned(shape), tensor, tensor);
     if (shape == ParameterShape::channel || heads != 0) return {};
-    return error(Code::invalid_argument, "%s_finish.%s is head_channel: %s_heads must be above 0",
-                 tensor, field, tensor);
+    return error(Code::invalid_argument,
+                 "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
+                 tensor);
 }
 
 Status check_shapes(const char* tensor, const Finish& finish, std::uint32_t head_dim,

@@ -86,8 +86,9 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
         const std::uint64_t rounds = norm.kind == NormKind::none    ? 0
                                      : norm.kind == NormKind::layer ? 3
                                                                     : 1;
-        const std::uint64_t sums = rounds * (std::bit_ceil(units) + 1 +
-                                             (norm.place == NormPlace::after ? steps : 0));
+        // Twice if a sum overflows.
+        const std::uint64_t sums =
+            2 * rounds * (std::bit_ceil(units) + 1 + (norm.place == NormPlace::after ? steps : 0));
         const bool token = norm.span == NormSpan::token;
         most.row = std::max(most.row, token ? sums * tensor.heads : 0);
         most.head = std::max(most.head, steps + (token ? 0 : sums));
