@@ -46,4 +46,13 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info);
 /// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;
 
+/// 0 asks for the default.
+inline double value_or(double value, double otherwise) {
+    return value == 0 ? otherwise : value;
+}
+
+inline double or_one(double value) {
+    return value_or(value, 1);
+}
+
 }  // namespace vkrope::c

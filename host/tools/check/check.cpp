@@ -189,31 +189,19 @@ void add_files(CommandLine& command, CheckOptions& options) {
     command.add_text("--actual", "FILE", options.actual[Q], "The engine's output for --q, .npy.");
     command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k, .npy.");
     command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v, .npy.");
-    const Option positions = command.add_text("--positions", "FILE", given.positions,
-                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
-                                              "tokens] or [axes, batch, tokens].");
-    command
-        .add_integer("--first-position", given.first_position, INT32_MIN, INT32_MAX,
-                     "Position of the first token of every sequence (0).")
-        .excludes(positions);
+    add_positions(command, given);
 }
 
 void add_operation(CommandLine& command, CheckOptions& options) {
     RotateOptions& given = options.given;
-    command.add_choice(
-        "--layout", given.layout, layouts,
-        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+    add_layout(command, given);
     command.add_choice("--dtype", given.dtype, elements,
                        "Element type that --q and --k must have (as in their files; <u2 is bf16).");
     command.add_flag("--inverse", given.inverse, "The engine was meant to rotate back (inverse).");
     command.add_choice(
         "--gain", given.gain, gains,
         "What the engine was meant to do with the model's attention factor (apply).");
-    add_pairing(command, given.pairing);
-    command.add_integer("--head-dim", given.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                        "Channels of a head of Q and of K, instead of the model's.");
-    command.add_integer("--rotary-offset", given.rotary_offset, std::uint32_t{0},
-                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+    add_window(command, given);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The second step of vkrope rotate: upload, rotate and time, download.
-#include <algorithm>
 
 #include "roof/copy_roof.hpp"
+#include "roof/median.hpp"
 #include "rotate/rotate.hpp"
 #include "shell/device_text.hpp"
 #include "shell/failure.hpp"
@@ -76,7 +76,7 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
         }
     }
     if (!nanoseconds.empty()) {
-        measured.nanoseconds = median(nanoseconds);
+        measured.nanoseconds = bench::median(nanoseconds);
     }
     if (roof) {
         measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
@@ -133,11 +133,6 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                                                        : word_for(angle_sources, options.angles),
              inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 Device open_device(const RotateOptions& options) {

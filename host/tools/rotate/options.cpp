@@ -48,6 +48,30 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateI
     return outputs;
 }
 
+void add_positions(CommandLine& command, RotateOptions& options) {
+    const Option positions = command.add_text("--positions", "FILE", options.positions,
+                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
+                                              "tokens] or [axes, batch, tokens].");
+    command
+        .add_integer("--first-position", options.first_position, INT32_MIN, INT32_MAX,
+                     "Position of the first token of every sequence (0).")
+        .excludes(positions);
+}
+
+void add_layout(CommandLine& command, RotateOptions& options) {
+    command.add_choice(
+        "--layout", options.layout, layouts,
+        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+}
+
+void add_window(CommandLine& command, RotateOptions& options) {
+    add_pairing(command, options.pairing);
+    command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
+                        "Channels of a head of Q and of K, instead of the model's.");
+    command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
+                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+}
+
 void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output) {
     add_model_options(command, options.model);
     const OfEachTensor<const char*> what_goes_in = {
@@ -64,19 +88,11 @@ void add_tensor_files(CommandLine& command, RotateOptions& options, const char* 
         command.add_text(tensor_names[which].output_option, "FILE", options.outputs[which],
                          what_comes_out[which]);
     }
-    const Option positions = command.add_text("--positions", "FILE", options.positions,
-                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
-                                              "tokens] or [axes, batch, tokens].");
-    command
-        .add_integer("--first-position", options.first_position, INT32_MIN, INT32_MAX,
-                     "Position of the first token of every sequence (0).")
-        .excludes(positions);
+    add_positions(command, options);
 }
 
 void add_operation(CommandLine& command, RotateOptions& options) {
-    command.add_choice(
-        "--layout", options.layout, layouts,
-        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+    add_layout(command, options);
     command.add_choice("--dtype", options.dtype, elements,
                        "Element type that all tensors must have (as in their files; <u2 is bf16).");
     command.add_choice("--gain", options.gain, gains,
@@ -88,11 +104,7 @@ void add_operation(CommandLine& command, RotateOptions& options) {
     command.add_flag("--float32-angles", options.float32_angles,
                      "Angles as float32 products, as Hugging Face transformers computes them; "
                      "--angles must be direct.");
-    add_pairing(command, options.pairing);
-    command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                        "Channels of a head of Q and of K, instead of the model's.");
-    command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
-                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+    add_window(command, options);
 }
 
 void add_run(CommandLine& command, RotateOptions& options) {

@@ -17,6 +17,8 @@
 
 namespace vkrope::tools {
 
+class CommandLine;
+
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
 /// rotated, only moved.
 enum TensorIndex : std::size_t { Q, K, V };
@@ -95,6 +97,11 @@ struct CopySpeed {
     std::string shader;
 };
 
+/// Options that `vkrope check` has too.
+void add_positions(CommandLine& command, RotateOptions& options);
+void add_layout(CommandLine& command, RotateOptions& options);
+void add_window(CommandLine& command, RotateOptions& options);
+
 struct Measured {
     DeviceInfo device;
     AnglePlan angles;  // all zero if there was nothing to rotate
@@ -115,9 +122,6 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
 
 /// Opens the device that was asked for. Throws Failure.
 Device open_device(const RotateOptions& options);
-
-/// The middle of `values`, which must not be empty.
-double median(std::vector<double> values);
 
 /// Fails if the table of the angles that were asked for does not reach all positions on a device
 /// with these limits.
