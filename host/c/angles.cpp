@@ -92,16 +92,6 @@ double vkrope_error_bound(vkrope_angle_source source, double attention_factor) {
     return error_bound(enum_from<AngleSource>(source), attention_factor);
 }
 
-vkrope_result vkrope_query_scales(const vkrope_query_scale* scale, const int32_t* positions,
-                                  size_t count, float* scales, vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        vkrope_query_scale c;
-        if (Status s = read(scale, "scale", c); !s) return s;
-        return query_scales({enum_from<QueryScaling>(c.kind), c.length, c.beta}, positions, count,
-                            scales);
-    });
-}
-
 uint64_t vkrope_turn_fraction(double inv_freq) {
     return turn_fraction(inv_freq);
 }

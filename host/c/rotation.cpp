@@ -17,7 +17,6 @@ namespace {
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
 static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
-static_assert(VKROPE_QUERY_SCALING_MINISTRAL3 == int(QueryScaling::ministral3));
 static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
 
 bool rotates(const vkrope_rotation_info& info) {

@@ -31,7 +31,7 @@ may_include tools/files \
 may_include tools/roof \
     "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
-may_include tools/finish "$tiers|(shell|files|rotate|finish)/.*"
+may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"

@@ -95,7 +95,7 @@ struct Work {
     Call call;
 };
 
-void add_positions(const RotateInputs& inputs, Device& device, Work& work) {
+void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
     const std::vector<std::int32_t>& ids = inputs.positions.ids;
     work.call.positions.first = inputs.positions.first;
     if (ids.empty()) {
@@ -138,7 +138,7 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
     place(Q, call.q_in, call.q_out);
     place(K, call.k_in, call.k_out);
     place(V, call.v_in, call.v_out);
-    add_positions(given, device, work);
+    place_positions(given, device, work);
     if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
         work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
         call.parameters = work.parameters.whole();

@@ -303,9 +303,9 @@ void hold(DeviceUnderTest& device, const Scene& scene, Findings& findings) {
     same("the mapping of GPUs", {.mapping = Mapping::gpu});
     same("a tensor that starts in the middle of 16 bytes", {.mapping = Mapping::gpu, .lead = 2});
     same("the same on a processor", {.mapping = Mapping::cpu, .lead = 2});
-    same("a cache", {.slots = true});
+    same("a cache", {.mapping = Mapping::cpu, .slots = true});
     if (scene.in == scene.out) {
-        same("in place", {.in_place = true});
+        same("in place", {.mapping = Mapping::cpu, .in_place = true});
     }
 }
 
@@ -396,9 +396,12 @@ void add_finishes(Checks& checks) {
         for (const Element element : elements) {
             checks.add(fmt::format("{}_{}", named.name, name_of(element)),
                        [=](DeviceUnderTest& device, Findings& findings) {
-                           for (const RowShape& shape : row_shapes) {
+                           // Kernels take seconds to compile, so that each type has a row shape of
+                           // its own beside the usual one.
+                           const auto own = 1 + static_cast<std::size_t>(element);
+                           for (const std::size_t shape : {std::size_t{0}, own}) {
                                Scene scene = {.in = element, .out = element};
-                               set_shape(scene, shape);
+                               set_shape(scene, row_shapes[shape]);
                                scene.q.norm = named.q;
                                scene.k.norm = named.k;
                                scene.v.norm = named.v;
@@ -408,9 +411,9 @@ void add_finishes(Checks& checks) {
         }
     }
     checks.add("bias_clip_and_scale", [](DeviceUnderTest& device, Findings& findings) {
-        for (const RowShape& shape : row_shapes) {
+        for (const std::size_t shape : {0, 2}) {
             Scene scene = {.in = Element::bf16, .out = Element::f32, .q_scale = 0.3f};
-            set_shape(scene, shape);
+            set_shape(scene, row_shapes[shape]);
             scene.q = {.bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
             scene.k = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
             scene.v = {.bias = each_head, .clip = 2.5f, .scale = -3};
@@ -418,7 +421,7 @@ void add_finishes(Checks& checks) {
         }
     });
     checks.add("all_steps", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Element out : elements) {
+        for (const Element out : {Element::f16, Element::f32}) {
             Scene scene = {.in = Element::f16, .out = out, .q_scale = 0.125f};
             set_shape(scene, row_shapes[0]);
             scene.q = {.bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
