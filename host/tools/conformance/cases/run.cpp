@@ -214,7 +214,7 @@ class Run {
     /// Number of tokens whose position is outside the table.
     std::uint32_t uncovered() {
         std::uint32_t count = 0;
-        check(covered_.download(&count, sizeof count));
+        device_.download(covered_, &count, sizeof count);
         return count;
     }
 
@@ -470,7 +470,7 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
     for (Resident& resident : residents) {
         std::vector<std::byte> bytes(resident.tensor.count * element_bytes(description.dtype));
         if (!bytes.empty()) {
-            check(resident.out.download(bytes.data(), bytes.size()));
+            device.download(resident.out, bytes.data(), bytes.size());
         }
         actual.push_back({.tensor = std::move(resident.tensor), .bytes = std::move(bytes)});
     }
