@@ -48,27 +48,26 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--write-outputs", "DIR", options.outputs,
                      "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
     program.add_text("--json", "FILE", options.json, "Write a JSON report to FILE; - is stdout.");
-    program.add_flag("--list", options.list, "Say what would run, and run nothing.");
+    program.add_flag("--list", options.list, "List what would run, and run nothing.");
     program.add_text("--filter", "ID", options.filter,
-                     "Run only what has this id; * and ? stand for any characters.");
+                     "Run only checks and cases with this id; * and ? stand for any characters.");
     program.add_choice("--level", options.level, levels,
                        "How much of the built-in checks to run (quick).");
     program.add_integer("--repeat", options.repeat, 1u, 1000000u,
                         "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,
-                     "Name the UUID of each device in the JSON report.");
+                     "Include the UUID of each device in the JSON report.");
     program.add_texts("--table", "FILE...", options.table,
-                      "Run nothing: print one table of these reports of --json. Exit code 1 where "
-                      "a device has failed, or nothing was checked on one: where all is "
-                      "unsupported, or there is none.",
+                      "Run nothing: print one table of these reports of --json. Exit code 1 if a "
+                      "device failed, or if nothing was checked on it.",
                       true);
     program.add_texts("--missing", "NAME=REASON", options.missing,
-                      "Name in the table a device that could not be had; may be repeated.");
+                      "Name in the table a device that was not available; may be repeated.");
     program.add_flag("--validation", options.validation,
                      "Run with the validation layer; an error of it fails the check.");
     program
         .add_integer("--timeout", options.timeout_s, 1u, 86400u,
-                     "Wait no longer for one submission; 1 to 86400 (30).", "SECONDS")
+                     "Seconds to wait for one submission, 1 to 86400 (30).", "SECONDS")
         .from_environment("VKROPE_TIMEOUT");
 }
 
@@ -81,7 +80,7 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
         groups.push_back(find_cases(options.cases, options.outputs));
     }
     if (groups.empty()) {
-        tools::fail(ExitCode::usage, "--cases: missing; there is nothing to run");
+        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
     }
     if (options.repeat > 1) {
         repeat_checks(groups, options.repeat);
@@ -99,8 +98,7 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
         left += group.checks.size();
     }
     if (left == 0) {
-        tools::fail(ExitCode::usage,
-                    "--filter: '{}' is the id of nothing that would run (see --list)",
+        tools::fail(ExitCode::usage, "--filter: '{}' matches no id that would run (see --list)",
                     options.filter);
     }
     return groups;
@@ -340,7 +338,7 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
 
 ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
     tools::CommandLine program(
-        "Holds Vulkan devices against the definition of rotary position embedding.",
+        "Checks Vulkan devices against the definition of rotary position embedding.",
         "vkrope-conformance", VKROPE_VERSION);
     Options options;
     add_options(program, options);

@@ -179,7 +179,7 @@ std::string content_of(const std::string& file) {
     }
     if (!S_ISREG(about.st_mode)) {  // reading it may never end, or never begin
         tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file",
-                    file, S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+                    file, S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
     }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
@@ -191,7 +191,7 @@ std::string content_of(const std::string& file) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
         if (content.size() > max_report_bytes) {
             tools::fail(tools::ExitCode::bad_file,
-                        "--table: '{}' has more than {} bytes, which no report has", file,
+                        "--table: '{}' has more than {} bytes, more than any report has", file,
                         max_report_bytes);
         }
     }
@@ -208,7 +208,8 @@ void check_statuses(const std::string& file, const Json& devices) {
                 [&status](Verdict verdict) { return status == word_for(verdict); });
             if (!known) {
                 tools::fail(tools::ExitCode::bad_file,
-                            "--table: '{}': the check '{}' has the status '{}', which is none",
+                            "--table: '{}': the check '{}' has the status '{}', which is not a "
+                            "known status",
                             file, shown_key(check.at("id").get<std::string>()), shown_key(status));
             }
         }
@@ -220,9 +221,10 @@ void check_verdicts(const std::string& file, const Json& devices) {
         const auto verdict = device.at("verdict").get<std::string>();
         if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) ==
             std::end(device_verdicts)) {
-            tools::fail(tools::ExitCode::bad_file,
-                        "--table: '{}': the device '{}' has the verdict '{}', which is none", file,
-                        shown_key(device.at("name").get<std::string>()), shown_key(verdict));
+            tools::fail(
+                tools::ExitCode::bad_file,
+                "--table: '{}': the device '{}' has the verdict '{}', which is not a known verdict",
+                file, shown_key(device.at("name").get<std::string>()), shown_key(verdict));
         }
     }
 }
@@ -233,7 +235,7 @@ Json read_devices(const std::string& file) {
     const std::string content = content_of(file);
     const auto is_none = [&file](const char* why) {
         tools::fail(tools::ExitCode::bad_file,
-                    "--table: '{}' is no report of vkrope-conformance --json{}{}", file,
+                    "--table: '{}' is not a report of vkrope-conformance --json{}{}", file,
                     *why == '\0' ? "" : ": ", why);
     };
     Json devices;
@@ -277,7 +279,7 @@ std::string shortfall_of(const Json& devices) {
             unchecked = fmt::format("on device {} nothing was checked", number);
         }
     }
-    return number == 0 ? "nothing was checked: there is no device" : unchecked;
+    return number == 0 ? "nothing was checked, because there is no device" : unchecked;
 }
 
 }  // namespace vkrope::conformance
