@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 using tools::ExitCode;
 
 constexpr const char* rows =
-    "^(rope/prefill_llama3_8b/(f16|bf16|f32)/factored_texture/out_of_place"
-    "|rope/decode_.*/f16/factored_texture/|copy/prefill_llama3_8b)";
+    "^(rope/prefill_llama3_8b/f(16|32)/factored_texture/out_of_place"
+    "|rope/decode_b(1|64)/f16/factored_texture/|copy/prefill_llama3_8b/f(16|32))";
 constexpr std::chrono::minutes limit(10);
 
 /// A file that nobody else writes to, removed at the end.
