@@ -15,7 +15,8 @@ namespace vkrope::conformance {
 struct CheckReport {
     std::string group, id;
     Outcome outcome;
-    std::string repeat = {};  ///< options that run it alone, on any device; empty if it is good
+    std::string repeat =
+        {};  ///< options that run it alone, on any device; empty if it is good or was not run
 };
 
 struct DeviceReport {

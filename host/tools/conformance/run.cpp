@@ -188,17 +188,14 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
             progress->update(double(number) / double(count));
         }
         const Outcome& outcome = done.outcome;
-        if (outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) {
+        if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !silent) {
             const bool is_case = !options.cases.empty() && done.group == cases_group;
             done.repeat = "vkrope-conformance" + repeating_options(check, options.validation,
                                                                    is_case
                                                                        ? "--no-builtin --cases DIR"
                                                                        : check.source_options());
-            if (!silent) {
-                run.warn(
-                    fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
-                run.note("to repeat it: " + repeating_command(options, device, check));
-            }
+            run.warn(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
+            run.note("to repeat it: " + repeating_command(options, device, check));
         }
         const std::string line = line_of(done);
         run.log.add(line);
