@@ -49,7 +49,7 @@ void add_options(tools::CommandLine& program, Options& options) {
         .from_environment("VKROPE_DEVICE");
     program.add_text("--html", "F", options.html, "write the results as one page");
     program.add_text("--commit", "ID", options.commit,
-                     "said in the results: the commit that is measured");
+                     "commit that is measured, recorded in the results");
     program.keep_extras(options.benchmark_flags);
 }
 
@@ -66,13 +66,13 @@ bool initialize(const Options& options) {
     auto argc = int(argv.size());
     argv.push_back(nullptr);
     {
-        const tools::ExitGuard guard(
-            ExitCode::usage, "a flag of Google Benchmark has a value that it does not take");
+        const tools::ExitGuard guard(ExitCode::usage,
+                                     "a flag of Google Benchmark has an invalid value");
         benchmark::Initialize(&argc, argv.data());
     }
     for (int i = 1; i < argc; ++i)
         tools::print_error(
-            fmt::format("{}: no such option (see vkrope-bench --help)", argv[std::size_t(i)]));
+            fmt::format("{}: not a valid option (see vkrope-bench --help)", argv[std::size_t(i)]));
     return argc <= 1;
 }
 
@@ -185,6 +185,6 @@ ExitCode run(int argc, char** argv) {
 int main(int argc, char** argv) {
     // Google Benchmark writes its file as rows end; the page is written after the device is closed.
     return vkrope::tools::run_program(
-        "no page was written, and the file of --benchmark_out may be incomplete",
+        "no page was written, and the --benchmark_out file may be incomplete",
         [=] { return vkrope::bench::run(argc, argv); });
 }

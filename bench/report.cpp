@@ -17,25 +17,34 @@ namespace svg = tools::svg;
 // On a narrow screen the table becomes a list: each row shows its name, then its figures, then its
 // bar.
 constexpr const char* style = R"(
-:root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;--bar:#0072b2;--other:#9a9a9a;--roof:#b00020}
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;--bar:#56b4e9;--other:#7c7c7c;--roof:#ff6b7d}}
-body{margin:0 auto;max-width:64rem;padding:1rem;background:var(--paper);color:var(--ink);font:1rem/1.45 sans-serif}
+:root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;
+--bar:#0072b2;--other:#9a9a9a;--roof:#b00020}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;
+--line:#33383d;--bar:#56b4e9;--other:#7c7c7c;--roof:#ff6b7d}}
+body{margin:0 auto;max-width:64rem;padding:1rem;background:var(--paper);color:var(--ink);
+font:1rem/1.45 sans-serif}
 h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}
 p,dt{color:var(--quiet)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}dd{margin:0;overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}dd{margin:0;
+overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%}
 th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child,.words{text-align:left}
 .bar{width:100%;min-width:6rem}
 .bar svg{display:block;width:100%;height:.9rem}
-.fill{fill:var(--bar)}.other{fill:var(--other)}.limit{stroke:var(--roof);stroke-width:2;vector-effect:non-scaling-stroke}
+.fill{fill:var(--bar)}.other{fill:var(--other)}.limit{stroke:var(--roof);stroke-width:2;
+vector-effect:non-scaling-stroke}
 .key{padding:0 .5em;color:var(--paper);background:var(--bar)}.key.other{background:var(--other)}
 .loss{color:var(--roof)}
-figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:28rem;height:auto}
+figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:28rem;
+height:auto}
 @media (max-width:50rem){
-tr{display:grid;grid-template-columns:repeat(4,1fr);border-bottom:1px solid var(--line);padding:.25rem 0}
-th,td{border:0;padding:.1rem .25rem}th,td:first-child,.words{white-space:normal;overflow-wrap:anywhere}
-td:first-child,.bar{grid-column:1/-1}th:first-child,th.bar{display:none}.words{grid-column:span 2}.bar{width:auto}
+tr{display:grid;grid-template-columns:repeat(4,1fr);border-bottom:1px solid var(--line);
+padding:.25rem 0}
+th,td{border:0;padding:.1rem .25rem}th,td:first-child,.words{white-space:normal;
+overflow-wrap:anywhere}
+td:first-child,.bar{grid-column:1/-1}th:first-child,th.bar{display:none}.words{grid-column:span 2}
+.bar{width:auto}
 }
 )";
 

@@ -98,7 +98,7 @@ std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) con
 
 std::string failure_of(const reference::Verdict& verdict, double bound_u) {
     const char* what = verdict.nan_mismatch
-                           ? "a value is NaN where the exact one is not, or the reverse"
+                           ? "a value is NaN but the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
                        // Written so that a NaN error is a failure.
                        : !(verdict.largest_error_u <= bound_u)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What an application needs: libraries, headers, the GLSL files, and a package that find_package(vkrope) finds.
+# What an application needs: libraries, headers, the GLSL files, and a package that
+# find_package(vkrope) finds.
 include(CMakePackageConfigHelpers)
 get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
 install(TARGETS ${tiers} EXPORT vkropeTargets)
@@ -21,6 +22,8 @@ install(EXPORT vkropeTargets NAMESPACE vkrope:: DESTINATION ${CMAKE_INSTALL_LIBD
 configure_package_config_file(vkropeConfig.cmake.in ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
 # Before 1.0, a minor version may change the interface.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/vkropeConfig.cmake ${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
+    ${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv/spirv.cpp reads: every number as little-endian base-128, 7
-# bits a byte, the top bit set on all but its last. The five words of the header as they are; how many different first words the
-# instructions have, and these, each of which says an opcode and a length; then for each instruction the number of its first word among
-# these, from 0 on, and its other words. Two fifths as long as the words.
+# Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv/spirv.cpp
+# reads: every number as little-endian base-128, 7 bits a byte, the top bit set on all but its
+# last. The five words of the header as they are; how many different first words the instructions
+# have, and these, each of which says an opcode and a length; then for each instruction the number
+# of its first word among these, from 0 on, and its other words. Two fifths as long as the words.
 file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 set(bytes "")

@@ -23,37 +23,48 @@ time_limit_all=7200
 # whole number.
 measure_pace() {
     pace=${VKROPE_TIME_FACTOR:-$(build/dev/bin/vkrope_pace)}
-    VKROPE_TIME_FACTOR=$(awk -v pace="$pace" 'BEGIN { n = int(pace); print n < 1 ? 1 : n + (n < pace) }')
+    VKROPE_TIME_FACTOR=$(awk -v pace="$pace" \
+        'BEGIN { n = int(pace); print n < 1 ? 1 : n + (n < pace) }')
     export VKROPE_TIME_FACTOR
-    ! awk -v pace="$pace" 'BEGIN { exit pace <= 1.2 }' || say "slow machine: a known piece of work took $pace times its usual time;" \
+    ! awk -v pace="$pace" 'BEGIN { exit pace <= 1.2 }' ||
+        say "slow machine: a known piece of work took $pace times its usual time;" \
         "time limits are $VKROPE_TIME_FACTOR times as long"
 }
 
-# run_tests PRESET LOG [ARGUMENT...]: sets `status` to what ctest returned unless that is 0. POSIX shells have no pipefail, so the exit
-# status goes around the pipe in a file.
+# run_tests PRESET LOG [ARGUMENT...]: sets `status` to what ctest returned unless that is 0. POSIX
+# shells have no pipefail, so the exit status goes around the pipe in a file.
 run_tests() {
     preset=$1
     log=$2
     shift 2
     {
         code=0
-        ctest --preset "$preset" --no-tests=error --timeout $((limit * VKROPE_TIME_FACTOR)) "$@" || code=$?
+        ctest --preset "$preset" --no-tests=error --timeout $((limit * VKROPE_TIME_FACTOR)) "$@" ||
+            code=$?
         echo "$code" >"$log.status"
     } 2>&1 | tee "$log"
     read -r code <"$log.status"
     [ "$code" = 0 ] || status=$code
 }
 
-# What the sweep over tensors covered on the first device; CTest itself shows nothing of a test that passed.
+# What the sweep over tensors covered on the first device; CTest itself shows nothing of a test
+# that passed.
 sweep_table() {
-    sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* distinct/q' build/dev/Testing/Temporary/LastTest.log
+    sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* distinct/q' \
+        build/dev/Testing/Temporary/LastTest.log
 }
 
-# report LOG...: from ctest's own summaries, the seconds of each group in the first log, then the counts of all logs together.
-# ctest counts a skipped test as passed and a disabled one not at all.
+# report LOG...: from ctest's own summaries, the seconds of each group in the first log, then the
+# counts of all logs together. ctest counts a skipped test as passed and a disabled one not at
+# all.
 report() {
     echo "$budgets" | awk -v pace="$pace" -v column="$column" '
-        function add() { passed += total - failed - skip; fails += failed; skips += skip + off; total = failed = skip = off = 0 }
+        function add() {
+            passed += total - failed - skip
+            fails += failed
+            skips += skip + off
+            total = failed = skip = off = 0
+        }
         NR == FNR { budget[$1] = $column; group[++groups] = $1; next }
         FNR == 1 { add(); logs++ }
         / tests? passed, / { failed = $4; total = $NF; skip = off = 0 }
@@ -98,7 +109,10 @@ prepare_tests() {
 announce() {
     echo "$budgets" | awk -v column="$column" '
         $column { list = list (list ? ", " : "") $1 " " $column; sum += $column }
-        END { printf "dev: usual seconds, two tests at a time: %s; together %d minutes\n", list, (sum / 2 + 59) / 60 }' >&2
+        END {
+            printf "dev: usual seconds, two tests at a time: %s; together %d minutes\n", \
+                list, (sum / 2 + 59) / 60
+        }' >&2
 }
 
 # run_tests_named WORD: of a group, or of the tests of this name, at whatever level they are.

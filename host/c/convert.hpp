@@ -31,4 +31,13 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
 /// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;
 
+/// 0 asks for the default.
+inline double value_or(double value, double otherwise) {
+    return value == 0 ? otherwise : value;
+}
+
+inline double or_one(double value) {
+    return value_or(value, 1);
+}
+
 }  // namespace vkrope::c

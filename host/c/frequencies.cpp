@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Tier "frequencies" for C.
+// Frequencies and their scalings for C.
 #include "vkrope/frequencies.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
-#include <limits>
 
 #include "c/convert.hpp"
 #include "status.hpp"
@@ -17,32 +15,18 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
-static_assert(VKROPE_PAIRING_INTERLEAVED == int(Pairing::interleaved));
-static_assert(VKROPE_ANGLES_DIRECT_BUFFER == int(AngleSource::direct_buffer));
-static_assert(VKROPE_ANGLES_FACTORED_TEXTURE == int(AngleSource::factored_texture));
-static_assert(VKROPE_ANGLES_COMPUTED == int(AngleSource::computed));
-static_assert(VKROPE_ANGLE_PRECISION_FLOAT32 == int(AnglePrecision::float32));
-
 // Runs `scale` on the caller's frequencies; they change only if it succeeds.
 template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
     if (count > PTRDIFF_MAX / sizeof(double)) {
-        return error(Code::invalid_argument, "count is %llu: more than fits into memory",
-                     ull{count});
+        return error(Code::invalid_argument,
+                     "count is %llu: that many elements do not fit in memory", ull{count});
     }
     std::vector<double> scaled(inv_freq, inv_freq + count);
     if (Status s = scale(scaled); !s) return s;
     std::copy(scaled.begin(), scaled.end(), inv_freq);
     return {};
-}
-
-double value_or(double value, double otherwise) {
-    return value == 0 ? otherwise : value;
-}
-
-double or_one(double value) {
-    return value_or(value, 1);
 }
 
 // Scalings that also give factors: these are written only if all succeeds, as the frequencies are.
@@ -57,172 +41,7 @@ Status scale_with_factor(double* inv_freq, std::size_t count, double* attention_
     return status;
 }
 
-bool rotates(const vkrope_rotation_info& info) {
-    return !info.rotates || *info.rotates;
-}
-
-Status check(const vkrope_rotation_info& info) {
-    if (enum_from<Pairing>(info.pairing) > Pairing::interleaved) {
-        return error(Code::invalid_argument, "info.pairing is %u: must be a vkrope_pairing",
-                     unsigned(enum_from<Pairing>(info.pairing)));
-    }
-    if (enum_from<AnglePrecision>(info.precision) > AnglePrecision::float32) {
-        return error(Code::invalid_argument,
-                     "info.precision is %u: must be a vkrope_angle_precision",
-                     unsigned(enum_from<AnglePrecision>(info.precision)));
-    }
-    // Arrays come without their size, so a count that does not match rotary_dim must not be
-    // trusted.
-    const std::size_t count = info.inv_freq_count;
-    if (count != info.rotary_dim / 2 && !(!rotates(info) && count == 0)) {
-        return error(Code::invalid_argument,
-                     "info.inv_freq_count is %llu: must be rotary_dim / 2 = %u", ull{count},
-                     info.rotary_dim / 2);
-    }
-    if (Status s = not_null(info.inv_freq, "info.inv_freq"); !s && count != 0) return s;
-    if (Status s = not_null(info.warnings, "info.warnings"); !s && info.warning_count != 0)
-        return s;
-    for (std::size_t i = 0; i < info.warning_count; ++i) {
-        if (!info.warnings[i])
-            return error(Code::invalid_argument, "info.warnings[%llu] is null", ull{i});
-    }
-    return {};
-}
-
-Rotation to_cpp(const vkrope_rotation_info& info) {
-    Rotation rotation;
-    rotation.pairing = enum_from<Pairing>(info.pairing);
-    rotation.head_dim = info.head_dim;
-    rotation.rotary_dim = info.rotary_dim;
-    rotation.q_rotary_offset = info.q_rotary_offset;
-    rotation.k_rotary_offset = info.k_rotary_offset;
-    rotation.inv_freq.assign(info.inv_freq, info.inv_freq + info.inv_freq_count);
-    rotation.attention_factor = or_one(info.attention_factor);
-    rotation.softmax_scale = or_one(info.softmax_scale);
-    rotation.max_position = info.max_position;
-    rotation.longest_seq_len = info.longest_seq_len;
-    rotation.base = info.base;
-    rotation.precision = enum_from<AnglePrecision>(info.precision);
-    rotation.rotates = rotates(info);
-    if (info.rope_type) rotation.rope_type = info.rope_type;
-    rotation.warnings.assign(info.warnings, info.warnings + info.warning_count);
-    return rotation;
-}
-
-vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
-    vkrope_rotation_info info = {};
-    info.pairing = vkrope_pairing(rotation.of.pairing);
-    info.head_dim = rotation.of.head_dim;
-    info.rotary_dim = rotation.of.rotary_dim;
-    info.q_rotary_offset = rotation.of.q_rotary_offset;
-    info.k_rotary_offset = rotation.of.k_rotary_offset;
-    info.rotates = &rotation.rotates;
-    info.inv_freq = rotation.of.inv_freq.data();
-    info.inv_freq_count = rotation.of.inv_freq.size();
-    info.attention_factor = rotation.of.attention_factor;
-    info.softmax_scale = rotation.of.softmax_scale;
-    info.max_position = rotation.of.max_position;
-    info.longest_seq_len = rotation.of.longest_seq_len;
-    info.base = rotation.of.base;
-    info.precision = vkrope_angle_precision(rotation.of.precision);
-    info.rope_type = rotation.of.rope_type.c_str();
-    info.warnings = rotation.warnings.data();
-    info.warning_count = rotation.warnings.size();
-    if (rotation.of.sections.axes != 0) info.sections = &rotation.sections;
-    return info;
-}
-
 }  // namespace
-
-namespace vkrope::c {
-
-Status read_sections(const vkrope_sections* from, const char* name, Sections& sections) {
-    vkrope_sections c;
-    if (Status s = read_optional(from, name, c); !s) return s;
-    sections.order = enum_from<SectionOrder>(c.order);
-    if (sections.order > SectionOrder::interleaved)
-        return error(Code::invalid_argument, "%s.order is %u: must be a vkrope_section_order", name,
-                     unsigned(sections.order));
-    sections.axes = c.axes;
-    static_assert(VKROPE_MAX_AXES == max_axes);
-    std::copy(std::begin(c.pairs), std::end(c.pairs), sections.pairs);
-    sections.leftover_axis = c.leftover_axis;
-    return {};
-}
-
-std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
-    auto handle = std::make_unique<vkrope_rotation>();
-    handle->of = std::move(rotation);
-    for (const std::string& warning : handle->of.warnings)
-        handle->warnings.push_back(warning.c_str());
-    handle->rotates = handle->of.rotates;
-    const Sections& sections = handle->of.sections;
-    handle->sections.struct_size = sizeof handle->sections;
-    handle->sections.order = vkrope_section_order(sections.order);
-    handle->sections.axes = sections.axes;
-    std::copy(std::begin(sections.pairs), std::end(sections.pairs), handle->sections.pairs);
-    handle->sections.leftover_axis = sections.leftover_axis;
-    return handle;
-}
-
-enum class PlanFormat : std::uint32_t {};  // any number that C passes as a VkFormat
-
-Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept {
-    vkrope_angle_plan c;
-    if (Status s = read(from, name, c); !s) return s;
-    if (c.bytes > std::numeric_limits<std::size_t>::max()) {
-        return error(Code::invalid_argument, "%s.bytes is %llu: size_t holds %llu", name,
-                     ull{c.bytes}, ull{std::numeric_limits<std::size_t>::max()});
-    }
-    const auto format = std::uint32_t(enum_from<PlanFormat>(c.format));
-    if (format != VK_FORMAT_UNDEFINED && format != VK_FORMAT_R32G32B32A32_SFLOAT) {
-        return error(Code::invalid_argument,
-                     "%s.format is %u: it must be as vkrope_plan_angles gave it, %u or %u", name,
-                     format, unsigned(VK_FORMAT_UNDEFINED),
-                     unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
-    }
-    plan.source = enum_from<AngleSource>(c.source);
-    plan.format = VkFormat(format);
-    plan.extent = c.extent;
-    plan.usage = c.usage;
-    plan.bytes = std::size_t(c.bytes);
-    plan.pairs = c.pairs;
-    plan.rows = c.rows;
-    plan.fold_log2 = c.fold_log2;
-    plan.row_texels = c.row_texels;
-    if (c.attention_factor != 0) plan.attention_factor = c.attention_factor;
-    plan.element = enum_from<Element>(c.element);
-    plan.row_stride = c.row_stride;
-    plan.sections.order = enum_from<SectionOrder>(c.section_order);
-    plan.sections.axes = c.axes;
-    std::copy(std::begin(c.section_pairs), std::end(c.section_pairs), plan.sections.pairs);
-    plan.sections.leftover_axis = c.leftover_axis;
-    return {};
-}
-
-vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
-    vkrope_angle_plan c = {};
-    c.struct_size = sizeof c;
-    c.source = vkrope_angle_source(plan.source);
-    c.format = plan.format;
-    c.extent = plan.extent;
-    c.usage = plan.usage;
-    c.pairs = plan.pairs;
-    c.rows = plan.rows;
-    c.fold_log2 = plan.fold_log2;
-    c.row_texels = plan.row_texels;
-    c.bytes = plan.bytes;
-    c.attention_factor = plan.attention_factor;
-    c.element = vkrope_element(plan.element);
-    c.row_stride = plan.row_stride;
-    c.section_order = vkrope_section_order(plan.sections.order);
-    c.axes = plan.sections.axes;
-    std::copy(std::begin(plan.sections.pairs), std::end(plan.sections.pairs), c.section_pairs);
-    c.leftover_axis = plan.sections.leftover_axis;
-    return c;
-}
-
-}  // namespace vkrope::c
 
 vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim, double* inv_freq,
                                       vkrope_error* error) {
@@ -398,111 +217,6 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
     });
 }
 
-uint64_t vkrope_turn_fraction(double inv_freq) {
-    return turn_fraction(inv_freq);
-}
-
-vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision, uint64_t max_position) {
-    return vkrope_angle_source(default_angles(enum_from<AnglePrecision>(precision), max_position));
-}
-
-double vkrope_error_bound(vkrope_angle_source source, double attention_factor) {
-    return error_bound(enum_from<AngleSource>(source), attention_factor);
-}
-
-uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair) {
-    Sections read;
-    return read_sections(sections, "sections", read) && read.axes <= max_axes ? axis_of(read, pair)
-                                                                              : 0;
-}
-
-uint32_t vkrope_row_channels(const vkrope_rotation* rotation, uint32_t rotary_offset) {
-    return rotation ? row_channels(rotation->of, rotary_offset) : 0;
-}
-
 uint32_t vkrope_element_bytes(vkrope_element element) {
     return element_bytes(enum_from<Element>(element));
-}
-
-vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_rotation** rotation,
-                                     vkrope_error* error) {
-    return making(rotation, "rotation", error, [&]() -> Status {
-        vkrope_rotation_info c;
-        if (Status s = read(info, "info", c); !s) return s;
-        if (Status s = check(c); !s) return s;
-        Rotation made = to_cpp(c);
-        if (Status s = read_sections(c.sections, "info.sections", made.sections); !s) return s;
-        *rotation = wrap(std::move(made)).release();
-        return {};
-    });
-}
-
-vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation, vkrope_rotation_info* info,
-                                       vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        return write(to_c(*rotation), "info", info);
-    });
-}
-
-void vkrope_rotation_destroy(vkrope_rotation* rotation) {
-    delete rotation;
-}
-
-vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source,
-                                 uint64_t max_position, uint32_t max_image_side,
-                                 vkrope_angle_plan* plan, vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        const Result<AnglePlan> made = plan_angles(rotation->of, enum_from<AngleSource>(source),
-                                                   max_position, max_image_side);
-        if (!made) return made.status;
-        return write(c::to_c(made.value), "plan", plan);
-    });
-}
-
-vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
-                                        vkrope_element element, vkrope_angle_plan* plan,
-                                        vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        const Result<AnglePlan> made = plan_cos_sin_cache(pairs, rows, row_stride,
-                                                          enum_from<Element>(element));
-        if (!made) return made.status;
-        return write(c::to_c(made.value), "plan", plan);
-    });
-}
-
-vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan,
-                                 void* memory, size_t bytes, vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        AnglePlan filled;
-        if (Status s = read_plan(plan, "plan", filled); !s) return s;
-        return fill_angles(rotation->of, filled, memory, bytes);
-    });
-}
-
-vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
-                                     vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        AnglePlan divided;
-        if (Status s = read_plan(plan, "plan", divided); !s) return s;
-        const AngleLines of = angle_lines(divided);
-        vkrope_angle_lines c = {};
-        c.count = of.count;
-        c.bytes = of.bytes;
-        return write(c, "lines", lines);
-    });
-}
-
-vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation,
-                                      const vkrope_angle_plan* plan, uint32_t first_line,
-                                      uint32_t lines, void* memory, size_t bytes,
-                                      vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        AnglePlan filled;
-        if (Status s = read_plan(plan, "plan", filled); !s) return s;
-        return fill_angles(rotation->of, filled, first_line, lines, memory, bytes);
-    });
 }

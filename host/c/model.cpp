@@ -18,11 +18,10 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     vkrope_model_query c;
     if (Status s = read_optional(from, "query", c); !s) return s;
     if (c.layer && *c.layer > INT_MAX)
-        return error(Code::invalid_argument, "query.layer is %u: no model has it", *c.layer);
+        return error(Code::invalid_argument, "query.layer is %u: it must be below 2^31", *c.layer);
     if (c.layer && c.layer_type && *c.layer_type) {
         return error(Code::invalid_argument,
-                     "query.layer is %u and query.layer_type is given: only one of them can be "
-                     "asked for",
+                     "query.layer is %u and query.layer_type is given; set only one of them",
                      *c.layer);
     }
     if (c.layer_type) query.layer_type = c.layer_type;
@@ -31,7 +30,7 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     if (c.pairing) {
         query.pairing = enum_from<Pairing>(*c.pairing);
         if (*query.pairing > Pairing::interleaved) {
-            return error(Code::invalid_argument, "query.pairing is %u: must be a vkrope_pairing",
+            return error(Code::invalid_argument, "query.pairing is %u: it must be a vkrope_pairing",
                          unsigned(*query.pairing));
         }
     }

@@ -67,7 +67,7 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     if (Status s = not_null(c.positions, "shape.positions"); !s && c.position_count != 0) return s;
     if (c.positions && c.position_count == 0 && c.tokens != 0) {
         return error(Code::invalid_argument,
-                     "shape.position_count is 0: shape.positions is not null");
+                     "shape.position_count is 0 although shape.positions is not null");
     }
     if (c.batch != 0) shape.batch = c.batch;
     shape.tokens = c.tokens;

@@ -37,39 +37,45 @@ struct Renamed {
     const char *cpp, *c;
 };
 constexpr Renamed renamed[] = {
-    {"rotation.precision is #: must be an AnglePrecision",
-     "rotation.precision is #: must be a vkrope_angle_precision"},
-    {"rotation.precision is float32: source must be direct_texture or direct_buffer, it is #",
+    {"rotation.precision is #: it must be an AnglePrecision",
+     "rotation.precision is #: it must be a vkrope_angle_precision"},
+    {"rotation.precision is float32: source must be direct_texture or direct_buffer, but it is #",
      "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
-     "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, it is #"},
-    {"source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of the caller's own",
-     "source is VKROPE_ANGLES_COS_SIN_CACHE: vkrope_plan_cos_sin_cache plans for cos and sin of "
-     "the caller's own"},
-    {"source is #: must be an AngleSource", "source is #: must be a vkrope_angle_source"},
-    {"element is #: must be an Element", "element is #: must be a vkrope_element"},
-    {"plan.source is #: must be as plan_angles gave it",
-     "plan.source is #: must be as vkrope_plan_angles gave it"},
-    {"plan.bytes is #: must be as plan_angles gave it for # positions",
-     "plan.bytes is #: must be as vkrope_plan_angles gave it for # positions"},
-    {"plan.source is # and plan.element #: must be as plan_angles gave them",
-     "plan.source is # and plan.element #: must be as vkrope_plan_angles gave them"},
-    {"angles.plan: # rows do not fit into its # bytes; it must be as plan_angles made it",
-     "angles.plan: # rows do not fit into its # bytes; it must be as vkrope_plan_angles made it"},
+     "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, but it is #"},
+    {"angles is by_default: it must be AnglePlan::source, which plan_angles chose",
+     "angles is VKROPE_ANGLES_BY_DEFAULT: it must be vkrope_angle_plan::source, which "
+     "vkrope_plan_angles chose"},
+    {"source is cos_sin_cache: use plan_cos_sin_cache for a cache of your own cos and sin",
+     "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache for a cache of your own "
+     "cos and sin"},
+    {"source is #: it must be an AngleSource", "source is #: it must be a vkrope_angle_source"},
+    {"element is #: it must be an Element", "element is #: it must be a vkrope_element"},
+    {"plan.source is #: it must be the source that plan_angles chose",
+     "plan.source is #: it must be the source that vkrope_plan_angles chose"},
+    {"plan.bytes is #: it must be the size that plan_angles returned for # positions",
+     "plan.bytes is #: it must be the size that vkrope_plan_angles returned for # positions"},
+    {"plan.source is # and plan.element is #: they must be the values that plan_angles returned",
+     "plan.source is # and plan.element is #: they must be the values that vkrope_plan_angles "
+     "returned"},
+    {"angles.plan: its # rows do not fit in its # bytes; it must be a plan that plan_angles "
+     "returned",
+     "angles.plan: its # rows do not fit in its # bytes; it must be a plan that vkrope_plan_angles "
+     "returned"},
     {"sections.axes is #: with axis_ids it must be 2 to #",
      "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
     {"sections.axes is #: without axis_ids it must be 0",
      "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
-    {"device.enabled is 0x#: bits that are no DeviceFeature",
-     "device.enabled is 0x#: bits that are no vkrope_device_features"},
+    {"device.enabled is 0x#: it must hold only bits of DeviceFeature",
+     "device.enabled is 0x#: it must hold only bits of vkrope_device_features"},
     {"conversion is native: it needs DeviceFeature::float_controls and shader_float16, and a "
      "device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16",
      "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and "
      "_SHADER_FLOAT16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
-    {"no memory for a Kernel", "no memory for a vkrope_kernel"},
-    {"no memory for a PositionKernel", "no memory for a vkrope_position_kernel"},
-    {"no memory for a DescriptorArena", "no memory for a vkrope_arena"},
+    {"not enough memory for a Kernel", "not enough memory for a vkrope_kernel"},
+    {"not enough memory for a PositionKernel", "not enough memory for a vkrope_position_kernel"},
+    {"not enough memory for a DescriptorArena", "not enough memory for a vkrope_arena"},
 };
 
 using Numbers = std::array<std::string_view, 2>;
@@ -129,10 +135,10 @@ vkrope_result report_exception(vkrope_error* out) noexcept {
     try {
         throw;
     } catch (const std::bad_alloc&) {
-        return report(out,
-                      error(Code::out_of_host_memory, "the host has not enough memory for this"));
+        return report(out, error(Code::out_of_host_memory, "there is not enough host memory"));
     } catch (const std::length_error&) {  // from a container: exceeds the memory of any host
-        return report(out, error(Code::out_of_host_memory, "no host has enough memory for this"));
+        return report(
+            out, error(Code::out_of_host_memory, "a size is too large for the memory of any host"));
     } catch (const std::exception& e) {
         return report(out, VKROPE_ERROR_INTERNAL,
                       error(Code::ok, "unexpected exception: %s", e.what()));

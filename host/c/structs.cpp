@@ -54,7 +54,7 @@ Status size_of(const void* pointer, const char* name, std::size_t& size) noexcep
     if (Status s = not_null(pointer, name); !s) return s;
     std::memcpy(&size, pointer, sizeof size);
     if (size >= sizeof size) return {};
-    return error(Code::invalid_argument, "%s.struct_size is %llu: must be sizeof of the struct",
+    return error(Code::invalid_argument, "%s.struct_size is %llu: it must be sizeof of the struct",
                  name, ull{size});
 }
 
@@ -68,7 +68,7 @@ Status read_bytes(const void* from, const char* name, void* to, std::size_t know
         if (bytes[i] == 0) continue;
         return error(
             Code::invalid_argument,
-            "%s.struct_size is %llu: this version knows %llu bytes, and byte %llu is not 0", name,
+            "%s.struct_size is %llu: this version reads %llu bytes, and byte %llu is not 0", name,
             ull{size}, ull{known}, ull{i});
     }
     std::memset(to, 0, known);

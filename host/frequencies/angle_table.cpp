@@ -29,25 +29,26 @@ Status check(const Rotation& rotation) noexcept {
     }
     if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
         rotation.rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotation.rotary_dim is %u: must be even, 2 to %u",
+        return error(Code::invalid_argument, "rotation.rotary_dim is %u: it must be even, 2 to %u",
                      rotation.rotary_dim, max_rotary_dim);
     }
     if (rotation.inv_freq.size() != rotation.rotary_dim / 2) {
         return error(Code::invalid_argument,
-                     "rotation.inv_freq has %llu elements: must be rotary_dim / 2 = %u",
+                     "rotation.inv_freq has %llu elements: it must be rotary_dim / 2 = %u",
                      ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
     }
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
-            return error(Code::invalid_argument,
-                         "rotation.inv_freq[%llu] is %g: must be finite, of magnitude below 2048",
-                         ull{j}, rotation.inv_freq[j]);
+            return error(
+                Code::invalid_argument,
+                "rotation.inv_freq[%llu] is %g: it must be finite, of magnitude below 2048", ull{j},
+                rotation.inv_freq[j]);
         }
     }
     // Outside this range, products with it could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
         return error(Code::invalid_argument,
-                     "rotation.attention_factor is %g: must be 2^-64 to 2^64",
+                     "rotation.attention_factor is %g: it must be 2^-64 to 2^64",
                      rotation.attention_factor);
     }
     return {};
@@ -65,13 +66,14 @@ Status check_product(const Rotation& rotation, AngleSource source) noexcept {
         (rotation.precision == AnglePrecision::float32 && direct))
         return {};
     if (rotation.precision > AnglePrecision::float32) {
-        return error(Code::invalid_argument, "rotation.precision is %u: must be an AnglePrecision",
+        return error(Code::invalid_argument,
+                     "rotation.precision is %u: it must be an AnglePrecision",
                      unsigned(rotation.precision));
     }
-    return error(
-        Code::invalid_argument,
-        "rotation.precision is float32: source must be direct_texture or direct_buffer, it is %u",
-        unsigned(source));
+    return error(Code::invalid_argument,
+                 "rotation.precision is float32: source must be direct_texture or direct_buffer, "
+                 "but it is %u",
+                 unsigned(source));
 }
 
 struct TextureShape {
@@ -92,7 +94,7 @@ TextureShape texture_shape(const AnglePlan& plan) noexcept {
 Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (max_image_side == 0) {
         return error(Code::invalid_argument,
-                     "max_image_side is 0: must be the device's maxImageDimension2D");
+                     "max_image_side is 0: it must be the device's maxImageDimension2D");
     }
     const std::uint64_t rows_per_column = std::min<std::uint64_t>(
         std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
@@ -100,19 +102,20 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     plan.row_texels = (plan.pairs + 1) / 2;
     const TextureShape shape = texture_shape(plan);
     if (shape.width > max_image_side) {
-        return error(
-            Code::limit_exceeded,
-            "max_position is %u: %u pairs need a texture %llu texels wide, the device allows %u",
-            plan.rows, plan.pairs, ull{shape.width}, max_image_side);
+        return error(Code::limit_exceeded,
+                     "max_position is %u: %u pairs need a texture %llu texels wide, but the device "
+                     "allows %u",
+                     plan.rows, plan.pairs, ull{shape.width}, max_image_side);
     }
     plan.format = VK_FORMAT_R32G32B32A32_SFLOAT;
     plan.extent = {std::uint32_t(shape.width), shape.height};
     plan.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
     plan.bytes = std::size_t(shape.bytes());
     if (plan.bytes != shape.bytes()) {
-        return error(Code::limit_exceeded,
-                     "max_position is %u: the texture has %llu bytes, size_t holds %llu", plan.rows,
-                     ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: the texture has %llu bytes, but size_t holds at most %llu",
+            plan.rows, ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
     }
     return {};
 }
@@ -126,7 +129,7 @@ Status plan_buffer(AnglePlan& plan) noexcept {
     if (bytes > max_buffer_bytes) {
         return error(
             Code::limit_exceeded,
-            "max_position is %u: %u pairs need %llu bytes, a storage buffer has at most %llu",
+            "max_position is %u: %u pairs need %llu bytes, but a storage buffer has at most %llu",
             plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
     }
     plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
@@ -136,10 +139,10 @@ Status plan_buffer(AnglePlan& plan) noexcept {
 
 Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (plan.rows > max_factored_positions) {
-        return error(
-            Code::limit_exceeded,
-            "max_position is %u: a factored table reaches to %llu, computed angles to every int32",
-            plan.rows, ull{max_factored_positions});
+        return error(Code::limit_exceeded,
+                     "max_position is %u: a factored table covers at most %llu positions; computed "
+                     "angles cover every int32",
+                     plan.rows, ull{max_factored_positions});
     }
     return plan_texture(plan, max_image_side);
 }
@@ -271,7 +274,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     }
     const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
     if (max_position == 0 || max_position > most) {
-        return {error(Code::invalid_argument, "max_position is %llu: must be 1 to %llu",
+        return {error(Code::invalid_argument, "max_position is %llu: it must be 1 to %llu",
                       ull{max_position}, ull{most}),
                 {}};
     }
@@ -292,11 +295,11 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
         case AngleSource::computed: plan_turns(plan); break;
         case AngleSource::cos_sin_cache:
             status = error(Code::invalid_argument,
-                           "source is cos_sin_cache: plan_cos_sin_cache plans for cos and sin of "
-                           "the caller's own");
+                           "source is cos_sin_cache: use plan_cos_sin_cache for a cache of your "
+                           "own cos and sin");
             break;
         default:
-            status = error(Code::invalid_argument, "source is %u: must be an AngleSource",
+            status = error(Code::invalid_argument, "source is %u: it must be an AngleSource",
                            unsigned(source));
             break;
     }
@@ -309,26 +312,26 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
 Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
                                      std::uint32_t row_stride, Element element) {
     if (pairs == 0 || pairs > max_rotary_dim / 2)
-        return {error(Code::invalid_argument, "pairs is %u: must be 1 to %u", pairs,
+        return {error(Code::invalid_argument, "pairs is %u: it must be 1 to %u", pairs,
                       max_rotary_dim / 2),
                 {}};
     if (rows == 0 || rows > max_positions)
-        return {error(Code::invalid_argument, "rows is %u: must be 1 to %llu", rows,
+        return {error(Code::invalid_argument, "rows is %u: it must be 1 to %llu", rows,
                       ull{max_positions}),
                 {}};
     if (row_stride < pairs)
-        return {error(Code::invalid_argument, "row_stride is %u: must be at least pairs, %u",
+        return {error(Code::invalid_argument, "row_stride is %u: it must be at least pairs, %u",
                       row_stride, pairs),
                 {}};
     if (element > Element::bf16)
-        return {
-            error(Code::invalid_argument, "element is %u: must be an Element", unsigned(element)),
-            {}};
+        return {error(Code::invalid_argument, "element is %u: it must be an Element",
+                      unsigned(element)),
+                {}};
     const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + pairs;  // below 2^63
     if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
         return {error(Code::limit_exceeded,
-                      "rows is %u: with row_stride %u they have %llu elements, a storage buffer "
-                      "has %llu bytes at most",
+                      "rows is %u: with row_stride %u they span %llu elements, but a storage "
+                      "buffer has at most %llu bytes",
                       rows, row_stride, ull{elements}, ull{max_buffer_bytes}),
                 {}};
     }
@@ -355,7 +358,8 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
         return status;
     }
     if (plan.source == AngleSource::by_default || plan.source >= AngleSource::cos_sin_cache) {
-        return error(Code::invalid_argument, "plan.source is %u: must be as plan_angles gave it",
+        return error(Code::invalid_argument,
+                     "plan.source is %u: it must be the source that plan_angles chose",
                      unsigned(plan.source));
     }
     if (Status status = check_product(rotation, plan.source); !status) {
@@ -363,26 +367,28 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
         return error(Code::invalid_argument,
-                     "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u", plan.pairs,
+                     "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
     }
     if (!consistent(plan)) {
-        return error(Code::invalid_argument,
-                     "plan.bytes is %llu: must be as plan_angles gave it for %u positions",
-                     ull{plan.bytes}, plan.rows);
+        return error(
+            Code::invalid_argument,
+            "plan.bytes is %llu: it must be the size that plan_angles returned for %u positions",
+            ull{plan.bytes}, plan.rows);
     }
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
-        return error(Code::invalid_argument, "memory is %p: must not be null and be aligned to 4",
-                     memory);
+        return error(Code::invalid_argument,
+                     "memory is %p: it must not be null and must be aligned to 4 bytes", memory);
     }
     const AngleLines all = angle_lines(plan);
     if (first_line > all.count || lines > all.count - first_line) {
-        return error(Code::invalid_argument, "lines is %u from %u: the table has %u", lines,
-                     first_line, all.count);
+        return error(Code::invalid_argument,
+                     "lines is %u from line %u on: the table has only %u lines", lines, first_line,
+                     all.count);
     }
     const std::uint64_t needed = std::uint64_t{lines} * all.bytes;
     if (bytes < needed) {
-        return error(Code::invalid_argument, "bytes is %llu: must be at least %llu for %u lines",
+        return error(Code::invalid_argument, "bytes is %llu: it must be at least %llu for %u lines",
                      ull{bytes}, ull{needed}, lines);
     }
     if (plan.source == AngleSource::computed) {

@@ -14,33 +14,38 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                 {}};
     }
     if (plan.pairs == 0 || plan.pairs != rotation.rotary_dim / 2) {
-        return {error(Code::invalid_argument,
-                      "plan.pairs is %u: must be the rotation's rotary_dim / 2 = %u, and above 0",
-                      plan.pairs, rotation.rotary_dim / 2),
-                {}};
+        return {
+            error(Code::invalid_argument,
+                  "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u, and above 0",
+                  plan.pairs, rotation.rotary_dim / 2),
+            {}};
     }
     if (plan.source == AngleSource::by_default || plan.source > AngleSource::cos_sin_cache ||
         plan.element > Element::bf16) {
         return {error(Code::invalid_argument,
-                      "plan.source is %u and plan.element %u: must be as plan_angles gave them",
+                      "plan.source is %u and plan.element is %u: they must be the values that "
+                      "plan_angles returned",
                       unsigned(plan.source), unsigned(plan.element)),
                 {}};
     }
     const bool of_caller = plan.source == AngleSource::cos_sin_cache;
     if (!of_caller && plan.sections.axes != rotation.sections.axes) {
-        return {error(Code::invalid_argument,
-                      "plan.sections has %u axes: must be the rotation's sections, which have %u",
-                      plan.sections.axes, rotation.sections.axes),
-                {}};
+        return {
+            error(Code::invalid_argument,
+                  "plan.sections has %u axes: it must be the rotation's sections, which have %u",
+                  plan.sections.axes, rotation.sections.axes),
+            {}};
     }
     if (!of_caller && plan.sections != rotation.sections) {
         return {error(Code::invalid_argument,
                       "plan.sections differ from the rotation's in order, pairs or leftover_axis; "
-                      "make the plan of this rotation"),
+                      "make the plan from this rotation"),
                 {}};
     }
     if (!q && !k)
-        return {error(Code::invalid_argument, "q and k are both absent: nothing to rotate"), {}};
+        return {
+            error(Code::invalid_argument, "q and k are both absent: there is nothing to rotate"),
+            {}};
     KernelInfo info;
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;

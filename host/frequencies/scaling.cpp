@@ -15,8 +15,8 @@ Status check_spacing(double base, std::uint32_t width, const char* width_name,
         return status;
     }
     if (width < 2 || width > max_rotary_dim || width % 2 != 0) {
-        return error(Code::invalid_argument, "%s is %u: must be even, 2 to %u", width_name, width,
-                     max_rotary_dim);
+        return error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u", width_name,
+                     width, max_rotary_dim);
     }
     if (inv_freq == nullptr) {
         return error(Code::invalid_argument, "inv_freq is null");
@@ -78,7 +78,7 @@ Status proportional_inv_freq(double base, std::uint32_t head_dim,
     }
     if (!(scaling.partial_rotary_factor > 0 && scaling.partial_rotary_factor <= 1)) {
         return error(Code::invalid_argument,
-                     "partial_rotary_factor is %g: must be above 0, at most 1",
+                     "partial_rotary_factor is %g: it must be above 0, at most 1",
                      scaling.partial_rotary_factor);
     }
     const auto rotated = std::uint32_t(scaling.partial_rotary_factor * head_dim / 2);

@@ -15,12 +15,12 @@ Status check(const Llama3Scaling& scaling) noexcept {
         return status;
     }
     if (!std::isfinite(scaling.high_freq_factor)) {
-        return error(Code::invalid_argument, "high_freq_factor is %g: must be finite",
+        return error(Code::invalid_argument, "high_freq_factor is %g: it must be finite",
                      scaling.high_freq_factor);
     }
     if (scaling.low_freq_factor > scaling.high_freq_factor) {
         return error(Code::invalid_argument,
-                     "low_freq_factor is %g: must be at most high_freq_factor, which is %g",
+                     "low_freq_factor is %g: it must be at most high_freq_factor, which is %g",
                      scaling.low_freq_factor, scaling.high_freq_factor);
     }
     return require_positive(scaling.original_max_position_embeddings,

@@ -50,7 +50,7 @@ Status check_betas(double beta_fast, double beta_slow) noexcept {
     }
     if (beta_fast < beta_slow) {
         return error(Code::invalid_argument,
-                     "beta_fast is %g: must be at least beta_slow, which is %g", beta_fast,
+                     "beta_fast is %g: it must be at least beta_slow, which is %g", beta_fast,
                      beta_slow);
     }
     return {};
@@ -100,7 +100,7 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.ext_factor >= 0 && scaling.ext_factor <= 1)) {
-        return error(Code::invalid_argument, "ext_factor is %g: must be 0 to 1",
+        return error(Code::invalid_argument, "ext_factor is %g: it must be 0 to 1",
                      scaling.ext_factor);
     }
     if (Status status = require_positive(scaling.attn_factor, "attn_factor"); !status) {
@@ -109,9 +109,10 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
     if (scaling.freq_factor_count != 0) {
         using ull = unsigned long long;
         if (scaling.freq_factor_count < pairs) {
-            return error(Code::invalid_argument,
-                         "freq_factors has %llu elements: must have at least rotary_dim / 2 = %llu",
-                         ull{scaling.freq_factor_count}, ull{pairs});
+            return error(
+                Code::invalid_argument,
+                "freq_factors has %llu elements: it must have at least rotary_dim / 2 = %llu",
+                ull{scaling.freq_factor_count}, ull{pairs});
         }
         if (Status status = require_divisors(scaling.freq_factors, pairs, pairs, "freq_factors");
             !status) {
@@ -125,7 +126,7 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.n_ctx_orig >= 0 && std::isfinite(scaling.n_ctx_orig))) {
-        return error(Code::invalid_argument, "n_ctx_orig is %g: must be finite and not negative",
+        return error(Code::invalid_argument, "n_ctx_orig is %g: it must be finite and not negative",
                      scaling.n_ctx_orig);
     }
     return check_betas(scaling.beta_fast, scaling.beta_slow);

@@ -204,8 +204,8 @@ Status check_limits(const Kernel& kernel) {
     if (kernel.info.angles == AngleSource::computed &&
         turns > kernel.storage_limits.uniform_range) {
         return error(Code::limit_exceeded,
-                     "angles: computed for rotary_dim %u takes a uniform buffer of %llu bytes, the "
-                     "device allows %llu "
+                     "angles is computed: rotary_dim %u needs a uniform buffer of %llu bytes, but "
+                     "the device allows %llu "
                      "(maxUniformBufferRange)",
                      kernel.info.rotary_dim, static_cast<unsigned long long>(turns),
                      static_cast<unsigned long long>(kernel.storage_limits.uniform_range));
@@ -240,7 +240,7 @@ Status build(Kernel& kernel) {
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
         return error(Code::limit_exceeded,
-                     "%s: vkrope then binds %u storage buffers, the device allows %u "
+                     "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
                      kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(),
                      kernel.max_storage_buffers);
@@ -283,7 +283,8 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow)
                                                                VkExtensionProperties[count]);
     if (!offered)
-        return {error(Code::out_of_host_memory, "no memory for the names of %u extensions", count),
+        return {error(Code::out_of_host_memory, "not enough memory for the names of %u extensions",
+                      count),
                 {}};
     result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
     if (result != VK_SUCCESS && result != VK_INCOMPLETE)
@@ -318,13 +319,13 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
     if (Status s = check(device, info); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) Kernel;
-    if (!kernel) return {error(Code::out_of_host_memory, "no memory for a Kernel"), nullptr};
+    if (!kernel)
+        return {error(Code::out_of_host_memory, "not enough memory for a Kernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {
         delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};
     }
     kernel->info = info;
-    if (info.angles == AngleSource::by_default) kernel->info.angles = AngleSource::factored_texture;
     const Status status = build(*kernel);
     if (!status) {
         destroy(kernel);

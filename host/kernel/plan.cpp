@@ -158,8 +158,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Jobs& jobs = result.value;
     if (!kernel.binds.has(shader::binding_status) && call.status.buffer) {
         result.status = error(Code::limit_exceeded,
-                              "out_of_range: vkrope then binds %u storage buffers, the device "
-                              "allows %u (maxPerStageDescriptorStorageBuffers)",
+                              "out_of_range: the kernel then binds %u storage buffers, but the "
+                              "device allows %u (maxPerStageDescriptorStorageBuffers)",
                               kernel.storage_buffers_to_count, kernel.max_storage_buffers);
         return result;
     }

@@ -66,8 +66,8 @@ Status resolve(Numbers& numbers, const StorageLimits& limits) noexcept {
     numbers.bound = binding_of(where.buffer, where.offset, numbers.bytes, limits);
     if (numbers.bound.range <= limits.range) return {};
     return error(Code::limit_exceeded,
-                 "%s spans %" PRIu64 " bytes: the device binds %" PRIu64
-                 " at most (maxStorageBufferRange)",
+                 "%s spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
+                 " (maxStorageBufferRange)",
                  numbers.name, numbers.bound.range, limits.range);
 }
 
@@ -76,7 +76,7 @@ Status check(const PositionCall& call) noexcept {
     if (!call.out.buffer) return error(Code::invalid_argument, "out.buffer is null");
     if (ids && (ragged || call.offsets.buffer || call.first != 0 || call.cp_size != 1)) {
         return error(Code::invalid_argument,
-                     "ids is given: then cu_seqlens, offsets, first and cp_size must not be");
+                     "ids is given: cu_seqlens, offsets, first and cp_size must then not be set");
     }
     if (ragged != (call.sequences != 0)) {
         return error(Code::invalid_argument, "sequences is %u: it must be %s", call.sequences,
@@ -97,8 +97,8 @@ Status check(const PositionCall& call) noexcept {
     }
     if (std::uint64_t{call.tokens} * call.cp_size > std::uint64_t{1} << 31) {
         return error(Code::invalid_argument,
-                     "tokens is %u: with cp_size %u the whole has more than 2^31", call.tokens,
-                     call.cp_size);
+                     "tokens is %u: with cp_size %u the whole sequence has more than 2^31 tokens",
+                     call.tokens, call.cp_size);
     }
     return {};
 }
@@ -119,7 +119,7 @@ Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& 
     if (Buffers::tokens(call) <= most) return {};
     return error(Code::limit_exceeded,
                  "tokens is %u: %" PRIu64
-                 " ids take as many invocations, the device dispatches %" PRIu64,
+                 " ids need as many invocations, but the device dispatches at most %" PRIu64,
                  call.tokens, Buffers::tokens(call), most);
 }
 
@@ -171,7 +171,7 @@ Result<PositionKernel*> create_positions(const DeviceRef& device) {
     if (Status s = check(device); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) PositionKernel;
     if (!kernel)
-        return {error(Code::out_of_host_memory, "no memory for a PositionKernel"), nullptr};
+        return {error(Code::out_of_host_memory, "not enough memory for a PositionKernel"), nullptr};
     if (Status s = borrow(*kernel, device); !s) {
         delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};

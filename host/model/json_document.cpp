@@ -146,8 +146,8 @@ json with_floats(const WithoutLiterals& source) {
 
 json parse_json(std::string_view text) {
     if (text.size() > max_json_bytes) {
-        fail(Code::invalid_data, "not usable JSON: %zu bytes, must be at most %zu", text.size(),
-             max_json_bytes);
+        fail(Code::invalid_data, "not usable JSON: it has %zu bytes, but may have at most %zu",
+             text.size(), max_json_bytes);
     }
     if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
         fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",

@@ -25,8 +25,8 @@ Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
     const VkDeviceSize largest = device.candidate.largest_allocation;
     if (bytes <= largest || largest == 0) return {};
     return error(Code::limit_exceeded,
-                 "a buffer of %" PRIu64 " bytes: the device allocates %" PRIu64
-                 " at most (maxMemoryAllocationSize)",
+                 "a buffer of %" PRIu64 " bytes: the device allocates at most %" PRIu64
+                 " (maxMemoryAllocationSize)",
                  bytes, largest);
 }
 

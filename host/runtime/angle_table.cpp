@@ -50,8 +50,8 @@ Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
                                       : memory;
     if (plan.bytes <= memory && plan.bytes <= largest) return {};
     return error(Code::limit_exceeded,
-                 "max_position is %u: its angle table has %zu bytes, the device allocates %" PRIu64
-                 " at most",
+                 "max_position is %u: its angle table has %zu bytes, but the device allocates at "
+                 "most %" PRIu64,
                  plan.rows, plan.bytes, std::min(memory, largest));
 }
 

@@ -32,8 +32,7 @@ Result<Buffer> Buffer::make(Device& device, VkDeviceSize bytes) {
 
 Result<Buffer> Buffer::make(Device::Impl& device, VkDeviceSize bytes) {
     Result<Buffer> made;
-    if (bytes == 0)
-        return {error(Code::invalid_argument, "bytes is 0: a buffer has at least one"), {}};
+    if (bytes == 0) return {error(Code::invalid_argument, "bytes is 0: it must be at least 1"), {}};
     constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                          VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
@@ -51,7 +50,9 @@ namespace {
 
 Status check_inside(std::size_t bytes, VkDeviceSize offset, VkDeviceSize size) {
     if (offset <= size && bytes <= size - offset) return {};
-    return error(Code::invalid_argument, "offset %" PRIu64 " + %zu bytes: the buffer has %" PRIu64,
+    return error(Code::invalid_argument,
+                 "offset is %" PRIu64
+                 ": %zu bytes from there reach past the end of the buffer, which has %" PRIu64,
                  offset, bytes, size);
 }
 

@@ -124,7 +124,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     Status loaded;
 #define VKROPE_LOAD(name)                                                                     \
     vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name)); \
-    if (!vk.name && loaded) loaded = error(Code::no_device, "the device knows no " #name);
+    if (!vk.name && loaded) loaded = error(Code::no_device, "the device lacks " #name);
     VKROPE_RUNTIME_DEVICE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD
     if (!loaded) return loaded;

@@ -212,7 +212,8 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
             const auto parsed = std::from_chars(select.data(), select.data() + select.size(),
                                                 index);
             if (parsed.ec != std::errc{} || index >= found.size()) {
-                return {error(Code::invalid_argument, "device index %s: there are %zu devices: %s",
+                return {error(Code::invalid_argument,
+                              "device index %s does not exist; the %zu devices are: %s",
                               select.c_str(), found.size(), list_of(found, all).c_str()),
                         0};
             }
@@ -223,7 +224,7 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
             });
         }
         if (matches.empty()) {
-            return {error(Code::no_device, "no device matches \"%s\"; there are: %s",
+            return {error(Code::no_device, "no device matches \"%s\"; the devices are: %s",
                           select.c_str(), list_of(found, all).c_str()),
                     0};
         }

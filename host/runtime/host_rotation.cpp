@@ -29,13 +29,13 @@ struct HostTensor {
 
 Status check(const HostShape& shape) {
     if (shape.element > Element::bf16)
-        return error(Code::invalid_argument, "element is %u: no such type",
+        return error(Code::invalid_argument, "element is %u: not a valid type",
                      unsigned(shape.element));
     if (shape.layout > Layout::thd)
-        return error(Code::invalid_argument, "layout is %u: no such layout",
+        return error(Code::invalid_argument, "layout is %u: not a valid layout",
                      unsigned(shape.layout));
     if (shape.angles >= AngleSource::cos_sin_cache)
-        return error(Code::invalid_argument, "angles is %u: no such source of angles here",
+        return error(Code::invalid_argument, "angles is %u: not a valid source of angles here",
                      unsigned(shape.angles));
     if (shape.layout == Layout::thd && shape.batch != 1) {
         return error(Code::invalid_argument,
@@ -44,16 +44,17 @@ Status check(const HostShape& shape) {
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (shape.axes != 0) {
         if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
-        return error(
-            Code::invalid_argument,
-            "positions has %zu: with %u axes it must have one for each of the %zu tokens on each",
-            ids, shape.axes, std::size_t{shape.batch} * tokens);
+        return error(Code::invalid_argument,
+                     "positions has %zu elements: with %u axes it must have one for each of the "
+                     "%zu tokens on each",
+                     ids, shape.axes, std::size_t{shape.batch} * tokens);
     }
     if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
-        return error(Code::invalid_argument,
-                     "positions has %zu: it must have one for each of the %zu tokens, or for each "
-                     "of the %zu of all sequences",
-                     ids, tokens, std::size_t{shape.batch} * tokens);
+        return error(
+            Code::invalid_argument,
+            "positions has %zu elements: it must have one for each of the %zu tokens, or for each "
+            "of the %zu of all sequences",
+            ids, tokens, std::size_t{shape.batch} * tokens);
     }
     return {};
 }
@@ -100,17 +101,17 @@ Status check(const HostShape& shape, const HostRun& run) {
     }
     const std::int64_t last = std::int64_t{run.first_position.value_or(0)} + shape.tokens - 1;
     if (last > std::numeric_limits<std::int32_t>::max()) {
-        return error(
-            Code::invalid_argument,
-            "run.first_position is %d: with %u tokens the last position, %lld, is no int32",
-            *run.first_position, shape.tokens, static_cast<long long>(last));
+        return error(Code::invalid_argument,
+                     "run.first_position is %d: with %u tokens the last position, %lld, does not "
+                     "fit in int32",
+                     *run.first_position, shape.tokens, static_cast<long long>(last));
     }
     if (run.direction > Direction::inverse)
-        return error(Code::invalid_argument, "run.direction is %u: no such direction",
+        return error(Code::invalid_argument, "run.direction is %u: not a valid direction",
                      unsigned(run.direction));
     if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
     return error(Code::invalid_argument,
-                 "run.positions has %zu: it must have as many as the shape, %zu, or none",
+                 "run.positions has %zu elements: it must have as many as the shape, %zu, or none",
                  run.positions.size(), shape.positions.size());
 }
 
@@ -138,9 +139,10 @@ struct HostRotation::Impl {
             std::uint64_t{1} << 44;  // rows of up to 2^16 channels: more than any device holds
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > max_rows / shape.tokens) {
-            return error(Code::limit_exceeded,
-                         "batch %u x tokens %u x heads %u: more rows than any device holds",
-                         shape.batch, shape.tokens, heads);
+            return error(
+                Code::limit_exceeded,
+                "batch %u x tokens %u x heads %u: these are more rows than any device can hold",
+                shape.batch, shape.tokens, heads);
         }
         const std::uint64_t rows = sequences * shape.tokens;
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
@@ -186,9 +188,10 @@ struct HostRotation::Impl {
         const Result<std::uint64_t> needed = dispatches(kernel, call(Direction::forward));
         if (!needed) return needed.status;
         if (needed.value > max_calls) {
-            return error(Code::limit_exceeded,
-                         "shape: it takes %llu dispatches on this device, an arena holds %u",
-                         static_cast<unsigned long long>(needed.value), max_calls);
+            return error(
+                Code::limit_exceeded,
+                "shape: it takes %llu dispatches on this device, but an arena holds at most %u",
+                static_cast<unsigned long long>(needed.value), max_calls);
         }
         const Result<DescriptorArena*> sets = create_arena(
             kernel, std::max(std::uint32_t(needed.value), 1u));

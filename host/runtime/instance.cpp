@@ -66,7 +66,7 @@ Status Instance::create() {
     const auto enumerate_extensions = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
         find("vkEnumerateInstanceExtensionProperties"));
     if (!create_instance || !enumerate_extensions)
-        return error(Code::no_device, "the Vulkan loader knows no vkCreateInstance");
+        return error(Code::no_device, "the Vulkan loader lacks vkCreateInstance");
     if (!find("vkEnumerateInstanceVersion"))
         return error(Code::no_device, "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
 
@@ -136,7 +136,10 @@ Status Instance::load_functions() {
     Status loaded;
 #define VKROPE_LOAD(name)                                                         \
     name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name)); \
-    if (!name && loaded) loaded = error(Code::no_device, "the Vulkan loader knows no " #name);
+    if (!name && loaded)                                                          \
+        loaded = error(Code::no_device,                                           \
+                       "the Vulkan loader does not "                              \
+                       "offer " #name);
     VKROPE_RUNTIME_INSTANCE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD
     return loaded;

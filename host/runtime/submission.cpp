@@ -90,8 +90,8 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() const {
 Status Device::Impl::check_not_recording() const {
     if (!recording) return {};
     return error(Code::invalid_argument,
-                 "submit: called during the callback of a submit, which uploads, downloads and "
-                 "runs are too; call it before or after");
+                 "submit: it was called from the callback of another submit (uploads, downloads "
+                 "and runs are submits too); call it before or after");
 }
 
 Result<std::optional<double>> Device::Impl::submit(

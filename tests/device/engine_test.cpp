@@ -181,7 +181,7 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
             CHECK(std::strstr(result.status.what, words));
         };
         refuses(explicit_ids.run(HostRun{.positions = {1, 2}}),
-                "run.positions has 2: it must have as many as the shape, 7");
+                "run.positions has 2 elements: it must have as many as the shape, 7");
         refuses(explicit_ids.run(HostRun{.first_position = 1}),
                 "run.first_position is 1: the shape has a position for each token");
         refuses(implicit.run(HostRun{.positions = a}), "run.positions has 7");

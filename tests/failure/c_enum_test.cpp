@@ -267,7 +267,7 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         // `select` is quoted unchanged, even if it looks like a sentence that is worded differently
         // in C.
         for (const char* select :
-             {"source is 9: must be an AngleSource", "rotation.rotates is false"}) {
+             {"source is 9: it must be an AngleSource", "rotation.rotates is false"}) {
             options.select = select;
             vkrope_device* none = nullptr;
             CHECK(vkrope_device_open(&options, &none, &error) == VKROPE_ERROR_NO_DEVICE);

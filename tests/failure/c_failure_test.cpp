@@ -136,7 +136,7 @@ Status plan_and_fill(void* prepared) {
 
 struct Prepared {
     explicit Prepared(const FakeConfig& config,
-                      vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT)
+                      vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE)
         : host(config, true), angles(source) {
         ref.instance = host.ref.instance;
         ref.physical = host.ref.physical;
@@ -177,10 +177,7 @@ Status make_arena(const Prepared& prepared, OwnedArena& arena) {
 
 // As kernel_call().
 Status record_call(Prepared& prepared) {
-    const bool by_default = prepared.angles == VKROPE_ANGLES_BY_DEFAULT;
-    const Call same = kernel_call(
-        prepared.host, 7,
-        by_default ? AngleSource::factored_texture : AngleSource(prepared.angles));
+    const Call same = kernel_call(prepared.host, 7, AngleSource(prepared.angles));
     const auto tensor = [](const Tensor& of) {
         auto c = sized<vkrope_tensor>();
         c.where = of.where;
@@ -216,8 +213,8 @@ Status record_call(Prepared& prepared) {
     });
 }
 
-std::shared_ptr<Prepared> prepare_record(const FakeConfig& config,
-                                         vkrope_angle_source angles = VKROPE_ANGLES_BY_DEFAULT) {
+std::shared_ptr<Prepared> prepare_record(
+    const FakeConfig& config, vkrope_angle_source angles = VKROPE_ANGLES_FACTORED_TEXTURE) {
     auto made = std::make_shared<Prepared>(config, angles);
     REQUIRE(make_kernel(*made, made->kernel));
     if (!config.push_descriptors) REQUIRE(make_arena(*made, made->arena));

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library of the C interface exports what vkrope.h declares and nothing else, under a name with its version; the static
-# one has what vkrope.h does not declare as missing from it; and the header compiles alone, as C11 and as C++17.
+# The shared library of the C interface exports what vkrope.h declares and nothing else, under a
+# name with its version; the static one has what vkrope.h does not declare as missing from it; and
+# the header compiles alone, as C11 and as C++17.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -17,7 +18,8 @@ functions() {
 
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >"$SCRATCH/exported"
 functions <"$header" >"$SCRATCH/declared"
-[ "$(wc -l <"$SCRATCH/declared")" -gt 20 ] || { echo "found too few declarations in vkrope.h"; exit 1; }
+[ "$(wc -l <"$SCRATCH/declared")" -gt 20 ] ||
+    { echo "found too few declarations in vkrope.h"; exit 1; }
 if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
     echo "vkrope.h declares (<) and libvkrope.so exports (>) different functions:"
     cat "$SCRATCH/difference"
@@ -27,8 +29,10 @@ fi
 # Sections of the header say what the static library lacks.
 awk '/^\/\* ---- / { has = !/not in vkrope::c_static/ } has || !sections { print } /^\/\* ---- / { sections = 1 }' "$header" |
     functions >"$SCRATCH/declared_static"
-[ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] || { echo "vkrope.h says of no tier that the static library lacks it"; exit 1; }
-nm -g --defined-only "$BUILD/host/c/libvkrope_c.a" | awk '$3 ~ /^vk/ { print $3 }' | sort >"$SCRATCH/static"
+[ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] ||
+    { echo "vkrope.h says of no tier that the static library lacks it"; exit 1; }
+nm -g --defined-only "$BUILD/host/c/libvkrope_c.a" | awk '$3 ~ /^vk/ { print $3 }' |
+    sort >"$SCRATCH/static"
 if ! diff "$SCRATCH/declared_static" "$SCRATCH/static" >"$SCRATCH/difference"; then
     echo "vkrope.h declares for vkrope::c_static (<) and libvkrope_c.a defines (>) different functions:"
     cat "$SCRATCH/difference"
@@ -40,7 +44,8 @@ soname=libvkrope.so.${VERSION%.*}  # before 1.0 a minor version may break
 echo "$dynamic" | grep -qF "[$soname]" || { echo "the SONAME is not $soname"; exit 1; }
 [ -e "$library.$VERSION" ] || { echo "libvkrope.so.$VERSION was not built"; exit 1; }
 # The loader is found at run time.
-! echo "$dynamic" | grep 'NEEDED.*libvulkan' || { echo "libvkrope.so links the Vulkan loader"; exit 1; }
+! echo "$dynamic" | grep 'NEEDED.*libvulkan' ||
+    { echo "libvkrope.so links the Vulkan loader"; exit 1; }
 
 CC=${CC:-$(command -v cc || command -v gcc || command -v clang || true)}
 [ -n "$CC" ] || { echo "no C compiler: set CC"; exit 1; }
@@ -53,18 +58,24 @@ cat >"$SCRATCH/version.c" <<'END'
 #include <vkrope/vkrope.h>
 #include <stdio.h>
 int main(void) {
-    printf("%d.%d.%d %u.%u.%u\n", VKROPE_VERSION_MAJOR, VKROPE_VERSION_MINOR, VKROPE_VERSION_PATCH, vkrope_version() >> 22,
+    printf("%d.%d.%d %u.%u.%u\n", VKROPE_VERSION_MAJOR, VKROPE_VERSION_MINOR,
+           VKROPE_VERSION_PATCH, vkrope_version() >> 22,
            vkrope_version() >> 12 & 0x3ff, vkrope_version() & 0xfff);
     return 0;
 }
 END
 include=$SOURCE/host/include
-"$CC" -std=c11 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" -o "$SCRATCH/alone.o"
-"$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" -o "$SCRATCH/alone_cpp.o"
+"$CC" -std=c11 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" \
+    -o "$SCRATCH/alone.o"
+"$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" \
+    -o "$SCRATCH/alone_cpp.o"
 
-# One version: the header's, the library's, the project's. A library with sanitizers needs a program with them.
+# One version: the header's, the library's, the project's. A library with sanitizers needs a
+# program with them.
 if ! echo "$dynamic" | grep -q 'NEEDED.*san\.so'; then
-    "$CC" -std=c11 -I"$include" "$SCRATCH/version.c" -L"$BUILD/host/c" -Wl,-rpath,"$BUILD/host/c" -lvkrope -o "$SCRATCH/version"
+    "$CC" -std=c11 -I"$include" "$SCRATCH/version.c" \
+        -L"$BUILD/host/c" -Wl,-rpath,"$BUILD/host/c" -lvkrope -o "$SCRATCH/version"
     versions=$("$SCRATCH/version")
-    [ "$versions" = "$VERSION $VERSION" ] || { echo "header and library: $versions; the project is $VERSION"; exit 1; }
+    [ "$versions" = "$VERSION $VERSION" ] ||
+        { echo "header and library: $versions; the project is $VERSION"; exit 1; }
 fi

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Applications build against the installed package and run, with the source and build trees out of sight: all that they are built
-# from is copied elsewhere first, and where the system lets us, an empty file system is mounted over both trees.
+# Applications build against the installed package and run, with the source and build trees out of
+# sight: all that they are built from is copied elsewhere first, and where the system lets us, an
+# empty file system is mounted over both trees.
 #
 # SWIFTSHADER  driver manifest of the second device; empty: what needs it is left out
-# COMPLETE     ON: what would be left out fails; otherwise the test is skipped in the end, once the rest has passed
+# COMPLETE     ON: what would be left out fails; otherwise the test is skipped in the end, once
+# the rest has passed
 set -eu
 lavapipe=${VK_DRIVER_FILES:-}
 swiftshader=${SWIFTSHADER:-}
@@ -30,8 +32,9 @@ if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
 
-# The guide and the front page: each block of C++ or C becomes the body of a function, after its own #include lines; CMake blocks
-# stay as they are. Blocks of "cpp program" and "cmake program" are another test's.
+# The guide and the front page: each block of C++ or C becomes the body of a function, after its
+# own #include lines; CMake blocks stay as they are. Blocks of "cpp program" and "cmake program"
+# are another test's.
 guide="$SOURCE/host/guide/engine.md $SOURCE/host/guide/c_and_python.md $SOURCE/README.md"
 # shellcheck disable=SC2086 # several files
 cat $guide >"$work/guide.md"
@@ -48,12 +51,17 @@ awk -v folder="$work/consumers/guide/block" '
     cmake { print >file }
     /^```$/ && inside { inside = 0; print (cpp ? "return {};\n}" : "}") >file; close(file); next }
     inside && /^#include/ { print >file; next }
-    inside && !body { if ($0 == "") next; body = 1; print (cpp ? "vkrope::Status" : "vkrope_result") " block" n (cpp ? "()" : "(void)") " {" >file }
+    inside && !body {
+        if ($0 == "") next
+        body = 1
+        print (cpp ? "vkrope::Status block" n "()" : "vkrope_result block" n "(void)") " {" >file
+    }
     inside { print >file }' "$work/guide.md"
 for kind in cpp c cmake; do
     written=$(grep -c "^\`\`\`$kind\$" "$work/guide.md")
     found=$(find "$work/consumers/guide" -name "block*.$kind" | wc -l)
-    [ "$written" = "$found" ] || { echo "the guide has $written blocks of $kind, $found were found"; exit 1; }
+    [ "$written" = "$found" ] ||
+        { echo "the guide has $written blocks of $kind, $found were found"; exit 1; }
 done
 # Each CMake block stands in one of the projects that are built below, line by line.
 for block in "$work"/consumers/guide/block*.cmake; do
@@ -69,7 +77,8 @@ $lines
     [ -n "$stands" ] || { echo "no project has these lines of the guide:"; echo "$lines"; exit 1; }
 done
 
-if grep -rn -e "$SOURCE" -e "$BUILD" "$work/installed/include" "$work/installed/share" "$work/installed"/lib*/cmake; then
+if grep -rn -e "$SOURCE" -e "$BUILD" "$work/installed/include" "$work/installed/share" \
+    "$work/installed"/lib*/cmake; then
     echo 'the installed package refers to the tree that it was built from'
     exit 1
 fi
@@ -78,11 +87,13 @@ fi
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
-# hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers often do not, so it is no condition.
+# hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers
+# often do not, so it is no condition.
 if unshare -rm true 2>/dev/null; then
     # shellcheck disable=SC2016 # the inner shell's arguments
     hidden() {
-        unshare -rm sh -c 'for tree in "$1" "$2"; do [ ! -d "$tree" ] || mount -t tmpfs none "$tree"; done; shift 2; cd /; exec "$@"' \
+        unshare -rm sh -c \
+            'for tree in "$1" "$2"; do [ ! -d "$tree" ] || mount -t tmpfs none "$tree"; done; shift 2; cd /; exec "$@"' \
             sh "$SOURCE" "$BUILD" "$@"
     }
     [ -z "$(hidden ls "$SOURCE")" ] || { echo 'the source tree is still in sight'; exit 1; }
@@ -95,28 +106,38 @@ fi
 export CMAKE_PREFIX_PATH="$work/installed"
 # build PROJECT FLAGS: the project in consumers/PROJECT, into the folder of that name in build/.
 build() {
-    hidden "$CMAKE" -S "$work/consumers/$1" -B "$work/build/$1" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$2" -DCMAKE_C_FLAGS="$2" \
-        -DCMAKE_BUILD_TYPE=Debug --no-warn-unused-cli >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
+    hidden "$CMAKE" -S "$work/consumers/$1" -B "$work/build/$1" -DCMAKE_CXX_COMPILER="$CXX" \
+        -DCMAKE_CXX_FLAGS="$2" -DCMAKE_C_FLAGS="$2" \
+        -DCMAKE_BUILD_TYPE=Debug --no-warn-unused-cli >"$work/configure.log" 2>&1 ||
+        { cat "$work/configure.log"; exit 1; }
     hidden "$CMAKE" --build "$work/build/$1" -j 2
 }
 build . "$flags"
 build subdirectory "-Wall -Wextra -Werror"
-if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$flags"; else left_out 'c_app: VKROPE_C is off'; fi
-if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$flags"; else left_out 'c_static: VKROPE_C is off'; fi
+if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$flags"; else
+    left_out 'c_app: VKROPE_C is off'; fi
+if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$flags"; else
+    left_out 'c_static: VKROPE_C is off'; fi
 
-# What generators write down names every file that was read, as text or, in ninja's list of headers, as text between numbers.
-# Programs are no text: they may hold the paths of the library's own sources for a debugger.
+# What generators write down names every file that was read, as text or, in ninja's list of
+# headers, as text between numbers. Programs are no text: they may hold the paths of the library's
+# own sources for a debugger.
 mentions() {
     grep -rlI "$@" "$work/build" || true
     find "$work/build" -name .ninja_deps -exec grep -la "$@" {} + || true
 }
-[ -n "$(mentions -F -e "$work/installed/include/vkrope/kernel.hpp")" ] || { echo 'the files that were read are not found'; exit 1; }
+[ -n "$(mentions -F -e "$work/installed/include/vkrope/kernel.hpp")" ] ||
+    { echo 'the files that were read are not found'; exit 1; }
 traces=$(mentions -F -e "$SOURCE/" -e "$BUILD/")
-[ -z "$traces" ] || { echo "the applications were built with files of the source or build tree, as these say:"; echo "$traces"; exit 1; }
+[ -z "$traces" ] ||
+    { echo "the applications were built with files of the source or build tree, as these say:"; echo \
+    "$traces"; exit 1; }
 
-# Every message of the validation layer, from any application, goes to its descriptor 3, and fails the test.
+# Every message of the validation layer, from any application, goes to its descriptor 3, and fails
+# the test.
 layered=
-if [ -n "$(find /usr/share/vulkan/explicit_layer.d /etc/vulkan "${VULKAN_SDK:-/nonexistent}" -name 'VkLayer_khronos_validation.json' 2>/dev/null)" ]; then
+if [ -n "$(find /usr/share/vulkan/explicit_layer.d /etc/vulkan "${VULKAN_SDK:-/nonexistent}" \
+    -name 'VkLayer_khronos_validation.json' 2>/dev/null)" ]; then
     layered=1
     export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
     export VK_LAYER_SETTINGS_PATH="$work/vk_layer_settings.txt"
@@ -132,13 +153,15 @@ else
     left_out 'validation: the layer is not installed (Debian: vulkan-validationlayers)'
 fi
 
-# run_on MANIFEST PROGRAM [ARGUMENT...]: runs it, sets `messages` to what the layer says, and returns what the program returns.
+# run_on MANIFEST PROGRAM [ARGUMENT...]: runs it, sets `messages` to what the layer says, and
+# returns what the program returns.
 run_on() {
     manifest=$1
     program=$work/build/$2
     shift 2
     # Drivers leak a little, and unload before a sanitizer could name them.
-    messages=$(hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" ASAN_OPTIONS=detect_leaks=0 "$program" "$@" 3>&1 >&2)
+    messages=$(hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" \
+        ASAN_OPTIONS=detect_leaks=0 "$program" "$@" 3>&1 >&2)
 }
 # runs MANIFEST PROGRAM [ARGUMENT...]: it succeeds, and the layer says nothing.
 runs() {
@@ -152,7 +175,8 @@ runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
 [ ! -x "$work/build/c_static/c_static" ] || runs "$lavapipe" c_static/c_static
-if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi
+if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else
+    left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi
 if [ -n "$swiftshader" ]; then
     runs "$swiftshader" no_push
     runs "$swiftshader" vulkan_1_2
@@ -163,9 +187,11 @@ else
 fi
 # That the layer looks, and is heard: a program that breaks the rule.
 if [ -n "$layered" ]; then
-    ! run_on "$lavapipe" engine --without-a-barrier 2>/dev/null || { echo 'engine --without-a-barrier: it succeeded'; exit 1; }
+    ! run_on "$lavapipe" engine --without-a-barrier 2>/dev/null ||
+        { echo 'engine --without-a-barrier: it succeeded'; exit 1; }
     case $messages in
-        *SYNC-HAZARD-READ-AFTER-WRITE*) echo 'engine --without-a-barrier: reported, as it should be' ;;
+        *SYNC-HAZARD-READ-AFTER-WRITE*)
+            echo 'engine --without-a-barrier: reported, as it should be' ;;
         *) echo "engine --without-a-barrier: a hazard was expected, but the layer says: $messages"; exit 1 ;;
     esac
 fi

@@ -4,7 +4,7 @@
 # misread. What it calls are stubs, so nothing is installed or built here.
 # shellcheck disable=SC2016 # text for other shells
 set -u
-(. /etc/os-release && case "$ID $VERSION_ID" in 'debian 12' | 'debian 13') ;; *) exit 1 ;; esac) 2>/dev/null || {
+(. /etc/os-release && echo "$ID $VERSION_ID") 2>/dev/null | grep -qE '^debian (12|13)$' || {
     echo 'package_dev: skipped: this is neither Debian 12 nor 13'
     exit 77
 }
@@ -12,8 +12,9 @@ rm -rf "$SCRATCH" && mkdir -p "$SCRATCH/bin" "$SCRATCH/a \$b 'c'" || exit 1
 cd "$SCRATCH/a \$b 'c'" || exit 1
 # take_dev FOLDER: the entry script, and those that it sources.
 take_dev() {
-    mkdir -p "$1/tests/support" "$1/host/tools/conformance" &&
-        cp "$SOURCE/dev" "$1" && cp "$SOURCE/tests/run.sh" "$1/tests" &&
+    mkdir -p "$1/tests/support" "$1/host/tools/conformance" "$1/bench" &&
+        cp "$SOURCE/dev" "$1" && cp "$SOURCE/bench/run.sh" "$1/bench" &&
+        cp "$SOURCE/tests/run.sh" "$1/tests" &&
         cp "$SOURCE/tests/support/devices.sh" "$1/tests/support" &&
         cp "$SOURCE/host/tools/conformance/every_device.sh" "$1/host/tools/conformance"
 }
@@ -26,7 +27,8 @@ stub() {
     chmod +x "$SCRATCH/bin/$1"
 }
 echo 'echo "apt-get $*" >>"$CALLED"; echo "${APT_SAYS:-}" >&2; exit 100' | stub apt-get
-echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' | stub dpkg-query
+echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' |
+    stub dpkg-query
 echo 'echo 0' | stub id
 echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 150.0 sec*proc (1 test)\ndevice = 10000.0 sec*proc (1 test)\n"' | stub ctest
 stub cmake <<'END'
@@ -45,8 +47,10 @@ says() {
     shift 2
     code=0
     ./dev "$@" >"$SCRATCH/log" 2>&1 || code=$?
-    [ "$code" = "$expected" ] || wrong "./dev $* returned $code, not $expected: $(cat "$SCRATCH/log")"
-    grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev $* does not say '$text': $(cat "$SCRATCH/log")"
+    [ "$code" = "$expected" ] ||
+        wrong "./dev $* returned $code, not $expected: $(cat "$SCRATCH/log")"
+    grep -qF -e "$text" "$SCRATCH/log" ||
+        wrong "./dev $* does not say '$text': $(cat "$SCRATCH/log")"
 }
 tool() {
     mkdir -p "build/$1/bin"
@@ -57,8 +61,9 @@ tool() {
 # Paths that cannot be built in are refused before anything is made there.
 here=$PWD
 for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
-    mkdir "$SCRATCH/a${character}b" && take_dev "$SCRATCH/a${character}b" && cd "$SCRATCH/a${character}b" || exit 1
-    says 1 'CMake takes no path with one of' build
+    mkdir "$SCRATCH/a${character}b" && take_dev "$SCRATCH/a${character}b" &&
+        cd "$SCRATCH/a${character}b" || exit 1
+    says 1 'cannot handle a path with one of' build
     [ ! -e build ] || wrong 'a refused ./dev build leaves a folder build'
     cd "$here" || exit 1
 done
@@ -68,7 +73,7 @@ mkdir -p build/deps
 export APT_SAYS="Err:1 Temporary failure resolving 'mirror.invalid'" MISSING=libfmt-dev
 for command in run test build 'install prefix' bench conform; do
     # shellcheck disable=SC2086 # words of a command line
-    says 1 'apt-get could not install libfmt-dev, for there is no network' $command
+    says 1 'apt-get could not install libfmt-dev, because there is no network' $command
 done
 APT_SAYS='E: Unable to locate package libfmt-dev'
 says 1 'apt-get could not install libfmt-dev' run
@@ -76,7 +81,7 @@ says 1 'apt-get could not install libfmt-dev' run
 unset MISSING
 APT_SAYS="Could not resolve 'mirror.invalid'"
 if (. /etc/os-release && [ "$VERSION_ID" = 12 ]); then
-    says 1 "apt's sources name no Debian mirror, for there is no network" 'install' prefix
+    says 1 "apt's sources name no Debian mirror, because there is no network" 'install' prefix
 fi
 [ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
 
@@ -98,13 +103,16 @@ says 0 "checked $PWD" check
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test
 for text in 'usual seconds, two tests at a time: unit ' '--timeout 5400, 3' \
     'unit           150.0       100  slow machine' 'device       10000.0        90  over budget'; do
-    grep -qF -e "$text" "$SCRATCH/log" || wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
+    grep -qF -e "$text" "$SCRATCH/log" ||
+        wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
 ! grep -q '^bench ' "$SCRATCH/log" || wrong './dev test names a group that it does not run'
 says 0 './dev test --thorough took ' test --thorough
-grep -qF -e '--timeout 5400 -C thorough, 3' "$SCRATCH/log" || wrong "./dev test --thorough runs others: $(cat "$SCRATCH/log")"
+grep -qF -e '--timeout 5400 -C thorough, 3' "$SCRATCH/log" ||
+    wrong "./dev test --thorough runs others: $(cat "$SCRATCH/log")"
 says 0 './dev test --all took ' test --all
-grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" || wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
+grep -qF -e '--timeout 21600 -C all, 3' "$SCRATCH/log" ||
+    wrong "./dev test --all has other limits: $(cat "$SCRATCH/log")"
 tool dev vkrope_pace 'echo 0.7'
 says 0 '--timeout 1800, 1' test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'

@@ -1,21 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The documentation of the public headers, and the guide, build without a warning; every type and function has a comment.
+# The documentation of the public headers, and the guide, build without a warning; every type and
+# function has a comment.
 set -eu
 command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed'; exit 77; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 cd "$SOURCE/host"
 
-# build LINE...: the documentation as host/Doxyfile says, but for these lines, into the scratch folder.
+# build LINE...: the documentation as host/Doxyfile says, but for these lines, into the scratch
+# folder.
 build() {
-    { echo '@INCLUDE = Doxyfile'; echo "OUTPUT_DIRECTORY = $SCRATCH"; printf '%s\n' "$@"; } >"$SCRATCH/Doxyfile"
+    { echo '@INCLUDE = Doxyfile'; echo "OUTPUT_DIRECTORY = $SCRATCH"; printf '%s\n' \
+        "$@"; } >"$SCRATCH/Doxyfile"
     doxygen "$SCRATCH/Doxyfile" 2>&1
 }
 
 build || { echo 'doxygen found something'; exit 1; }
 [ -f "$SCRATCH/html/kernel_8hpp.html" ] || { echo 'no page about kernel.hpp was made'; exit 1; }
-build 'EXTRACT_ALL = NO' 'WARN_IF_UNDOCUMENTED = YES' 'WARN_AS_ERROR = NO' >"$SCRATCH/undocumented" || true
+build 'EXTRACT_ALL = NO' 'WARN_IF_UNDOCUMENTED = YES' \
+    'WARN_AS_ERROR = NO' >"$SCRATCH/undocumented" || true
 # Fields need none, nor moves and conversions.
 if grep 'is not documented' "$SCRATCH/undocumented" |
     grep -vE '\((variable|enumvalue)\)|Member (operator|Device\(|Buffer\(|AngleTable\(|HostRotation\()'; then

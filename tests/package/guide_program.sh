@@ -1,18 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The guide's whole program, taken from the guide, compiles against the installed package and runs; and the front page is short.
+# The guide's whole program, taken from the guide, compiles against the installed package and
+# runs; and the front page is short.
 set -eu
 guide=$SOURCE/host/guide/engine.md
-! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md || { echo "a placeholder was left in the documents"; exit 1; }
+! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
+    { echo "a placeholder was left in the documents"; exit 1; }
 [ "$(wc -l <"$SOURCE/README.md")" -le 110 ] || { echo "README.md has more than 110 lines"; exit 1; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH/app"
 "$CMAKE" --install "$BUILD" --prefix "$SCRATCH/installed" >"$SCRATCH/install.log"
-awk '/^```cpp program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$guide" >"$SCRATCH/app/main.cpp"
+awk '/^```cpp program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
+    "$guide" >"$SCRATCH/app/main.cpp"
 lines=$(wc -l <"$SCRATCH/app/main.cpp")
 [ "$lines" -gt 5 ] || { echo "the guide has no program"; exit 1; }
-awk '/^```cmake program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$guide" >"$SCRATCH/app/lines.cmake"
-grep -q 'find_package(vkrope' "$SCRATCH/app/lines.cmake" || { echo "the guide has no CMake lines for it"; exit 1; }
+awk '/^```cmake program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
+    "$guide" >"$SCRATCH/app/lines.cmake"
+grep -q 'find_package(vkrope' "$SCRATCH/app/lines.cmake" ||
+    { echo "the guide has no CMake lines for it"; exit 1; }
 {
     echo 'cmake_minimum_required(VERSION 3.25)'
     echo 'project(app CXX)'
@@ -22,7 +27,8 @@ grep -q 'find_package(vkrope' "$SCRATCH/app/lines.cmake" || { echo "the guide ha
 } >"$SCRATCH/app/CMakeLists.txt"
 # What the library was built with, its users need as well.
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
-"$CMAKE" -S "$SCRATCH/app" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$SCRATCH/installed" \
+"$CMAKE" -S "$SCRATCH/app" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" \
+    -DCMAKE_PREFIX_PATH="$SCRATCH/installed" \
     -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 "$CMAKE" --build "$SCRATCH/build"
 ASAN_OPTIONS=detect_leaks=0 "$SCRATCH/build/app" >"$SCRATCH/output"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every public C++ header compiles alone, first in its file, as C++17 and as C++20, with the compiler of the build and with clang++.
-# The C header does so as C11 and as C++.
+# Every public C++ header compiles alone, first in its file, as C++17 and as C++20, with the
+# compiler of the build and with clang++. The C header does so as C11 and as C++.
 #
-# INCLUDES  further folders that the headers' own includes need, ;-separated; empty for the system's Vulkan headers
+# INCLUDES  further folders that the headers' own includes need, ;-separated; empty for the
+# system's Vulkan headers
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -11,16 +12,19 @@ failed=0
 
 # compile COMPILER LANGUAGE STANDARD HEADER
 compile() {
-    # Twice: a header that cannot be included again is as broken as one that cannot be included alone.
+    # Twice: a header that cannot be included again is as broken as one that cannot be
+    # included alone.
     printf '#include <vkrope/%s>\n#include <vkrope/%s>\n' "$4" "$4" >"$SCRATCH/alone"
-    "$1" -x "$2" -std="$3" -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -fsyntax-only -I"$SOURCE/host/include" "$SCRATCH/alone" || {
+    "$1" -x "$2" -std="$3" -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -fsyntax-only \
+        -I"$SOURCE/host/include" "$SCRATCH/alone" || {
         echo "vkrope/$4 does not compile alone with $1 as $3"
         failed=1
     }
 }
 
 compilers=$CXX
-case $CXX in *clang*) ;; *) if command -v clang++ >/dev/null; then compilers="$CXX clang++"; else echo 'clang++: skipped: not installed'; fi ;; esac
+case $CXX in *clang*) ;; *) if command -v clang++ >/dev/null; then compilers="$CXX clang++"; else
+    echo 'clang++: skipped: not installed'; fi ;; esac
 checked=0
 for header in "$SOURCE"/host/include/vkrope/*; do
     name=$(basename "$header")
@@ -36,11 +40,14 @@ for header in "$SOURCE"/host/include/vkrope/*; do
         checked=$((checked + 1))
     done
 done
-# A result that is ignored is seen: in C++ Status and Result, in C and C++ what the functions return.
+# A result that is ignored is seen: in C++ Status and Result, in C and C++ what the functions
+# return.
 # ignores COMPILER LANGUAGE STANDARD HEADER STATEMENT
 ignores() {
-    printf '#include <vkrope/%s>\nvoid ignores(void);\nvoid ignores(void) { %s }\n' "$4" "$5" >"$SCRATCH/ignores"
-    ! "$1" -x "$2" -std="$3" -Werror -c -o /dev/null -I"$SOURCE/host/include" "$SCRATCH/ignores" >"$SCRATCH/ignored" 2>&1 &&
+    printf '#include <vkrope/%s>\nvoid ignores(void);\nvoid ignores(void) { %s }\n' "$4" \
+        "$5" >"$SCRATCH/ignores"
+    ! "$1" -x "$2" -std="$3" -Werror -c -o /dev/null \
+        -I"$SOURCE/host/include" "$SCRATCH/ignores" >"$SCRATCH/ignored" 2>&1 &&
         grep -qE 'unused-result|unused-value' "$SCRATCH/ignored" && return
     echo "$1 as $3 does not warn of: $5"
     cat "$SCRATCH/ignored"

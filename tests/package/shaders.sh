@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The installed .glsl files serve a shader of somebody else's: all are there, every path that a macro opens compiles from the prefix alone, and a
-# missing macro or file is an #error that says so.
+# The installed .glsl files serve a shader of somebody else's: all are there, every path that a
+# macro opens compiles from the prefix alone, and a missing macro or file is an #error that says
+# so.
 #
 # GLSLANG  the compiler of the build
 set -eu
@@ -38,7 +39,8 @@ void turn_unit(uint at, uint element, Unit c, Unit s) {
     const uint n = element == element_f32 ? 4 : 8;
     const uvec2 channels = vkrope_pair_channels(pairing_interleaved, 128, n, at);
     Unit x0, x1, y0, y1, a, b;
-    vkrope_to_pairs(pairing_interleaved, n, vkrope_decode(element, Words(words[channels.x / n], uvec4(0))),
+    vkrope_to_pairs(pairing_interleaved, n,
+                    vkrope_decode(element, Words(words[channels.x / n], uvec4(0))),
                     vkrope_decode(element, Words(words[channels.y / n], uvec4(0))), x0, x1);
     vkrope_rotate(x0, x1, vkrope_scale(c, 0.5), vkrope_flip(s, at << 31), y0, y1);
     vkrope_from_pairs(pairing_interleaved, n, y0, y1, a, b);
@@ -53,7 +55,8 @@ END
         echo '    turn_unit(at, element_f32, c, s); turn_unit(at, element_f16, c, s); turn_unit(at, element_bf16, c, s);'
         echo '}'
     } >"$SCRATCH/$1.comp"
-    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
+        "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
 }
 compiles() { shader "$@" || { wrong "$1 does not compile:" && cat "$SCRATCH/$1.log"; }; }
 # refuses WORDS NAME MACROS BODY
@@ -61,7 +64,8 @@ refuses() {
     words=$1
     shift
     ! shader "$@" || wrong "$1 compiles"
-    grep -qF "$words" "$SCRATCH/$1.log" || { wrong "$1: the compiler does not say '$words':" && cat "$SCRATCH/$1.log"; }
+    grep -qF "$words" "$SCRATCH/$1.log" || { wrong "$1: the compiler does not say '$words':" &&
+        cat "$SCRATCH/$1.log"; }
 }
 
 texture='#define VKROPE_ANGLE_TEXTURE their_texture'
@@ -90,7 +94,8 @@ $apart
 $turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer_angles(row * 128, at, 8, c, s); vkrope_computed_angles(row, at, 8, c, s);'
 
 
-# A whole tensor of somebody else's, at the positions of a Push: constants are theirs, or specialised as rope.comp does it.
+# A whole tensor of somebody else's, at the positions of a Push: constants are theirs, or
+# specialised as rope.comp does it.
 tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
@@ -101,7 +106,8 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)'
-# tensor_shader NAME MACROS: what declares the names that tensor.glsl asks for, and runs through a token.
+# tensor_shader NAME MACROS: what declares the names that tensor.glsl asks for, and runs through a
+# token.
 tensor_shader() {
     {
         echo '#version 450'
@@ -132,7 +138,9 @@ void main() {
     Step step;
     step.from = step.to = uvec2(gl_LocalInvocationID.x, 64 + gl_LocalInvocationID.x);
     step.rotates = token.covered;
-    const Angle angle = axes == 0 ? token.angle : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(step.from.x));
+    const Angle angle =
+        axes == 0 ? token.angle
+                  : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(step.from.x));
     vkrope_angle_apart(element_f32, 0, 0, angle.row, step.c, step.s);
     step.c = vkrope_join(8, step.c, step.s);
     k_turn_batch(k_load_batch(from, 0, step.from), step, k_to(index, z, token), 0);
@@ -142,28 +150,38 @@ void main() {
 }
 END
     } >"$SCRATCH/$1.comp"
-    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
+        "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
 }
-tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' && cat "$SCRATCH/tensor.log"; }
+tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' &&
+    cat "$SCRATCH/tensor.log"; }
 # Without one of their macros, the files name it.
 for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
-    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define ${macro}[ (]")" "$tensor" || wrong "a tensor without $macro compiles"
-    grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
+    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define ${macro}[ (]")" "$tensor" ||
+        wrong "a tensor without $macro compiles"
+    grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
+        { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
-for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_AT VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
-    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" || wrong "a tensor without $macro compiles"
-    grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" || { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
+for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_AT \
+    VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
+    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" ||
+        wrong "a tensor without $macro compiles"
+    grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
+        { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
 
-refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_TURN_WORDS' no_macro '' ''
+refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_TURN_WORDS' \
+    no_macro '' ''
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
-# No path was forgotten: a macro that decides what a file holds is defined above, and every function that is no other's part is called.
+# No path was forgotten: a macro that decides what a file holds is defined above, and every
+# function that is no other's part is called.
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"
 for macro in $macros; do
-    grep -q "^#define ${macro}[ (]" "$SCRATCH"/*.comp || wrong "no shader of this test defines $macro"
+    grep -q "^#define ${macro}[ (]" "$SCRATCH"/*.comp ||
+        wrong "no shader of this test defines $macro"
 done
 functions=$(sed -n 's/^[a-zA-Z0-9]* \(vkrope_[a-z_0-9]*\)(.*{$/\1/p' "$installed"/*.glsl | sort -u)
 [ "$(echo "$functions" | wc -l)" -ge 15 ] || wrong "the functions are not found: $functions"

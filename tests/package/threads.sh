@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 # tests/package/threads under thread sanitizer: clean as it is, reported when it breaks the rule.
 set -eu
-[ -n "${VK_DRIVER_FILES:-}" ] || { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
+[ -n "${VK_DRIVER_FILES:-}" ] ||
+    { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 
-# The sanitizer needs its run-time library, and a kernel that maps memory where it expects it; setarch -R sees to the latter.
+# The sanitizer needs its run-time library, and a kernel that maps memory where it expects it;
+# setarch -R sees to the latter.
 echo 'int main() {}' >"$SCRATCH/probe.cpp"
 "$CXX" -fsanitize=thread -o "$SCRATCH/probe" "$SCRATCH/probe.cpp" 2>/dev/null ||
     { echo "skipped: $CXX has no thread sanitizer"; exit 77; }
@@ -15,13 +17,18 @@ fixed=
 # shellcheck disable=SC2086 # a command and its arguments
 $fixed "$SCRATCH/probe" || { echo 'skipped: thread sanitizer does not run here'; exit 77; }
 
-"$CMAKE" -S "$SOURCE/tests/package/threads" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_SOURCE="$SOURCE" -DVKROPE_WERROR=ON \
-    -DVKROPE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g' >"$SCRATCH/build.log"
-"$CMAKE" --build "$SCRATCH/build" -j 2 >>"$SCRATCH/build.log" 2>&1 || { cat "$SCRATCH/build.log"; exit 1; }
+"$CMAKE" -S "$SOURCE/tests/package/threads" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" \
+    -DVKROPE_SOURCE="$SOURCE" -DVKROPE_WERROR=ON \
+    -DVKROPE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g' >"$SCRATCH/build.log"
+"$CMAKE" --build "$SCRATCH/build" -j 2 >>"$SCRATCH/build.log" 2>&1 ||
+    { cat "$SCRATCH/build.log"; exit 1; }
 
 # In the library itself too: a sanitizer that sees only the test would find nothing.
-nm "$SCRATCH/build/vkrope/host/kernel/libvkrope_kernel.a" | grep -q ' U __tsan_' || { echo 'the kernel tier was built without it'; exit 1; }
-# Drivers are not built with the sanitizer: of them it would see calls of memcpy and malloc, but not the futexes that order these.
+nm "$SCRATCH/build/vkrope/host/kernel/libvkrope_kernel.a" | grep -q ' U __tsan_' ||
+    { echo 'the kernel tier was built without it'; exit 1; }
+# Drivers are not built with the sanitizer: of them it would see calls of memcpy and malloc, but
+# not the futexes that order these.
 export TSAN_OPTIONS='ignore_noninstrumented_modules=1 exitcode=66'
 
 # shellcheck disable=SC2086
@@ -30,7 +37,8 @@ $fixed "$SCRATCH/build/threads"
 code=0
 # shellcheck disable=SC2086
 $fixed "$SCRATCH/build/threads" --shared-arena >"$SCRATCH/broken.log" 2>&1 || code=$?
-if [ $code != 66 ] || ! grep -q 'data race' "$SCRATCH/broken.log" || ! grep -q 'vkrope::record' "$SCRATCH/broken.log"; then
+if [ $code != 66 ] || ! grep -q 'data race' "$SCRATCH/broken.log" ||
+    ! grep -q 'vkrope::record' "$SCRATCH/broken.log"; then
     tail -n 30 "$SCRATCH/broken.log"
     echo "two threads with one arena: exit code $code, 66 and a report of a data race in record() were expected"
     exit 1

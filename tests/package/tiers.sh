@@ -8,32 +8,43 @@ failed=0
 
 # may_include FOLDER PATTERN: files in FOLDER include, of ours, only what matches PATTERN.
 may_include() {
-    bad=$(grep -rnE '^#include "' "$1" --include='*.cpp' --include='*.hpp' | grep -vE "#include \"($2)\"" || true)
+    bad=$(grep -rnE '^#include "' "$1" --include='*.cpp' --include='*.hpp' |
+        grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
 shared='status\.hpp|interface\.h|vkrope/types\.hpp'
 may_include frequencies "$shared|frequencies/.*|vkrope/frequencies\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
+may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
+may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
-[ ! -d c ] || may_include c "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|kernel|model|runtime)\.hpp)"
+[ ! -d c ] || may_include c \
+    "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|kernel|model|runtime)\.hpp)"
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
 tiers='vkrope/.*|reference/oracle\.hpp|reference/element\.hpp'
 may_include tools/shell "$tiers|shell/.*"
-may_include tools/files "$tiers|(shell|files)/.*|model/(gguf|hf_config|json_document)\.hpp"
-may_include tools/roof "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
+may_include tools/files \
+    "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
+may_include tools/roof \
+    "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
-may_include tools/conformance "$tiers|(shell|files|conformance)/.*|model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*|runtime/loader\.hpp|kernel/kernel_object\.hpp"
+conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
+conformance="$conformance|runtime/loader\.hpp|kernel/kernel_object\.hpp"
+may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"
 
-# Vulkan Memory Allocator is known to one file; JSON to one tier; exceptions never leave a header of ours.
-[ "$(grep -rlE 'vk_mem_alloc' . --include='*.?pp' | sort | tr '\n' ' ')" = './runtime/allocator.cpp ' ] || { echo 'vk_mem_alloc.h is included elsewhere'; failed=1; }
+# Vulkan Memory Allocator is known to one file; JSON to one tier; exceptions never leave a header
+# of ours.
+[ "$(grep -rlE 'vk_mem_alloc' . --include='*.?pp' | sort | tr '\n' ' ')" = \
+    './runtime/allocator.cpp ' ] || { echo 'vk_mem_alloc.h is included elsewhere'; failed=1; }
 for header in include/vkrope/*; do
     ! grep -HnE 'nlohmann|fmt/|CLI/|\bthrow |iostream' "$header" || failed=1
-    grep -q 'SPDX-License-Identifier: MIT' "$header" || { echo "$header has no SPDX line"; failed=1; }
+    grep -q 'SPDX-License-Identifier: MIT' "$header" ||
+        { echo "$header has no SPDX line"; failed=1; }
 done
 exit $failed

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What an engine takes on with kernel, frequencies and their C interface: how many bytes, which symbols, which compiler flags.
+# What an engine takes on with kernel, frequencies and their C interface: how many bytes, which
+# symbols, which compiler flags.
 set -eu
 limit=$((200 * 1024))
 # Archives hold what a link drops, too: relocations, and the names of symbols and sections.
@@ -8,9 +9,12 @@ archive_limit=$((264 * 1024))
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 tiers=$SCRATCH/tiers
-"$CMAKE" -S "$SOURCE" -B "$tiers" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-    -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >"$SCRATCH/build.log"
-"$CMAKE" --build "$tiers" --target vkrope_kernel vkrope_frequencies vkrope_c_static -j 2 >>"$SCRATCH/build.log" || { cat "$SCRATCH/build.log"; exit 1; }
+"$CMAKE" -S "$SOURCE" -B "$tiers" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=MinSizeRel \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \
+    -DVKROPE_BENCH=OFF >"$SCRATCH/build.log"
+"$CMAKE" --build "$tiers" --target vkrope_kernel vkrope_frequencies vkrope_c_static \
+    -j 2 >>"$SCRATCH/build.log" || { cat "$SCRATCH/build.log"; exit 1; }
 failed=0
 complain() { echo "$*"; failed=1; }
 
@@ -20,7 +24,8 @@ c=$tiers/host/c/libvkrope_c.a
 for library in "$kernel" "$frequencies"; do
     strip --strip-unneeded -o "$SCRATCH/$(basename "$library")" "$library"
 done
-total=$(size "$SCRATCH"/libvkrope_*.a | awk 'NR > 1 && $1 != "text" { sum += $1 + $2 } END { print sum + 0 }')
+total=$(size "$SCRATCH"/libvkrope_*.a | awk \
+    'NR > 1 && $1 != "text" { sum += $1 + $2 } END { print sum + 0 }')
 archives=$(cat "$SCRATCH"/libvkrope_*.a | wc -c)
 echo "kernel and frequencies, stripped: $total bytes of code, constants and data, $archives bytes as archives; at most $limit and $archive_limit"
 [ "$total" -gt 10000 ] || complain 'size finds next to nothing: the measurement is broken'
@@ -32,26 +37,36 @@ for library in "$kernel" "$frequencies" "$c"; do
     nm "$library" >"$SCRATCH/$name.symbols"
     nm -C "$library" >"$SCRATCH/$name.names"
     ! grep -E ' U _?vk[A-Z]' "$SCRATCH/$name.symbols" || complain "$name links against Vulkan"
-    ! grep -E ' [A-TV-Z] _?vk[A-Z]' "$SCRATCH/$name.symbols" || complain "$name defines names of Vulkan's"
-    ! grep -E 'std::ios_base::Init|std::(cout|cerr|clog)|std::locale|basic_ostream' "$SCRATCH/$name.names" || complain "$name uses iostream"
-    ! grep -E '_GLOBAL__sub_I_|__cxa_atexit|__cxa_guard' "$SCRATCH/$name.symbols" || complain "$name has static objects that are constructed"
+    ! grep -E ' [A-TV-Z] _?vk[A-Z]' "$SCRATCH/$name.symbols" ||
+        complain "$name defines names of Vulkan's"
+    ! grep -E 'std::ios_base::Init|std::(cout|cerr|clog)|std::locale|basic_ostream' \
+        "$SCRATCH/$name.names" || complain "$name uses iostream"
+    ! grep -E '_GLOBAL__sub_I_|__cxa_atexit|__cxa_guard' "$SCRATCH/$name.symbols" ||
+        complain "$name has static objects that are constructed"
     # The C interface catches what the standard library throws, so that nothing leaves it.
-    [ "$library" = "$c" ] || ! grep -E ' U (__cxa_throw|__cxa_begin_catch|__gxx_personality_v0)| V _ZTI' "$SCRATCH/$name.symbols" ||
+    [ "$library" = "$c" ] || ! grep -E \
+        ' U (__cxa_throw|__cxa_begin_catch|__gxx_personality_v0)| V _ZTI' \
+        "$SCRATCH/$name.symbols" ||
         complain "$name uses exceptions or RTTI"
     ! grep -E ' U __cxa_throw$' "$SCRATCH/$name.symbols" || complain "$name throws"
-    # Constants that hold addresses are in .data.rel.ro, which the loader makes read-only; DW.ref is the compiler's, for type
-    # information.
-    ! objdump -t "$library" | grep -E ' O \.(data|bss|tdata|tbss)' | grep -vE ' O \.data\.rel\.(ro|local\.DW\.ref\.)' || complain "$name has writable global state"
-    ! objdump -h "$library" | grep -E '\.(init_array|ctors|fini_array)' || complain "$name has static constructors"
-    # All that it defines for the linker is in the library's namespace or a function of vkrope.h, but for what templates of the
-    # standard library leave behind (W), and DW.ref.
-    ! grep -E ' [ABCDGRSTV] ' "$SCRATCH/$name.names" | grep -vE ' (vkrope::|vkrope_|DW\.ref\.)' || complain "$name defines other names than vkrope's"
+    # Constants that hold addresses are in .data.rel.ro, which the loader makes read-only;
+    # DW.ref is the compiler's, for type information.
+    ! objdump -t "$library" | grep -E ' O \.(data|bss|tdata|tbss)' |
+        grep -vE ' O \.data\.rel\.(ro|local\.DW\.ref\.)' ||
+        complain "$name has writable global state"
+    ! objdump -h "$library" | grep -E '\.(init_array|ctors|fini_array)' ||
+        complain "$name has static constructors"
+    # All that it defines for the linker is in the library's namespace or a function of
+    # vkrope.h, but for what templates of the standard library leave behind (W), and DW.ref.
+    ! grep -E ' [ABCDGRSTV] ' "$SCRATCH/$name.names" | grep -vE ' (vkrope::|vkrope_|DW\.ref\.)' ||
+        complain "$name defines other names than vkrope's"
 done
 
 # The flags, as the build says them.
 for file in $(cd "$SOURCE" && find host/kernel host/frequencies -name '*.cpp'); do
     file=$SOURCE/$file
-    command=$(grep -F "\"command\":" "$tiers/compile_commands.json" | grep -F -e "-c $file\"" -e "-c $file ") ||
+    command=$(grep -F "\"command\":" "$tiers/compile_commands.json" |
+        grep -F -e "-c $file\"" -e "-c $file ") ||
         { complain "$file is not compiled"; continue; }
     for flag in -fno-exceptions -fno-rtti; do
         case $command in *" $flag "*) ;; *) complain "$file is compiled without $flag" ;; esac

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-# The devices of the tests beside this machine's lavapipe: SwiftShader, and the lavapipe of Debian 13.
-# ./dev sources this file; its functions are at hand.
+# The devices of the tests beside this machine's lavapipe: SwiftShader, and the lavapipe of Debian
+# 13. ./dev sources this file; its functions are at hand.
 # shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
 
-# A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock that computes nothing but takes buffers of
-# any size. Debian ships both inside Chromium, which is not installed.
+# A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock
+# that computes nothing but takes buffers of any size. Debian ships both inside Chromium, which is
+# not installed.
 fetch_swiftshader() {
     [ -n "$debian" ] && [ ! -e build/deps/swiftshader/mock_icd.json ] || return 0
     case $(dpkg --print-architecture) in amd64 | arm64) ;; *) return 0 ;; esac
     say 'fetching SwiftShader, a second device for the tests (30 MB) ...'
     rm -rf build/deps/part && mkdir -p build/deps/part/swiftshader
-    quietly swiftshader with_lists unpack_swiftshader || unavailable swiftshader 'SwiftShader could not be had from chromium-common'
+    quietly swiftshader with_lists unpack_swiftshader ||
+        unavailable swiftshader 'SwiftShader could not be downloaded from chromium-common'
     # The loader takes this path relative to the file that says it, so the checkout may move.
     echo '{"file_format_version": "1.0.0", "ICD": {"library_path": "./libvk_swiftshader.so", "api_version": "1.3.0"}}' \
         >build/deps/part/swiftshader/icd.json
@@ -24,24 +26,30 @@ fetch_swiftshader() {
 unpack_swiftshader() (
     cd build/deps/part && rm -f ./*.deb && apt-get download chromium-common &&
         dpkg-deb --fsys-tarfile chromium-common_*.deb |
-        tar -x -C swiftshader --strip-components 4 ./usr/lib/chromium/libvk_swiftshader.so ./usr/lib/chromium/libVkICD_mock_icd.so
+        tar -x -C swiftshader --strip-components 4 ./usr/lib/chromium/libvk_swiftshader.so \
+        ./usr/lib/chromium/libVkICD_mock_icd.so
 )
 
-# What Debian 12 packages is older, and its validation layer misses bugs (tests/device/seeded_bugs_test.cpp). Debian 13's libraries
-# need Debian 13's C library, so build/deps/debian13/run starts a program with all of them and with nothing of this system's Vulkan.
+# What Debian 12 packages is older, and its validation layer misses bugs
+# (tests/device/seeded_bugs_test.cpp). Debian 13's libraries need Debian 13's C library, so
+# build/deps/debian13/run starts a program with all of them and with nothing of this system's
+# Vulkan.
 fetch_debian13() {
     [ "$debian" = 12 ] && [ ! -d build/deps/debian13 ] || return 0
     case $(dpkg --print-architecture) in amd64 | arm64) ;; *) return 0 ;; esac
     say "fetching Debian 13's lavapipe and validation layer, a third device for the tests (75 MB) ..."
     rm -rf build/deps/part && mkdir -p build/deps/part
-    quietly debian13 with_lists find_mirror || unavailable debian13 "apt's sources name no Debian mirror"
+    quietly debian13 with_lists find_mirror ||
+        unavailable debian13 "$no_mirror"
     quietly debian13 unpack_debian13 ||
-        unavailable debian13 "Debian 13's lavapipe and validation layer could not be had from this system's mirror"
+        unavailable debian13 \
+        "Debian 13's lavapipe and validation layer could not be downloaded from this system's mirror"
     mv build/deps/part/debian13 build/deps/debian13
     rm -r build/deps/part
 }
 
-# With lists, cache and settings of its own, apt computes what a system without any package would install.
+# With lists, cache and settings of its own, apt computes what a system without any package would
+# install.
 unpack_debian13() (
     cd build/deps/part || exit
     mkdir -p lists/partial archives/partial root debian13/lib debian13/layers
@@ -73,20 +81,23 @@ END
         keep_needed "$PWD"/root/usr/lib/*-linux-gnu || exit
     cat >debian13/run <<'END'
 #!/bin/sh
-# run PROGRAM ARGUMENT...: with Debian 13's dynamic loader, libraries, Vulkan loader, lavapipe and validation layer. A library that
-# only the program needs and that is not here is this system's.
+# run PROGRAM ARGUMENT...: with Debian 13's dynamic loader, libraries, Vulkan loader, lavapipe and
+# validation layer. A library that only the program needs and that is not here is this system's.
 here=$(cd -- "$(dirname -- "$0")" && pwd)
-export VK_DRIVER_FILES="$here/lvp_icd.json" VK_LAYER_PATH="$here/layers" VK_IMPLICIT_LAYER_PATH="$here/none"
+export VK_DRIVER_FILES="$here/lvp_icd.json" VK_LAYER_PATH="$here/layers"
+export VK_IMPLICIT_LAYER_PATH="$here/none"
 exec "$here/ld.so" --inhibit-cache --library-path "$here/lib" "$@"
 END
     chmod +x debian13/run
 )
 
-# keep_needed FOLDER: copies the driver, the layer, the Vulkan loader and all that they need. The rest is other drivers.
+# keep_needed FOLDER: copies the driver, the layer, the Vulkan loader and all that they need. The
+# rest is other drivers.
 keep_needed() {
     for library in libvulkan_lvp.so libVkLayer_khronos_validation.so libvulkan.so.1; do
         echo " => $1/$library"
-        debian13/ld.so --inhibit-cache --library-path "$1" --list "$1/$library" || echo " => nothing for $library"
+        debian13/ld.so --inhibit-cache --library-path "$1" --list "$1/$library" ||
+            echo " => nothing for $library"
     done | sed -n 's/ (0x[0-9a-f]*)$//; s/.* => //p' | sort -u | while read -r file; do
         case $file in
             "$1"/*) cp -L "$file" debian13/lib || exit ;;

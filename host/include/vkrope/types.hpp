@@ -230,8 +230,9 @@ struct KernelInfo {
     HeadFormat q = {}, k = {};
     /// V is copied together with K and stored as `out`, never rotated. rotary_offset must be 0.
     HeadFormat v = {};
-    AngleSource angles =
-        AngleSource::factored_texture;  ///< as AnglePlan::source; by_default: factored_texture
+    /// AnglePlan::source of the plan that each call names. by_default is an error here: the choice
+    /// depends on max_position, which plan_angles knows.
+    AngleSource angles = AngleSource::factored_texture;
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
     /// Pairing of the output; empty: same as `pairing`. A different one requires out-of-place

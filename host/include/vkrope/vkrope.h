@@ -900,10 +900,12 @@ typedef enum vkrope_conversion {
 
 /** Properties that are fixed when a kernel is created; everything else is per call. */
 typedef struct vkrope_kernel_info {
-    size_t struct_size;         /**< sizeof this struct */
-    vkrope_pairing pairing;     /**< pairing of the input */
-    uint32_t rotary_dim;        /**< rotated channels in all windows: even, 2 to head_dim */
-    vkrope_angle_source angles; /**< as vkrope_angle_plan::source; by_default: factored_texture */
+    size_t struct_size;     /**< sizeof this struct */
+    vkrope_pairing pairing; /**< pairing of the input */
+    uint32_t rotary_dim;    /**< rotated channels in all windows: even, 2 to head_dim */
+    /** vkrope_angle_plan::source of the plan that each call names. VKROPE_ANGLES_BY_DEFAULT is an
+     * error here: the choice depends on max_position, which vkrope_plan_angles knows. */
+    vkrope_angle_source angles;
     vkrope_position_source positions; /**< where the position of a token comes from */
     vkrope_mapping mapping;           /**< how work is distributed over invocations */
     VkBool32 scatter_k; /**< rows of k_out and v_out go to the slots of vkrope_call::paged_cache */

@@ -113,20 +113,20 @@ Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) n
         if (!packed.packed || packed.rank < axis.rank) continue;
         if (i == at) {
             return error(Code::invalid_argument,
-                         "%s.%s is 0, which packs its rows at %" PRIu64
-                         ": the faster strides cover %" PRIu64 " elements, over which it must step",
+                         "%s.%s is 0, which stands for %" PRIu64
+                         ": it must be at least the %" PRIu64
+                         " elements that the faster axes cover",
                          axis.owner, axis.field, axis.stride, covered);
         }
         return error(Code::invalid_argument,
-                     "%s.%s is 0, which packs its rows at %" PRIu64
-                     ": so the faster strides cover %" PRIu64
-                     " elements, over which %s.%s, %" PRIu64 ", must step",
+                     "%s.%s is 0, which stands for %" PRIu64 ": the faster axes then cover %" PRIu64
+                     " elements, so %s.%s, %" PRIu64 ", is too small",
                      packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field,
                      axis.stride);
     }
     return error(Code::invalid_argument,
-                 "%s.%s is %" PRIu64 ": the faster strides cover %" PRIu64
-                 " elements, over which it must step",
+                 "%s.%s is %" PRIu64 ": it must be at least the %" PRIu64
+                 " elements that the faster axes cover",
                  axis.owner, axis.field, axis.stride, covered);
 }
 

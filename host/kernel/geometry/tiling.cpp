@@ -126,8 +126,8 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
         if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
         result.status = error(
             Code::limit_exceeded,
-            "%s: one row spans %" PRIu64 " bytes, the device binds %" PRIu64
-            " at most (maxStorageBufferRange)",
+            "%s: one row spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
+            " (maxStorageBufferRange)",
             bound.names[i],
             span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes,
             storage.range);

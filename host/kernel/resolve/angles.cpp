@@ -50,18 +50,18 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
         if (angles.plan->sections.axes != info.sections.axes) {
             return error(Code::invalid_argument,
                          "angles.plan->sections.axes is %u: the kernel was created for sections of "
-                         "%u; make both of one rotation",
+                         "%u; make both from one rotation",
                          angles.plan->sections.axes, info.sections.axes);
         }
         return error(Code::invalid_argument,
                      "angles.plan->sections differ from the kernel's in order, pairs or "
-                     "leftover_axis; make both of one rotation");
+                     "leftover_axis; make both from one rotation");
     }
     if (!holds_its_rows(*angles.plan)) {
-        return error(
-            Code::invalid_argument,
-            "angles.plan: %u rows do not fit into its %zu bytes; it must be as plan_angles made it",
-            angles.plan->rows, angles.plan->bytes);
+        return error(Code::invalid_argument,
+                     "angles.plan: its %u rows do not fit in its %zu bytes; it must be a plan that "
+                     "plan_angles returned",
+                     angles.plan->rows, angles.plan->bytes);
     }
     if (info.angles == AngleSource::computed)
         return bind_uniforms("angles.buffer", angles, limits, resolved.table);
@@ -89,7 +89,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
 
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
     if (call.gain > Gain::divide_out)
-        return error(Code::invalid_argument, "gain is %u: no such gain", unsigned(call.gain));
+        return error(Code::invalid_argument, "gain is %u: not a valid gain", unsigned(call.gain));
     const double factor = call.angles.plan->attention_factor;
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
         return error(Code::invalid_argument,
@@ -101,7 +101,7 @@ Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
         gain > double(std::numeric_limits<float>::max())) {
         return error(Code::invalid_argument,
                      "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is "
-                     "no normal float",
+                     "not a normal float",
                      factor, unsigned(call.gain), gain);
     }
     resolved.gain = float(gain);

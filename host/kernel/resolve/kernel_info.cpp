@@ -15,7 +15,7 @@ Status check_width(const char* name, const HeadFormat& width, const KernelInfo& 
     if (width.head_dim == 0) return {};
     if (!rotates && width.rotary_offset != 0) {
         return error(Code::invalid_argument,
-                     "%s.rotary_offset is %u: no channel of it is rotated, so it must be 0", name,
+                     "%s.rotary_offset is %u: V is never rotated, so it must be 0", name,
                      width.rotary_offset);
     }
     if (width.head_dim < 2 || width.head_dim > 65534) {
@@ -33,10 +33,10 @@ Status check_width(const char* name, const HeadFormat& width, const KernelInfo& 
                      name, width.rotary_offset, info.rotary_dim, width.head_dim);
     }
     if (width.in > Element::bf16)
-        return error(Code::invalid_argument, "%s.in is %u: no such element type", name,
+        return error(Code::invalid_argument, "%s.in is %u: not a valid element type", name,
                      unsigned(width.in));
     if (width.out > Element::bf16)
-        return error(Code::invalid_argument, "%s.out is %u: no such element type", name,
+        return error(Code::invalid_argument, "%s.out is %u: not a valid element type", name,
                      unsigned(width.out));
     return {};
 }
@@ -47,7 +47,7 @@ Status check_windows(const KernelInfo& info) noexcept {
         for (const Window& window : info.windows) {
             if (window.rotary_dim != 0 || window.offset != 0)
                 return error(Code::invalid_argument,
-                             "windows[0].rotary_dim is 0: then all windows must be zero");
+                             "windows[0].rotary_dim is 0: all windows must then be zero");
         }
         return {};
     }
@@ -56,12 +56,13 @@ Status check_windows(const KernelInfo& info) noexcept {
         const Window& window = info.windows[i];
         if (window.rotary_dim == 0) {
             if (window.offset == 0) continue;
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is 0: its offset is %u", i,
+            return error(Code::invalid_argument,
+                         "windows[%u].rotary_dim is 0 but its offset is %u: both must be 0", i,
                          window.offset);
         }
         if (i > 0 && info.windows[i - 1].rotary_dim == 0)
             return error(Code::invalid_argument,
-                         "windows[%u].rotary_dim is %u: windows[%u] is absent", i,
+                         "windows[%u].rotary_dim is %u: windows[%u], before it, must be set too", i,
                          window.rotary_dim, i - 1);
         if (window.rotary_dim % 2 != 0)
             return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i,
@@ -93,7 +94,7 @@ Status check_sections(const KernelInfo& info) noexcept {
                      sections.axes);
     if (!several) return {};
     if (sections.order > SectionOrder::interleaved)
-        return error(Code::invalid_argument, "sections.order is %u: no such order",
+        return error(Code::invalid_argument, "sections.order is %u: not a valid order",
                      unsigned(sections.order));
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < max_axes; ++i) {
@@ -107,13 +108,14 @@ Status check_sections(const KernelInfo& info) noexcept {
     }
     if (sum == 0)
         return error(Code::invalid_argument,
-                     "sections.pairs are all 0: some axis must turn some pair");
+                     "sections.pairs are all 0: at least one axis must rotate a pair");
     if (sections.order == SectionOrder::sequential) return {};
     if (sections.axes != 3 && sections.axes != 4)
         return error(Code::invalid_argument,
-                     "sections.axes is %u: interleaved sections have 3 or 4", sections.axes);
+                     "sections.axes is %u: interleaved sections must have 3 or 4", sections.axes);
     if (sections.leftover_axis < sections.axes) return {};
-    return error(Code::invalid_argument, "sections.leftover_axis is %u: there are %u axes",
+    return error(Code::invalid_argument,
+                 "sections.leftover_axis is %u: it must be below sections.axes, %u",
                  sections.leftover_axis, sections.axes);
 }
 
@@ -122,24 +124,28 @@ Status check_sections(const KernelInfo& info) noexcept {
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
     if (info.pairing > Pairing::interleaved)
-        return error(Code::invalid_argument, "pairing is %u: no such pairing",
+        return error(Code::invalid_argument, "pairing is %u: not a valid pairing",
                      unsigned(info.pairing));
+    if (info.angles == AngleSource::by_default)
+        return error(Code::invalid_argument,
+                     "angles is by_default: it must be AnglePlan::source, which plan_angles chose");
     if (info.angles > AngleSource::cos_sin_cache)
-        return error(Code::invalid_argument, "angles is %u: no such source", unsigned(info.angles));
+        return error(Code::invalid_argument, "angles is %u: not a valid source",
+                     unsigned(info.angles));
     if (info.positions > PositionSource::axis_ids)
-        return error(Code::invalid_argument, "positions is %u: no such source",
+        return error(Code::invalid_argument, "positions is %u: not a valid source",
                      unsigned(info.positions));
     if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
-        return error(Code::invalid_argument, "pairing_out is %u: no such pairing",
+        return error(Code::invalid_argument, "pairing_out is %u: not a valid pairing",
                      unsigned(*info.pairing_out));
     }
     if (info.scatter_k && info.k.head_dim == 0)
-        return error(Code::invalid_argument, "scatter_k: k.head_dim is 0, there is no K");
+        return error(Code::invalid_argument, "scatter_k is set: k.head_dim must then not be 0");
     if (info.conversion > Conversion::integer)
-        return error(Code::invalid_argument, "conversion is %u: no such conversion",
+        return error(Code::invalid_argument, "conversion is %u: not a valid conversion",
                      unsigned(info.conversion));
     if (info.mapping > Mapping::cpu)
-        return error(Code::invalid_argument, "mapping is %u: no such mapping",
+        return error(Code::invalid_argument, "mapping is %u: not a valid mapping",
                      unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2",
@@ -147,11 +153,11 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     }
     if (info.q.head_dim == 0 && info.k.head_dim == 0)
         return error(Code::invalid_argument,
-                     "q.head_dim and k.head_dim are both 0: nothing to rotate");
+                     "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
     if (Status s = check_windows(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (info.table > Element::bf16)
-        return error(Code::invalid_argument, "table is %u: no such element type",
+        return error(Code::invalid_argument, "table is %u: not a valid element type",
                      unsigned(info.table));
     if (Status s = check_width("q", info.q, info, true); !s) return s;
     if (Status s = check_width("k", info.k, info, true); !s) return s;

@@ -37,8 +37,9 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
         return {};
     return error(Code::invalid_argument,
                  "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRId64
-                 " the last position is no int32",
-                 positions.first, call.tokens, call.batch, positions.batch_stride);
+                 " the last position, %.0f, does not fit in int32",
+                 positions.first, call.tokens, call.batch, positions.batch_stride,
+                 double(last) + double(steps) * double(positions.batch_stride));
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     if (row > std::numeric_limits<std::uint32_t>::max()) {
         return error(Code::limit_exceeded,
                      "positions.axis_stride is %" PRId64 ": the ids of a token span %" PRIu64
-                     " words",
+                     " words, more than 2^32 - 1",
                      positions.axis_stride, row);
     }
     resolved.ids_axis = std::uint32_t(positions.axis_stride) * words;

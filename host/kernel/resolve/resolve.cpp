@@ -18,7 +18,7 @@ namespace {
 Status check_present(const char* name, const HeadFormat& width, std::uint32_t heads,
                      const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
-        return error(Code::invalid_argument, "%s_out.heads is %u: %s_in.heads is %u", name,
+        return error(Code::invalid_argument, "%s_out.heads is %u: it must be %s_in.heads, %u", name,
                      out.heads, name, in.heads);
     if (in.heads != 0 && width.head_dim == 0) {
         return error(Code::invalid_argument,
@@ -44,8 +44,8 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                 const Axis& axis = axes.of[i];
                 if (!axis.packed || axis.rank != rank) continue;
                 return error(Code::invalid_argument,
-                             "%s and %s overlap: they must be disjoint; %s.%s is 0, which packs "
-                             "its rows at %" PRIu64 " elements",
+                             "%s and %s overlap: they must be disjoint; %s.%s is 0, which stands "
+                             "for %" PRIu64 " elements",
                              a.name, b.name, axis.owner, axis.field, axis.stride);
             }
         }
@@ -62,7 +62,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     ResolvedCall& resolved = result.value;
     Status& status = result.status;
     if (call.direction > Direction::inverse)
-        return {error(Code::invalid_argument, "direction is %u: no such direction",
+        return {error(Code::invalid_argument, "direction is %u: not a valid direction",
                       unsigned(call.direction)),
                 {}};
     if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status)

@@ -28,7 +28,7 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     if (tensor.head_stride == broadcast) {
         if (!input)
             return error(Code::invalid_argument,
-                         "%s.head_stride is broadcast: an output has a row for each head",
+                         "%s.head_stride is broadcast: an output needs a row for each head",
                          rows.name);
         if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
             return error(Code::invalid_argument,
@@ -115,8 +115,8 @@ Status check_single_rows(const char* name, const PagedCache& cache,
         return {};
     return error(Code::invalid_argument,
                  "paged_cache.page_size is 1, its default: with %s %" PRId64
-                 " it must say how many rows a page of %s has; single rows that lie apart have a "
-                 "row_stride and a page_stride of one length",
+                 " it must be the rows of a page of %s; for single rows with gaps, set row_stride "
+                 "and page_stride to the same value",
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
@@ -128,7 +128,7 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
         return error(
             Code::invalid_argument,
             "%s.%s is %" PRId64
-            ": with paged_cache it must be 0; paged_cache.row_stride and page_stride count",
+            ": with paged_cache it must be 0; set paged_cache.row_stride and page_stride instead",
             rows.name, tensor.token_stride != 0 ? "token_stride" : "batch_stride",
             tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
@@ -178,7 +178,7 @@ Status check_where(const TensorRows& rows) noexcept {
     if (where.range > (too_large >> 2) || where.offset > (too_large >> 2)) {
         return error(Code::invalid_argument,
                      "%s.where: offset %" PRIu64 " and range %" PRIu64
-                     " are more than any buffer has",
+                     " lie beyond the end of any buffer",
                      rows.name, where.offset, where.range);
     }
     if (rows.span * bytes > where.range) {
@@ -186,20 +186,20 @@ Status check_where(const TensorRows& rows) noexcept {
         const Axis* axis = longest_axis(axes);
         if (!axis) {
             return error(Code::invalid_argument,
-                         "%s.where.range is %" PRIu64 " bytes: its row has %" PRIu64, rows.name,
+                         "%s.where.range is %" PRIu64 " bytes: its row needs %" PRIu64, rows.name,
                          where.range, rows.span * bytes);
         }
         return error(Code::invalid_argument,
                      "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
                      ", with %s.%s %s%" PRIu64 " elements",
                      rows.name, where.range, rows.span * bytes, axis->owner, axis->field,
-                     axis->packed ? "0, which packs them at " : "", axis->stride);
+                     axis->packed ? "0, which stands for " : "", axis->stride);
     }
     const VkDeviceSize buffer_size = rows.tensor.buffer_size;
     if (buffer_size != 0 && where.offset + where.range > buffer_size) {
         return error(Code::invalid_argument,
-                     "%s.buffer_size is %" PRIu64 ": where ends at byte %" PRIu64, rows.name,
-                     buffer_size, where.offset + where.range);
+                     "%s.buffer_size is %" PRIu64 ": it must reach the end of where, byte %" PRIu64,
+                     rows.name, buffer_size, where.offset + where.range);
     }
     // The last word may be shared with another element; the buffer must hold all of it.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
@@ -207,7 +207,7 @@ Status check_where(const TensorRows& rows) noexcept {
         return error(Code::invalid_argument,
                      "%s ends at byte %" PRIu64
                      ", in the middle of a word: the buffer must reach byte %" PRIu64
-                     ", as where.range or buffer_size says",
+                     ", and where.range or buffer_size must say so",
                      rows.name, end, last_word_end);
     }
     return {};
@@ -233,7 +233,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
         const TensorRows &packed = stride.in_packed ? in : out,
                          &given = stride.in_packed ? out : in;
         return error(Code::invalid_argument,
-                     "%s.%s is 0, which packs its rows at %" PRIu64 ", and %s's is %" PRIu64
+                     "%s.%s is 0, which stands for %" PRIu64 ", and %s's is %" PRIu64
                      ": rows that overlap must be the same rows of one type (in place)",
                      packed.name, stride.field, stride.in_packed ? stride.in : stride.out,
                      given.name, stride.in_packed ? stride.out : stride.in);
@@ -252,11 +252,11 @@ Result<bool> check_in_place(const KernelInfo& info, const HeadFormat& width, con
                       a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) return {overlap_of_others(in, out), {}};
     if (rotates && info.pairing_out && *info.pairing_out != info.pairing) {
-        return {
-            error(Code::invalid_argument,
-                  "%s and %s are in place: the kernel's pairing_out is another than its pairing",
-                  in.name, out.name),
-            {}};
+        return {error(Code::invalid_argument,
+                      "%s and %s are in place: the kernel's pairing_out differs from its pairing, "
+                      "so they must be disjoint",
+                      in.name, out.name),
+                {}};
     }
     return {{}, true};
 }

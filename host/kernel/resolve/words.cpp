@@ -30,8 +30,8 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
     if (bound.range <= limits.range) return {};
     return error(Code::limit_exceeded,
-                 "%s spans %" PRIu64 " bytes: the device binds %" PRIu64
-                 " at most (maxStorageBufferRange)",
+                 "%s spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
+                 " (maxStorageBufferRange)",
                  name, bound.range, limits.range);
 }
 

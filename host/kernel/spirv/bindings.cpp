@@ -44,7 +44,7 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
         new (std::nothrow) std::uint32_t[words[3]]());  // binding + 1; 0: none
     if (!binding_of)
         return error(Code::out_of_host_memory,
-                     "no memory for the ids of a SPIR-V module of %zu words", module.count);
+                     "not enough memory for the ids of a SPIR-V module of %zu words", module.count);
     for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
         if (op_of(i) == spv::Op::OpDecorate && spv::Decoration(i[2]) == spv::Decoration::Binding)

@@ -319,7 +319,7 @@ Result<Spirv> prune(const Spirv& module) noexcept {
     result->words.reset(new (std::nothrow) std::uint32_t[module.count]);  // nothing gets longer
     if (!of_id || !result->words) {
         result.status = error(Code::out_of_host_memory,
-                              "no memory for a SPIR-V module of %zu words", module.count);
+                              "not enough memory for a SPIR-V module of %zu words", module.count);
         return result;
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);

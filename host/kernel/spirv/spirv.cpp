@@ -94,7 +94,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has at least a byte
     if (!result->words) {
         result.status = error(Code::out_of_host_memory,
-                              "no memory for a SPIR-V module of %zu packed bytes", size);
+                              "not enough memory for a SPIR-V module of %zu packed bytes", size);
         return result;
     }
     const std::uint8_t* const end = bytes + size;
@@ -111,8 +111,8 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     const std::uint32_t first_count = number();
     const std::unique_ptr<std::uint32_t[]> firsts(new (std::nothrow) std::uint32_t[first_count]);
     if (!firsts) {
-        result.status = error(Code::out_of_host_memory, "no memory for %u kinds of instructions",
-                              first_count);
+        result.status = error(Code::out_of_host_memory,
+                              "not enough memory for %u kinds of instructions", first_count);
         return result;
     }
     for (std::uint32_t i = 0; i < first_count; ++i) firsts[i] = number();
@@ -133,7 +133,7 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     result->words.reset(new (std::nothrow) std::uint32_t[count]);  // no instruction gets longer
     if (!of_id || !spec_id || !result->words) {
         result.status = error(Code::out_of_host_memory,
-                              "no memory for a SPIR-V module of %zu words", count);
+                              "not enough memory for a SPIR-V module of %zu words", count);
         return result;
     }
     std::memcpy(result->words.get(), words, header_words * sizeof *words);
@@ -175,7 +175,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     result->words.reset(new (std::nothrow) std::uint32_t[most]);
     if (!result->words) {
         result.status = error(Code::out_of_host_memory,
-                              "no memory for a SPIR-V module of %zu words", most);
+                              "not enough memory for a SPIR-V module of %zu words", most);
         return result;
     }
     std::uint32_t* out = result->words.get();

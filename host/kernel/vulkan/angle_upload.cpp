@@ -20,7 +20,7 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     const bool texture = is_texture(plan);
     if (!texture && plan.source != AngleSource::direct_buffer &&
         plan.source != AngleSource::computed) {
-        return error(Code::invalid_argument, "plan.source is %u: nothing is uploaded for it",
+        return error(Code::invalid_argument, "plan.source is %u: this source has no upload",
                      unsigned(plan.source));
     }
     if (!upload.staging) return error(Code::invalid_argument, "upload.staging is null");
@@ -31,9 +31,9 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
                      upload.staging_offset, multiple);
     }
     if (texture && !upload.image)
-        return error(Code::invalid_argument, "upload.image is null: the plan is of a texture");
+        return error(Code::invalid_argument, "upload.image is null: the plan needs an image");
     if (!texture && !upload.buffer)
-        return error(Code::invalid_argument, "upload.buffer is null: the plan is of a buffer");
+        return error(Code::invalid_argument, "upload.buffer is null: the plan needs a buffer");
     if (upload.buffer_offset % 4 != 0)
         return error(Code::invalid_argument,
                      "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4",
@@ -41,8 +41,8 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     const std::uint32_t count = angle_lines(plan).count;
     if (upload.first_line >= count || upload.lines > count - upload.first_line) {
         return error(Code::invalid_argument,
-                     "upload.lines is %u from first_line %u: the table has %u", upload.lines,
-                     upload.first_line, count);
+                     "upload.lines is %u and upload.first_line is %u: the table has only %u lines",
+                     upload.lines, upload.first_line, count);
     }
     return {};
 }
@@ -63,7 +63,7 @@ Result<CopyFunctions> load(const DeviceRef& device) noexcept {
         instance->vkGetDeviceProcAddr(device.device, #name)); \
     if (!loaded->name)                                        \
         loaded.status = error(Code::invalid_argument,         \
-                              "device.get_instance_proc_addr: it does not know %s", #name);
+                              "device.get_instance_proc_addr: it returned null for %s", #name);
     VKROPE_LOAD(vkCmdPipelineBarrier)
     VKROPE_LOAD(vkCmdCopyBufferToImage)
     VKROPE_LOAD(vkCmdCopyBuffer)

@@ -65,7 +65,8 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
     }
     auto* arena = new (std::nothrow) DescriptorArena;
     if (!arena)
-        return {error(Code::out_of_host_memory, "no memory for a DescriptorArena"), nullptr};
+        return {error(Code::out_of_host_memory, "not enough memory for a DescriptorArena"),
+                nullptr};
     arena->device = program->device;
     arena->vk = program->vk;
     arena->binds = program->layout_binds;
@@ -75,7 +76,7 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
                                                                VkDescriptorSetLayout[calls]);
     Status status;
     if (!arena->sets || !layouts) {
-        status = error(Code::out_of_host_memory, "no memory for %u descriptor sets", calls);
+        status = error(Code::out_of_host_memory, "not enough memory for %u descriptor sets", calls);
     } else if (status = create_set_layout(*program, arena->layout); status) {
         status = create_pool(*arena);
         if (status) status = allocate_sets(*arena, layouts);
@@ -148,15 +149,15 @@ Status check_arena(const Program& program, const DescriptorArena* arena,
     if (!(arena->binds == program.layout_binds)) {
         return error(Code::invalid_argument,
                      "arena: it was made for a kernel of another kind; one arena serves all kinds "
-                     "where the device binds %u storage "
-                     "buffers, this one binds %u (maxPerStageDescriptorStorageBuffers)",
+                     "only if the device binds %u storage buffers; this device binds %u "
+                     "(maxPerStageDescriptorStorageBuffers)",
                      every_binding().storage_buffers(), program.max_storage_buffers);
     }
     const std::uint32_t left = arena->capacity - arena->used;
     if (left >= sets) return {};
     return error(Code::limit_exceeded,
                  "arena: the call needs %" PRIu64
-                 " of its %u sets, %u are left; reset it or make a larger one",
+                 " of its %u sets, but only %u are left; reset it or make a larger one",
                  sets, arena->capacity, left);
 }
 

@@ -12,7 +12,8 @@ template <class Function, class Find>
 void load_one(Function& entry, const char* name, const Find& find, Status& status) {
     entry = reinterpret_cast<Function>(find(name));
     if (!entry && status)
-        status = error(Code::invalid_argument, "get_instance_proc_addr: it does not know %s", name);
+        status = error(Code::invalid_argument, "get_instance_proc_addr: it returned null for %s",
+                       name);
 }
 
 }  // namespace

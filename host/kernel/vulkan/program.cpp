@@ -88,7 +88,8 @@ Status check(const DeviceRef& device) noexcept {
     if (device.enabled &
         ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
         return error(Code::invalid_argument,
-                     "device.enabled is 0x%x: bits that are no DeviceFeature", device.enabled);
+                     "device.enabled is 0x%x: it must hold only bits of DeviceFeature",
+                     device.enabled);
     }
     return {};
 }

@@ -126,32 +126,21 @@ void add_files(CommandLine& command, CheckOptions& options) {
     RotateOptions& given = options.given;
     command.add_text("--q", "FILE", given.inputs[Q], "The query tensor before the rotation, .npy.");
     command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation, .npy.");
-    command.add_text("--actual", "FILE", options.actual, "What the engine made of --q.");
-    command.add_text("--actual-k", "FILE", options.actual_k, "What the engine made of --k.");
-    const Option positions = command.add_text("--positions", "FILE", given.positions,
-                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
-                                              "tokens] or [axes, batch, tokens].");
-    command
-        .add_integer("--first-position", given.first_position, INT32_MIN, INT32_MAX,
-                     "Position of the first token of every sequence (0).")
-        .excludes(positions);
+    command.add_text("--actual", "FILE", options.actual, "The engine's output for --q, .npy.");
+    command.add_text("--actual-k", "FILE", options.actual_k, "The engine's output for --k, .npy.");
+    add_positions(command, given);
 }
 
 void add_operation(CommandLine& command, CheckOptions& options) {
     RotateOptions& given = options.given;
-    command.add_choice(
-        "--layout", given.layout, layouts,
-        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+    add_layout(command, given);
     command.add_choice("--dtype", given.dtype, elements,
-                       "What --q and --k must be (as their files say; <u2 is bf16).");
-    command.add_flag("--inverse", given.inverse, "The engine was to rotate back.");
-    command.add_choice("--gain", given.gain, gains,
-                       "What was to happen to the model's attention factor (apply).");
-    add_pairing(command, given.pairing);
-    command.add_integer("--head-dim", given.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                        "Channels of a head of Q and of K, instead of the model's.");
-    command.add_integer("--rotary-offset", given.rotary_offset, std::uint32_t{0},
-                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+                       "Element type that --q and --k must have (as in their files; <u2 is bf16).");
+    command.add_flag("--inverse", given.inverse, "The engine was meant to rotate back (inverse).");
+    command.add_choice(
+        "--gain", given.gain, gains,
+        "What the engine was meant to do with the model's attention factor (apply).");
+    add_window(command, given);
 }
 
 double parse_tolerance(const std::string& text) {
@@ -184,9 +173,8 @@ void add_check(CommandLine& vkrope) {
     command.add_value(
         "--tolerance", "X",
         [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
-        "How far from exact is right, times |x0| + |x1|: what is that close is a success, "
-        "then. Without it 0.01 is close, and "
-        "no success.");
+        "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
+        "within 0.01 is called the right operation but does not pass.");
     command.add_flag("--json", options->json, "Write JSON.");
     command.on_run([options] { return check_output(*options); });
 }

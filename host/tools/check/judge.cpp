@@ -8,59 +8,13 @@
 #include <tuple>
 
 #include "check/mistakes.hpp"
+#include "check/sample.hpp"
+#include "check/where.hpp"
 
 namespace vkrope::tools {
 namespace {
 
 constexpr double unit = 0x1p-24;
-
-/// Every `step`-th of `count`, including the last: a first token, at position 0, shows no mistake.
-struct Every {
-    std::uint64_t step = 1, first = 0, count = 0;
-};
-
-Every at_most(std::uint64_t most, std::uint64_t count) {
-    const std::uint64_t step = std::max<std::uint64_t>(1, (count + most - 1) / most);
-    return {step, (count - 1) % step, (count + step - 1) / step};
-}
-
-void keep(reference::Tensor& tensor, std::uint64_t& first, const Every& batch, const Every& tokens,
-          const Every& heads) {
-    first += batch.first * tensor.batch_stride + tokens.first * tensor.token_stride +
-             heads.first * tensor.head_stride;
-    tensor.batch = batch.count;
-    tensor.tokens = tokens.count;
-    tensor.heads = heads.count;
-    tensor.batch_stride *= batch.step;
-    tensor.token_stride *= tokens.step;
-    tensor.head_stride *= heads.step;
-}
-
-/// Returns an evenly spread part of the rows: selected heads of selected tokens of selected
-/// sequences.
-Trial sampled(Trial trial, std::uint64_t elements) {
-    const reference::Tensor in = trial.in;
-    const std::uint64_t rows = std::max<std::uint64_t>(1, elements / in.head_dim);
-    if (in.batch * in.tokens * in.heads <= rows) {
-        return trial;
-    }
-    constexpr std::uint64_t max_heads = 16;  // positions show more mistakes than heads do
-    const Every heads = at_most(std::min(rows, max_heads), in.heads);
-    const Every tokens = at_most(std::max<std::uint64_t>(1, rows / heads.count), in.tokens);
-    const Every batch = at_most(std::max<std::uint64_t>(1, rows / heads.count / tokens.count),
-                                in.batch);
-    keep(trial.in, trial.first_in, batch, tokens, heads);
-    keep(trial.out, trial.first_out, batch, tokens, heads);
-    each_axis(trial, [&](std::vector<std::int64_t>& positions) {
-        const std::vector<std::int64_t> all = std::move(positions);
-        positions.clear();
-        for (std::uint64_t row = 0; row < batch.count * tokens.count; ++row) {
-            positions.push_back(all[(batch.first + row / tokens.count * batch.step) * in.tokens +
-                                    tokens.first + row % tokens.count * tokens.step]);
-        }
-    });
-    return trial;
-}
 
 const void* from(const void* elements, std::uint64_t first, reference::Type type) {
     return static_cast<const char*>(elements) + first * (type == reference::Type::f32 ? 4 : 2);
@@ -198,78 +152,6 @@ class Judge {
     const Evidence& evidence_;
     const Limits& limits_;
 };
-
-/// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
-/// tensor.
-std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
-    const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
-    const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
-               one_head = first.head == last.head;
-    Lone lone = {.worst = verdict.worst_place,
-                 .expected = verdict.worst_exact,
-                 .actual = verdict.worst_got,
-                 .error_u = {},
-                 .wrong = verdict.beyond};
-    if (!verdict.nan_mismatch && !verdict.bits_changed) {
-        lone.error_u = verdict.largest_error_u;
-    }
-    const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
-    if (verdict.beyond == 1) {
-        lone.region = Region::element;
-    } else if (one_batch && one_token && one_head && several_rows) {
-        lone.region = Region::row;
-    } else if (one_batch && one_token && tensor.batch * tensor.tokens > 1) {
-        lone.region = Region::token;
-    } else if (one_head && tensor.heads > 1) {
-        lone.region = Region::head;
-    } else if (one_batch && tensor.batch > 1) {
-        lone.region = Region::sequence;
-    } else {
-        return std::nullopt;
-    }
-    return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
-}
-
-/// "token 3", "heads 1, 4-7"; empty if all are set.
-std::string ranges_text(const char* one, const std::vector<bool>& those) {
-    constexpr int max_ranges = 8;
-    std::string text;
-    int ranges = 0;
-    std::size_t number = 0;
-    for (std::size_t i = 0; i < those.size(); ++i) {
-        if (!those[i]) {
-            continue;
-        }
-        const std::size_t first = i;
-        while (i + 1 < those.size() && those[i + 1]) {
-            ++i;
-        }
-        number += i - first + 1;
-        if (++ranges <= max_ranges) {
-            text += (ranges > 1 ? ", " : "") +
-                    (first == i ? fmt::format("{}", i) : fmt::format("{}-{}", first, i));
-        }
-    }
-    text += ranges > max_ranges ? ", ..." : "";
-    return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
-}
-
-std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& rows) {
-    std::vector<bool> sequences(tensor.batch), tokens(tensor.tokens), heads(tensor.heads);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (rows[row]) {
-            sequences[row / tensor.heads / tensor.tokens] = true;
-            tokens[row / tensor.heads % tensor.tokens] = true;
-            heads[row % tensor.heads] = true;
-        }
-    }
-    std::string where;
-    for (const std::string& axis : {ranges_text("sequence", sequences),
-                                    ranges_text("token", tokens), ranges_text("head", heads)}) {
-        where += (where.empty() || axis.empty() ? "" : ", ") + axis;
-    }
-    return where;
-}
 
 void put_best_first(std::vector<Match>& matches, const Match& right) {
     std::stable_sort(matches.begin(), matches.end(), [&right](const Match& a, const Match& b) {

@@ -140,9 +140,8 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
         }
         case Outcome::unexplained: break;
     }
-    return fmt::format(
-        "wrong, and no mistake that is known explains it; {} of the values are right",
-        percent(judgement.share_within));
+    return fmt::format("wrong, and no known mistake explains it; {} of the values are right",
+                       percent(judgement.share_within));
 }
 
 /// Describes the region that contains everything wrong.
@@ -180,8 +179,8 @@ std::string wrong_text(const Judgement& judgement) {
     if (explained || judgement.wrong_rows == judgement.rows) {
         return "";
     }
-    return fmt::format("   wrong are {} of {} rows{}\n", judgement.wrong_rows, judgement.rows,
-                       judgement.wrong_in.empty() ? "" : ", which are of " + judgement.wrong_in);
+    return fmt::format("   {} of {} rows are wrong{}\n", judgement.wrong_rows, judgement.rows,
+                       judgement.wrong_in.empty() ? "" : ", those of " + judgement.wrong_in);
 }
 
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
@@ -201,7 +200,7 @@ std::string blind_spots(const Judgement& judgement) {
             names += (names.empty() ? "" : ", ") + match.mistake;
         }
     }
-    return names.empty() ? "" : fmt::format("   these files would not show: {}\n", names);
+    return names.empty() ? "" : fmt::format("   these files cannot show: {}\n", names);
 }
 
 std::string text_of(const char* name, const std::optional<Judged>& judged, const Limits& limits) {

@@ -22,13 +22,13 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--write-outputs", "DIR", options.outputs,
                      "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
     program.add_text("--json", "FILE", options.json, "Write a JSON report to FILE; - is stdout.");
-    program.add_flag("--list", options.list, "Say what would run, and run nothing.");
+    program.add_flag("--list", options.list, "List what would run, and run nothing.");
     program.add_text("--filter", "ID", options.filter,
-                     "Run only what has this id; * and ? stand for any characters.");
+                     "Run only checks and cases with this id; * and ? stand for any characters.");
     program.add_choice("--level", options.level, levels,
                        "How much of the built-in checks to run (quick).");
     program.add_flag("--with-uuid", options.with_uuid,
-                     "Name the UUID of each device in the JSON report.");
+                     "Include the UUID of each device in the JSON report.");
     program.add_text("--report", "FILE.zip", options.archive,
                      "Write an archive for others: the JSON report, one page, and what was "
                      "printed. For a folder, a file in it is named after device and day.");
@@ -40,7 +40,7 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--waive", "FILE", options.waivers,
                      "Known failures as JSON, {\"waivers\": [{\"check\": ID, \"reason\": TEXT, "
                      "\"link\": URL}]}: they do not fail the run; a waiver that is not needed, or "
-                     "is of no check, does.");
+                     "names no check, does.");
     program.add_texts("--compare", "OLD NEW", options.compare,
                       "Run nothing: say what changed from one report to another. Exit code 1 where "
                       "a check has become a failure.",
@@ -49,17 +49,16 @@ void add_options(tools::CommandLine& program, Options& options) {
                      "Run nothing: make one page of all reports at or below DIR.");
     program.add_text("--page", "FILE.html", options.page, "The page of --matrix.");
     program.add_texts("--table", "FILE...", options.table,
-                      "Run nothing: print one table of these reports of --json. Exit code 1 where "
-                      "a device has failed, or nothing was checked on one: where all is "
-                      "unsupported, or there is none.",
+                      "Run nothing: print one table of these reports of --json. Exit code 1 if a "
+                      "device failed, or if nothing was checked on it.",
                       true);
     program.add_texts("--missing", "NAME=REASON", options.missing,
-                      "Name in the table a device that could not be had; may be repeated.");
+                      "Name in the table a device that was not available; may be repeated.");
     program.add_flag("--validation", options.validation,
                      "Run with the validation layer; an error of it fails the check.");
     program
         .add_integer("--timeout", options.timeout_s, 1u, 86400u,
-                     "Wait no longer for one submission; 1 to 86400 (30). A Vulkan call may take "
+                     "Seconds to wait for one submission, 1 to 86400 (30); a Vulkan call may take "
                      "three times as long.",
                      "SECONDS")
         .from_environment("VKROPE_TIMEOUT");
@@ -86,7 +85,7 @@ ExitCode run(const Options& options, BuiltinGroups builtin) {
 
 ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
     tools::CommandLine program(
-        "Holds Vulkan devices against the definition of rotary position embedding.",
+        "Checks Vulkan devices against the definition of rotary position embedding.",
         "vkrope-conformance", VKROPE_VERSION);
     Options options;
     add_options(program, options);

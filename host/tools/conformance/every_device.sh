@@ -3,7 +3,8 @@
 # ./dev sources this file; its functions are at hand.
 # shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
 
-# One run of the tool a device: drivers, loaders and settings of lavapipe are chosen by the environment.
+# One run of the tool a device: drivers, loaders and settings of lavapipe are chosen by the
+# environment.
 conform() {
     require conform
     fetch_swiftshader
@@ -17,13 +18,17 @@ conform() {
     status=0
     reports=
     lavapipe=
-    for manifest in /usr/share/vulkan/icd.d/lvp_icd*.json; do [ ! -e "$manifest" ] || lavapipe=$manifest; done
-    conform_on system 'the devices of this machine' env "VKROPE_DEVICE=${VKROPE_DEVICE:-all}" $tool "$@"
+    for manifest in /usr/share/vulkan/icd.d/lvp_icd*.json; do
+        [ ! -e "$manifest" ] || lavapipe=$manifest
+    done
+    conform_on system 'the devices of this machine' env "VKROPE_DEVICE=${VKROPE_DEVICE:-all}" \
+        $tool "$@"
     unset VKROPE_DEVICE
     if [ -n "$lavapipe" ]; then
         for bits in 128 512; do
-            conform_on "lavapipe_$bits" "lavapipe with subgroups of $((bits / 32))" env "VK_DRIVER_FILES=$lavapipe" \
-                "VK_ICD_FILENAMES=$lavapipe" "LP_NATIVE_VECTOR_WIDTH=$bits" $tool "$@"
+            conform_on "lavapipe_$bits" "lavapipe with subgroups of $((bits / 32))" \
+                env "VK_DRIVER_FILES=$lavapipe" "VK_ICD_FILENAMES=$lavapipe" \
+                "LP_NATIVE_VECTOR_WIDTH=$bits" $tool "$@"
         done
     else
         echo 'lavapipe=its driver manifest is not in /usr/share/vulkan/icd.d' >>$out/missing
@@ -40,16 +45,19 @@ conform() {
             ;;
     esac
     if [ -n "${newer:-}" ]; then
-        # On Debian 13 it has run above. The second run says what the layer says, and judges nothing: the layer alters the device.
+        # On Debian 13 it has run above. The second run says what the layer says, and
+        # judges nothing: the layer alters the device.
         [ "$debian" = 13 ] || conform_on debian13 "lavapipe $newest" "$newer" $tool "$@"
         # shellcheck disable=SC2086 # words of a command
-        conform_on validation "lavapipe $newest, with its validation layer" $newer $tool --validation "$@"
+        conform_on validation "lavapipe $newest, with its validation layer" $newer $tool \
+            --validation "$@"
     else
         echo "Debian 13's lavapipe and validation layer=only Debian 12 and 13 have them, on amd64 and arm64" >>$out/missing
     fi
     if [ -d build/deps/swiftshader ]; then
         icd=$PWD/build/deps/swiftshader/icd.json
-        conform_on swiftshader SwiftShader env "VK_DRIVER_FILES=$icd" "VK_ICD_FILENAMES=$icd" $tool "$@"
+        conform_on swiftshader SwiftShader env "VK_DRIVER_FILES=$icd" "VK_ICD_FILENAMES=$icd" \
+            $tool "$@"
     else
         echo 'SwiftShader=only Debian 12 and 13 have it, on amd64 and arm64' >>$out/missing
     fi
@@ -60,7 +68,8 @@ conform() {
     exit "$status"
 }
 
-# conform_on FILE NAME COMMAND...: one more report, or a line in `missing` that says why there is none.
+# conform_on FILE NAME COMMAND...: one more report, or a line in `missing` that says why there is
+# none.
 conform_on() {
     file=$out/$1.json
     log=$out/$1.log
@@ -75,7 +84,8 @@ conform_on() {
         tail -n 5 "$log" >&2
         exit 2
     else
-        echo "$name=$(tail -n 1 "$log" | sed 's/^vkrope: error: //') (exit code $code)" >>$out/missing
+        reason=$(tail -n 1 "$log" | sed 's/^vkrope: error: //')
+        echo "$name=$reason (exit code $code)" >>$out/missing
     fi
     # Having no device is no failure of one.
     [ "$code" = 0 ] || [ "$code" = 3 ] || status=1

@@ -37,7 +37,7 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
         groups.push_back(find_cases(options.cases, options.outputs));
     }
     if (groups.empty()) {
-        tools::fail(ExitCode::usage, "--cases: missing; there is nothing to run");
+        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
     }
     return groups;
 }
@@ -56,8 +56,7 @@ void apply_filter(const Options& options, std::vector<Group>& groups) {
         left += group.checks.size();
     }
     if (left == 0) {
-        tools::fail(ExitCode::usage,
-                    "--filter: '{}' is the id of nothing that would run (see --list)",
+        tools::fail(ExitCode::usage, "--filter: '{}' matches no id that would run (see --list)",
                     options.filter);
     }
 }

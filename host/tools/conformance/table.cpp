@@ -173,7 +173,9 @@ void check_statuses(const std::string& option, const std::string& file, const Js
                 [&status](Verdict verdict) { return status == word_for(verdict); });
             if (!known) {
                 tools::fail(tools::ExitCode::bad_file,
-                            "{}: '{}': the check '{}' has the status '{}', which is none", option,
+                            "{}: '{}': the check '{}' has the status '{}', which is not a "
+                            "known status",
+                            option,
                             file, shown_key(check.at("id").get<std::string>()), shown_key(status));
             }
         }
@@ -185,9 +187,10 @@ void check_verdicts(const std::string& option, const std::string& file, const Js
         const auto verdict = device.at("verdict").get<std::string>();
         if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) ==
             std::end(device_verdicts)) {
-            tools::fail(tools::ExitCode::bad_file,
-                        "{}: '{}': the device '{}' has the verdict '{}', which is none", option,
-                        file, shown_key(device.at("name").get<std::string>()), shown_key(verdict));
+            tools::fail(
+                tools::ExitCode::bad_file,
+                "{}: '{}': the device '{}' has the verdict '{}', which is not a known verdict",
+                option, file, shown_key(device.at("name").get<std::string>()), shown_key(verdict));
         }
     }
 }
@@ -203,7 +206,7 @@ Json read_devices(const std::string& file) {
     const std::string content = content_of("--table", file, max_json_bytes);
     const auto is_none = [&file](const char* why) {
         tools::fail(tools::ExitCode::bad_file,
-                    "--table: '{}' is no report of vkrope-conformance --json{}{}", file,
+                    "--table: '{}' is not a report of vkrope-conformance --json{}{}", file,
                     *why == '\0' ? "" : ": ", why);
     };
     Json devices;
@@ -245,7 +248,7 @@ std::string shortfall_of(const Json& devices) {
             unchecked = fmt::format("on device {} nothing was checked", number);
         }
     }
-    return number == 0 ? "nothing was checked: there is no device" : unchecked;
+    return number == 0 ? "nothing was checked, because there is no device" : unchecked;
 }
 
 }  // namespace vkrope::conformance

@@ -103,7 +103,8 @@ void add_explain(CommandLine& vkrope) {
     add_pairing(command, options->pairing);
     command.add_text("--svg", "FILE", options->svg,
                      "Draw it as well: wavelengths, clock hands, decay with distance.");
-    command.add_flag("--all", options->all, "A line for every pair, where there are more than 64.");
+    command.add_flag("--all", options->all,
+                     "Print a line for every pair, even if there are more than 64.");
     command.add_flag("--json", options->json, "Write JSON.");
     command.on_run([options] { return print_explanation(*options); });
 }

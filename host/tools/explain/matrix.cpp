@@ -24,13 +24,14 @@ constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min(),
 PositionRange parse_range(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
-        throw BadValue(fmt::format("'{}' must be two positions A:B, A up to and without B", text));
+        throw BadValue(
+            fmt::format("'{}' must be two positions A:B, for A up to but not including B", text));
     }
     const PositionRange range = {parse_integer(text.substr(0, colon), lowest, past_highest - 1),
                                  parse_integer(text.substr(colon + 1), lowest + 1, past_highest)};
     if (range.first >= range.end) {
         throw BadValue(
-            fmt::format("'{}' has no positions: A must be below B, which is not among them", text));
+            fmt::format("'{}' has no positions: A must be below B, which is not included", text));
     }
     return range;
 }

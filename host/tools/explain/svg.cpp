@@ -65,7 +65,7 @@ svg::Plot wavelengths(const Explanation& explanation) {
         plot.series.push_back(before);
     }
     const char* length = explanation.rotation.longest_seq_len != 0
-                             ? "length that these frequencies serve, {}"
+                             ? "longest sequence for these frequencies, {}"
                          : explanation.knows_length ? "length of the model, {}"
                                                     : "{} positions";
     plot.bounds.push_back(

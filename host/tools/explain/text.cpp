@@ -132,7 +132,7 @@ std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t f
 
 std::string scaling_text(const Explanation& explanation) {
     if (!explanation.knows_unscaled) {
-        return "unknown: what the frequencies would be without it is not known of this model";
+        return "unknown: the unscaled frequencies of this model are not known";
     }
     const std::vector<ExplainedPair>& pairs = explanation.pairs;
     // A run of equal slowdown is described separately if it has at least three pairs, or if it is
@@ -170,8 +170,8 @@ std::string scaling_text(const Explanation& explanation) {
 std::string turns_text(const Explanation& explanation) {
     std::string text = explanation.rotation.longest_seq_len != 0
                            ? fmt::format(
-                                 "{} positions, which is what these frequencies serve (longer "
-                                 "sequences: --seq-len): ",
+                                 "{} positions, the longest sequence for these frequencies (longer "
+                                 "ones: --seq-len): ",
                                  explanation.length)
                        : explanation.knows_length
                            ? fmt::format("{} positions: ", explanation.length)

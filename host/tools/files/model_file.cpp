@@ -56,8 +56,9 @@ std::string read_text(std::istream& file, const std::string& path) {
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
         text.append(piece, static_cast<std::size_t>(file.gcount()));
         if (text.size() > max_json_bytes) {
-            fail(ExitCode::bad_file, "--model: '{}' has more than {} bytes: it is no config.json",
-                 path, max_json_bytes);
+            fail(ExitCode::bad_file,
+                 "--model: '{}' has more than {} bytes, so it is not a config.json", path,
+                 max_json_bytes);
         }
     }
     if (file.bad()) {
@@ -95,7 +96,8 @@ ModelFile::ModelFile(const std::string& path) {
         const std::string text = read_text(standard_input ? std::cin : file, path);
         if (text.starts_with("GGUF")) {
             fail(ExitCode::bad_file,
-                 "--model: '{}' is a GGUF file, of which parts are read: it must be named", path);
+                 "--model: '{}' is a GGUF file, which is not read through a pipe: give its name",
+                 path);
         }
         config_.emplace(text);
         return;

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "model/gguf.hpp"
-#include "model/hf_config.hpp"
+#include "model/gguf/model.hpp"
+#include "model/hf/config.hpp"
 
 namespace vkrope::tools {
 

@@ -13,19 +13,20 @@ constexpr Choice<std::string_view> towers[] = {{"text", "text"}, {"vision", "vis
 Option add_model_options(CommandLine& command, ModelOptions& options) {
     Option model = command
                        .add_text("--model", "FILE", options.path,
-                                 "The model's config.json (Hugging Face), also through a pipe (- "
-                                 "is stdin), or a GGUF file.")
+                                 "The model's config.json (Hugging Face), a pipe with one (- is "
+                                 "stdin), or a GGUF file.")
                        .required();
     command.add_integer("--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
                         "Length of the sequence, for scalings that depend on it.");
     const Option layer_type = command.add_text(
         "--layer-type", "NAME", options.layer_type,
-        "Which of the model's layer types, where it has several.");
+        "Which of the model's layer types, if it has several.");
     command
         .add_integer("--layer", options.layer, std::uint32_t{0}, std::uint32_t{65535},
-                     "Which layer, where the model has layer types.")
+                     "Which layer, if the model has layer types.")
         .excludes(layer_type);
-    command.add_choice("--tower", options.tower, towers, "Which part of a model that has several.");
+    command.add_choice("--tower", options.tower, towers,
+                       "Which part of a model, if it has several.");
     return model;
 }
 

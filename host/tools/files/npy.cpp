@@ -40,7 +40,8 @@ Type parse_type(const std::string& descr) {
     if (descr.starts_with('>')) {
         throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
     }
-    throw UnknownType(fmt::format("descr '{}' is not one of <f4, <f2, <u2, <i4, <i8, <f8", descr));
+    throw UnknownType(fmt::format(
+        "descr '{}' is not supported: it must be <f4, <f2, <u2, <i4, <i8 or <f8", descr));
 }
 
 std::uint64_t little_endian(std::span<const std::byte> bytes) {
@@ -63,7 +64,7 @@ Preamble parse_preamble(std::span<const std::byte> start) {
     }
     if (start.size() < shortest_preamble) {
         throw Error(
-            fmt::format("cut off: {} bytes, and the shortest .npy header has more", start.size()));
+            fmt::format("cut off: {} bytes, but the shortest .npy header has more", start.size()));
     }
     const int major = std::to_integer<int>(start[6]), minor = std::to_integer<int>(start[7]);
     if (major < 1 || major > 3 || minor != 0) {

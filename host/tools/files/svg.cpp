@@ -32,7 +32,8 @@ text{font-family:sans-serif;font-size:12px;fill:#222222}
 .s3{stroke:#b0568c;stroke-dasharray:10 4 2 4}
 .s4{stroke:#a87400;stroke-dasharray:14 5}
 .s5{stroke:#3c8fc0;stroke-dasharray:5 3}
-.d0{fill:#0072b2}.d1{fill:#d55e00}.d2{fill:#009e73}.d3{fill:#b0568c}.d4{fill:#a87400}.d5{fill:#3c8fc0}
+.d0{fill:#0072b2}.d1{fill:#d55e00}.d2{fill:#009e73}.d3{fill:#b0568c}.d4{fill:#a87400}
+.d5{fill:#3c8fc0}
 @media (prefers-color-scheme:dark){
 .paper{fill:#14171a}
 text{fill:#e8e8e8}
@@ -40,8 +41,10 @@ text{fill:#e8e8e8}
 .axis{stroke:#a8a8a8}
 .grid{stroke:#33383d}
 .bound{stroke:#ff6b7d}
-.s0{stroke:#56b4e9}.s1{stroke:#ff9a4d}.s2{stroke:#3fd0a4}.s3{stroke:#e39ac6}.s4{stroke:#f0c040}.s5{stroke:#9fd3f2}
-.d0{fill:#56b4e9}.d1{fill:#ff9a4d}.d2{fill:#3fd0a4}.d3{fill:#e39ac6}.d4{fill:#f0c040}.d5{fill:#9fd3f2}
+.s0{stroke:#56b4e9}.s1{stroke:#ff9a4d}.s2{stroke:#3fd0a4}.s3{stroke:#e39ac6}.s4{stroke:#f0c040}
+.s5{stroke:#9fd3f2}
+.d0{fill:#56b4e9}.d1{fill:#ff9a4d}.d2{fill:#3fd0a4}.d3{fill:#e39ac6}.d4{fill:#f0c040}
+.d5{fill:#9fd3f2}
 })";
 
 /// Rounds to a tenth of a unit, finer than the eye can see; adding 0 makes a negative zero

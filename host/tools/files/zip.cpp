@@ -139,7 +139,7 @@ std::string archive_of(const std::vector<Entry>& entries) {
 std::vector<Entry> entries_of(std::string_view archive) {
     const Reader reader(archive);
     if (archive.size() < 4 || reader.number(0, 4) != local_signature) {
-        throw BadArchive("it is no ZIP archive");
+        throw BadArchive("it is not a ZIP archive");
     }
     if (archive.size() < end_bytes) {
         throw BadArchive("it is cut off");

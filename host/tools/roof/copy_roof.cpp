@@ -96,7 +96,8 @@ Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buf
                                    {buffers.v_in, buffers.v_out}}) {
         if (from.buffer == VK_NULL_HANDLE) continue;
         if (from.buffer == to.buffer)
-            return {error(Code::invalid_argument, "buffers: a copy needs them apart, not in place"),
+            return {error(Code::invalid_argument,
+                          "buffers: a copy needs two separate buffers, not one in place"),
                     {}};
         copies.push_back({from, to});
     }

@@ -17,13 +17,6 @@ Result<double> time_ns(Device& device,
     return {device_ns.status, device_ns.value.value_or(wall.count())};
 }
 
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 struct Shader::Impl {
     Device::Impl* device = nullptr;
     Program program;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/vulkan/program.hpp"
+#include "roof/median.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::bench {
@@ -16,9 +17,6 @@ namespace vkrope::bench {
 /// submitting and waiting if the device has no timestamps.
 Result<double> time_ns(Device& device,
                        const std::function<Status(VkCommandBuffer)>& record_commands);
-
-/// Returns the median: for an even count the mean of the two middle values, for no values 0.
-double median(std::vector<double> values);
 
 /// Move-only.
 class Shader {

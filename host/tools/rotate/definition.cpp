@@ -41,7 +41,7 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
 }
 
 const char* breach_of(const reference::Verdict& verdict, double bound_u) noexcept {
-    return verdict.nan_mismatch   ? "a value is NaN where the exact one is not, or the reverse"
+    return verdict.nan_mismatch   ? "a value is NaN but the exact one is not, or the reverse"
            : verdict.bits_changed ? "a channel outside the rotated window changed"
            // Written so that a NaN error is a breach.
            : !(verdict.largest_error_u <= bound_u) ? "a value is too far from the exact one"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The second step of vkrope rotate: upload, rotate and time, download.
-#include <algorithm>
 
 #include "roof/copy_roof.hpp"
+#include "roof/median.hpp"
 #include "rotate/rotate.hpp"
 #include "shell/device_text.hpp"
 #include "shell/failure.hpp"
@@ -49,8 +49,8 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
     std::string problem = static_cast<const char*>(plan.status.what);
     if (plan && plan->source == AngleSource::direct_buffer &&
         plan->bytes > limits.maxStorageBufferRange) {
-        problem = fmt::format("the table has {} bytes, the device binds {} at most", plan->bytes,
-                              limits.maxStorageBufferRange);
+        problem = fmt::format("the table has {} bytes, but the device binds at most {}",
+                              plan->bytes, limits.maxStorageBufferRange);
     }
     if (!problem.empty()) {
         const char* advice = options.float32_angles ? ""
@@ -60,11 +60,6 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                                                        : word_for(angle_sources, options.angles),
              inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
@@ -103,7 +98,7 @@ void time_rotations(const RotateOptions& options, Device& device, HostRotation& 
         }
     }
     if (!nanoseconds.empty()) {
-        measured.nanoseconds = median(nanoseconds);
+        measured.nanoseconds = bench::median(nanoseconds);
     }
     if (roof) {
         measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
@@ -158,7 +153,7 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
     }
     if (options.roof && !measured.copy) {
         print_note(
-            "--roof: there is nothing to compare: the device has no timestamps, or the tensors are "
+            "--roof: nothing can be compared: the device has no timestamps, or the tensors are "
             "empty");
     }
     return measured;

@@ -156,8 +156,8 @@ bool has_rows(const std::optional<TensorFile>& tensor) {
 void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
     if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
         fail(ExitCode::bad_file,
-             "{}: '{}' has {} heads, and of Q and K there are none; V goes along with heads that "
-             "are rotated",
+             "{}: '{}' has {} heads, but there is no Q or K; V is copied along with heads that are "
+             "rotated",
              tensors[V]->option, tensors[V]->path, tensors[V]->view.heads);
     }
 }
@@ -166,12 +166,12 @@ void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tens
 
 void check_tensors(const OfEachTensor<TensorPaths>& paths) {
     if (paths[Q].input.empty() && paths[K].input.empty()) {
-        fail(ExitCode::usage, "--q: missing, and --k too; there must be one of them at least");
+        fail(ExitCode::usage, "--q and --k are missing; give at least one of them");
     }
     for (const TensorPaths& tensor : paths) {
         if (tensor.input.empty() != tensor.output.empty()) {
             const bool no_input = tensor.input.empty();
-            fail(ExitCode::usage, "{}: missing; {} needs it",
+            fail(ExitCode::usage, "{} is missing; {} needs it",
                  no_input ? tensor.input_option : tensor.output_option,
                  no_input ? tensor.output_option : tensor.input_option);
         }
@@ -214,9 +214,10 @@ RotateInputs read_inputs(const RotateOptions& options) {
                                             inputs.rotation.sections.axes);
     const std::uint64_t longest = inputs.rotation.longest_seq_len;
     if (longest != 0 && largest_distance(inputs.positions) >= longest) {
-        print_note(fmt::format(
-            "--seq-len: these frequencies serve sequences of up to {}; the largest position is {}",
-            longest, largest_distance(inputs.positions)));
+        print_note(
+            fmt::format("--seq-len: these frequencies are valid for sequences of up to {} tokens, "
+                        "but the largest position is {}",
+                        longest, largest_distance(inputs.positions)));
     }
     return inputs;
 }

@@ -58,8 +58,8 @@ std::vector<std::uint64_t> parse_shape(const std::string& text) {
         shape.push_back(parse_integer<std::uint64_t>(dimension, 0, UINT32_MAX));
     }
     if (shape.empty() || shape.size() > npy::max_rank || text.ends_with(',')) {
-        throw BadValue(fmt::format("'{}' must be 1 to {} numbers with commas between them", text,
-                                   npy::max_rank));
+        throw BadValue(
+            fmt::format("'{}' must be 1 to {} numbers, separated by commas", text, npy::max_rank));
     }
     return shape;
 }
@@ -70,7 +70,7 @@ std::uint64_t checked_bytes(const MakeInputOptions& options) {
         if (bytes <= max_file_bytes) {
             return bytes;
         }
-        fail(ExitCode::usage, "--shape: {} bytes; at most {} are made", bytes, max_file_bytes);
+        fail(ExitCode::usage, "--shape: {} bytes; at most {} can be made", bytes, max_file_bytes);
     } catch (const npy::Error& error) {
         fail(ExitCode::usage, "--shape: {}", error.what());
     }

@@ -26,7 +26,7 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
             if (output->target() == earlier->target() ||
                 std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
                 fail(ExitCode::usage,
-                     "{}: '{}' is the file of {}; each output must be a file of its own",
+                     "{}: '{}' is also the file of {}; each output must be a separate file",
                      output->option(), output->target().string(), earlier->option());
             }
         }
@@ -81,9 +81,9 @@ void add_files(CommandLine& command, RotateOptions& options) {
     const OfEachTensor<const char*> what_goes_in = {
         "The query tensor, .npy.", "The key tensor, .npy.",
         "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
-    const OfEachTensor<const char*> what_comes_out = {"Where the rotated query tensor goes.",
-                                                      "Where the rotated key tensor goes.",
-                                                      "Where the value tensor goes, bit for bit."};
+    const OfEachTensor<const char*> what_comes_out = {
+        "File for the rotated query tensor, .npy.", "File for the rotated key tensor, .npy.",
+        "File for the value tensor, copied bit for bit, .npy."};
     for (const TensorIndex which : every_tensor) {
         command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
                          what_goes_in[which]);
@@ -92,6 +92,44 @@ void add_files(CommandLine& command, RotateOptions& options) {
         command.add_text(tensor_names[which].output_option, "FILE", options.outputs[which],
                          what_comes_out[which]);
     }
+    add_positions(command, options);
+}
+
+void add_operation(CommandLine& command, RotateOptions& options) {
+    add_layout(command, options);
+    command.add_choice("--dtype", options.dtype, elements,
+                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
+    command.add_flag("--inverse", options.inverse, "Rotate back.");
+    command.add_choice("--gain", options.gain, gains,
+                       "What to do with the model's attention factor (apply).");
+    command.add_choice(
+        "--angles", options.angles, angle_sources,
+        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
+        "computed).");
+    command.add_flag("--float32-angles", options.float32_angles,
+                     "Angles as float32 products, as Hugging Face transformers computes them; "
+                     "--angles must be direct.");
+    add_window(command, options);
+}
+
+void add_run(CommandLine& command, RotateOptions& options) {
+    command
+        .add_text("--device", "DEVICE", options.device,
+                  "Index, UUID or part of the name of the device (the best one).")
+        .from_environment("VKROPE_DEVICE");
+    command.add_flag("--verify", options.verify,
+                     "Compare every value with the definition (V with its input); write nothing if "
+                     "one is wrong.");
+    command.add_integer("--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
+                        "Rotations to time after one warm-up rotation; the median is reported (1 "
+                        "without warm-up).");
+    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
+    command.add_flag("--json", options.json, "Write JSON.");
+}
+
+}  // namespace
+
+void add_positions(CommandLine& command, RotateOptions& options) {
     const Option positions = command.add_text("--positions", "FILE", options.positions,
                                               "Positions, .npy: int32 or int64, [tokens], [batch, "
                                               "tokens] or [axes, batch, tokens].");
@@ -101,45 +139,19 @@ void add_files(CommandLine& command, RotateOptions& options) {
         .excludes(positions);
 }
 
-void add_operation(CommandLine& command, RotateOptions& options) {
+void add_layout(CommandLine& command, RotateOptions& options) {
     command.add_choice(
         "--layout", options.layout, layouts,
         "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    command.add_choice("--dtype", options.dtype, elements,
-                       "What all tensors must be (as their files say; <u2 is bf16).");
-    command.add_flag("--inverse", options.inverse, "Rotate back.");
-    command.add_choice("--gain", options.gain, gains,
-                       "What happens to the model's attention factor (apply).");
-    command.add_choice(
-        "--angles", options.angles, angle_sources,
-        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
-        "computed).");
-    command.add_flag("--float32-angles", options.float32_angles,
-                     "Angles as float32 products, as Hugging Face transformers computes them; "
-                     "--angles must be direct.");
+}
+
+void add_window(CommandLine& command, RotateOptions& options) {
     add_pairing(command, options.pairing);
     command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                         "Channels of a head of Q and of K, instead of the model's.");
     command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
                         std::uint32_t{65532}, "First rotated channel, instead of the model's.");
 }
-
-void add_run(CommandLine& command, RotateOptions& options) {
-    command
-        .add_text("--device", "DEVICE", options.device,
-                  "Index, UUID or part of the name of the device (the best one).")
-        .from_environment("VKROPE_DEVICE");
-    command.add_flag("--verify", options.verify,
-                     "Compare every value with the definition (V's with its input); write nothing "
-                     "if one is wrong.");
-    command.add_integer(
-        "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
-        "Rotations to time, after a first one that warms up; the median is reported (1, cold).");
-    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
-    command.add_flag("--json", options.json, "Write JSON.");
-}
-
-}  // namespace
 
 void add_rotate(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(

@@ -15,6 +15,8 @@
 
 namespace vkrope::tools {
 
+class CommandLine;
+
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
 /// rotated, only moved.
 enum TensorIndex : std::size_t { Q, K, V };
@@ -78,6 +80,11 @@ struct CopySpeed {
     double nanoseconds = 0;
     std::string shader;
 };
+
+/// Options that `vkrope check` has too.
+void add_positions(CommandLine& command, RotateOptions& options);
+void add_layout(CommandLine& command, RotateOptions& options);
+void add_window(CommandLine& command, RotateOptions& options);
 
 struct Measured {
     DeviceInfo device;

@@ -55,7 +55,7 @@ std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std:
 }
 
 void refuse_choice(const std::string& text, const std::string& words) {
-    throw BadValue(fmt::format("'{}' must be one of {}", text, words));
+    throw BadValue(fmt::format("'{}' is not valid; the values are {}", text, words));
 }
 
 Option& Option::required(bool is_required) {

@@ -131,7 +131,7 @@ void OutputFile::make_temporary(mode_t mode) {
         }
         if (errno != EEXIST) {
             fail(ExitCode::bad_file,
-                 "{}: '{}' cannot be written: in its folder no file can be made: {}", option_,
+                 "{}: '{}' cannot be written: no file can be created in its folder: {}", option_,
                  path_, std::strerror(errno));
         }
     }
@@ -183,8 +183,8 @@ void OutputFile::check_distinct_from(const char* option, const std::string& path
 
 void OutputFile::close_flushed() {
     if (unwritten_ != 0) {
-        fail(ExitCode::bad_file, "{}: '{}': {} bytes were announced and not written", option_,
-             path_, unwritten_);
+        fail(ExitCode::bad_file, "{}: '{}': {} announced bytes were not written", option_, path_,
+             unwritten_);
     }
     // Some network file systems report a full disk only here.
     if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) {

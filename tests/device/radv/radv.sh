@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# radv.sh STATISTICS DRIVER RECORDS [--record]: what AMD's compiler in Mesa makes of the kernels, for four generations of GPUs and more,
-# by the program STATISTICS; then held against the record of this very Mesa, line by line. Another Mesa has to keep the rules only.
-# --record writes the record of this Mesa instead.
+# radv.sh STATISTICS DRIVER RECORDS [--record]: what AMD's compiler in Mesa makes of the kernels,
+# for four generations of GPUs and more, by the program STATISTICS; then held against the record
+# of this very Mesa, line by line. Another Mesa has to keep the rules only. --record writes the
+# record of this Mesa instead.
 set -eu
 statistics=$1 driver=$2 records=$3
 if [ ! -e "$driver" ]; then
@@ -17,7 +18,8 @@ compile_for polaris10
 mesa=$(sed -n '1s/.*, Mesa \([0-9.]*\).*/\1/p' "$found")
 case $mesa in
     22.*) families='vega10 navi21 gfx1100' ;;
-    *) families='vega10 navi21 navi31 gfx1201' ;; # the name gfx1100 is gone, and there is a later family
+    # the name gfx1100 is gone, and there is a later family
+    *) families='vega10 navi21 navi31 gfx1201' ;;
 esac
 for family in $families; do compile_for "$family"; done
 

@@ -217,7 +217,7 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
     elements += verdict.elements;
     const double bound = error_bound(plan.source, plan.attention_factor) +
                          (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
-    const char* wrong = verdict.nan_mismatch   ? "NaN where the oracle has none, or the reverse"
+    const char* wrong = verdict.nan_mismatch ? "NaN but the exact value is not NaN, or the reverse"
                         : verdict.bits_changed ? "a channel that is not rotated changed"
                         : !(verdict.largest_error_u <= bound) ? "too far from the exact value"
                                                               : nullptr;
@@ -249,7 +249,7 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
     });
     if (!same)
         fail(numbers, choice, tuple,
-             std::string(key ? "K" : "Q") + ": other bits than an equal rotation before it");
+             std::string(key ? "K" : "Q") + ": different bits than an equal rotation before it");
     return verdict;
 }
 

@@ -6,12 +6,16 @@ set -u
 source=$1 work=$2
 failed=0
 tree() {
-    rm -rf "$work" && mkdir -p "$work/shaders" && cp "$source/.clang-format" "$work" && cp "$source/shaders/.clang-format" "$work/shaders" || exit 1
+    rm -rf "$work" && mkdir -p "$work/shaders" && cp "$source/.clang-format" "$work" &&
+        cp "$source/shaders/.clang-format" "$work/shaders" || exit 1
     cd "$work" || exit 1
     printf 'int one() {\n    return 1;\n}\n' >one.cpp
     printf 'uint one() {\n    return 1;\n}\n' >shaders/one.glsl
-    printf '#!/bin/sh\necho "$1"\n' >one.sh
-    printf '# One\n\nA [link](one.cpp), and code:\n\n    %0120d\n\n```\n[x](nowhere)\n```\n' 0 >one.md
+    # What a script expects of another program may be long.
+    printf '#!/bin/sh\necho "$1" "%0120d"\n' 0 >one.sh
+    printf 'set(one 1)\n' >CMakeLists.txt
+    printf '# One\n\nA [link](one.cpp), and code:\n\n    %0120d\n\n```\n[x](nowhere)\n```\n' \
+        0 >one.md
 }
 # A folder within the checkout would be asked of git.
 case $work in "$source"/*) work=$(mktemp -d)/tree && trap 'rm -rf "$(dirname "$work")"' EXIT ;; esac
@@ -40,8 +44,16 @@ printf '#define LONG %0120d\n' 0 >shaders/one.glsl
 seeded 'shaders/one.glsl:1: 133 columns'
 printf '#!/bin/sh\nread line\nrm -rf $1/*\ncd x\n' >one.sh
 seeded 'one.sh:'
+printf '#!/bin/sh\necho "$1" # %0110d\n' 0 >one.sh
+seeded 'one.sh:2: 122 columns'
+printf '#!/bin/sh\necho "%050d" "%050d"\n' 0 0 >one.sh
+seeded 'one.sh:2: 110 columns'
+printf '# %0110d\n' 0 >CMakeLists.txt
+seeded 'CMakeLists.txt:1: 112 columns'
+printf 'const char* const one = R"(%0110d)";\n' 0 >one.cpp
+seeded 'one.cpp:1: 140 columns'
 printf 'A line of %0110d.\n' 0 >one.md
 seeded 'one.md:1: 121 columns'
 printf 'A [link](nowhere.md).\n' >one.md
-seeded "one.md:1: 'nowhere.md' is not there"
+seeded "one.md:1: 'nowhere.md' does not exist"
 exit $failed

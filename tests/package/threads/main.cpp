@@ -206,7 +206,7 @@ Bytes rotate_in_threads(const Shared& shared) {
     if (output == input) engine::fail("threads: " + kind + ": nothing was computed");
     for (const Worker& worker : workers) {
         if (std::memcmp(worker.x.mapped, output.data(), output.size()) != 0)
-            engine::fail("threads: " + kind + ": two threads have other bits");
+            engine::fail("threads: " + kind + ": two threads have different bits");
     }
     for (Worker& worker : workers) destroy(shared.gpu, worker);
     return output;
@@ -241,7 +241,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, c
             if (first.empty()) first = output;
             if (output != first)
                 engine::fail(std::string("threads: ") + kind.name +
-                             ": two ways to record have other bits");
+                             ": two ways to record have different bits");
         }
         vkrope::destroy(kernel);
     }
@@ -323,7 +323,7 @@ int main(int argc, char** argv) {
             const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles),
                                                         output);
             if (!is_new && same->second != output)
-                engine::fail(std::string("threads: ") + kind.name + ": other bits than before");
+                engine::fail(std::string("threads: ") + kind.name + ": different bits than before");
             std::printf(
                 "threads: %s: %u threads, %u frames of %u calls; one kernel and a kernel each, "
                 "push descriptors and arenas: same "

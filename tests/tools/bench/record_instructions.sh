@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Instructions that one record(), and one create(), takes, by callgrind, against tests/tools/bench/record_instructions.txt: more than 2 % above fails.
-# Arguments: the program beside this script, that file, what the library was compiled for and by (machine-compiler-major), the kind
-# of build, and whether a missing tool is a failure. The lines that it prints are lines for that file.
+# Instructions that one record(), and one create(), takes, by callgrind, against
+# tests/tools/bench/record_instructions.txt: more than 2 % above fails. Arguments: the program
+# beside this script, that file, what the library was compiled for and by
+# (machine-compiler-major), the kind of build, and whether a missing tool is a failure. The lines
+# that it prints are lines for that file.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -18,7 +20,8 @@ failed=0
 wrong() { echo "FAILED: $*" && failed=1; }
 skip() { echo "bench_record_instructions: skipped: $*" && exit 77; }
 
-[ "$build" = RelWithDebInfo ] || skip "the counts are those of RelWithDebInfo, this is ${build:-an unnamed build}"
+[ "$build" = RelWithDebInfo ] || skip \
+    "the counts are those of RelWithDebInfo, this is ${build:-an unnamed build}"
 if ! command -v valgrind >/dev/null; then
     [ "$complete" != ON ] || { wrong 'there is no valgrind' && exit 1; }
     skip 'there is no valgrind'
@@ -31,10 +34,13 @@ strip --strip-debug -o "$work/program" "$program" || exit 1
 measure() {
     mkdir "$work/$1" || exit 1
     # shellcheck disable=SC2086 # no word, where there is no argument
-    valgrind --tool=callgrind --callgrind-out-file="$work/$1/out" --toggle-collect='vkrope::record(*' \
+    valgrind --tool=callgrind --callgrind-out-file="$work/$1/out" \
+        --toggle-collect='vkrope::record(*' \
         --toggle-collect='vkrope::test::counted_create(*' \
-        --dump-after='vkrope::test::few_calls(*' --dump-after='vkrope::test::many_calls(*' "$work/program" ${2:-} \
-        >"$work/$1/cases" 2>"$work/$1/log" || { wrong "callgrind: exit code $?" && cat "$work/$1/log" && exit 1; }
+        --dump-after='vkrope::test::few_calls(*' --dump-after='vkrope::test::many_calls(*' \
+        "$work/program" ${2:-} \
+        >"$work/$1/cases" 2>"$work/$1/log" || { wrong "callgrind: exit code $?" &&
+        cat "$work/$1/log" && exit 1; }
     dump=0
     while read -r name calls; do
         few=$(sed -n 's/^totals: //p' "$work/$1/out.$((dump + 1))")
@@ -44,28 +50,36 @@ measure() {
     done <"$work/$1/cases" >"$work/$1/counts"
 }
 
-# compare COUNTS BUDGETS: a line a case; status 1 where one is over, 2 where the file has no budget for this compiler.
+# compare COUNTS BUDGETS: a line a case; status 1 where one is over, 2 where the file has no
+# budget for this compiler.
 compare() {
     awk 'FILENAME == ARGV[1] { if (!/^#/) budget[$1 " " $2] = $3; next }
         { key = $1 " " $2; cases++ }
         !(key in budget) { print $0, "no budget"; unknown = 1; next }
-        { exceeds = $3 <= 0 || $3 > 1.02 * budget[key]; over += exceeds; print $0, "budget", budget[key], exceeds ? "OVER" : "ok" }
+        {
+            exceeds = $3 <= 0 || $3 > 1.02 * budget[key]
+            over += exceeds
+            print $0, "budget", budget[key], exceeds ? "OVER" : "ok"
+        }
         END { exit !cases || over ? 1 : unknown ? 2 : 0 }' "$2" "$1"
 }
 
 measure once
 measure again
-cmp -s "$work/once/counts" "$work/again/counts" || { wrong 'two runs differ' && diff "$work/once/counts" "$work/again/counts"; }
+cmp -s "$work/once/counts" "$work/again/counts" || { wrong 'two runs differ' &&
+    diff "$work/once/counts" "$work/again/counts"; }
 [ "$(wc -l <"$work/once/counts")" = 15 ] || wrong 'not fifteen cases'
 status=0
 compare "$work/once/counts" "$budgets" || status=$?
 
 # The test would notice: a call that is recorded two times, and a budget that is an eighth lower.
 measure twice twice
-compare "$work/twice/counts" "$work/once/counts" >"$work/seen" && wrong 'twice the work is within the budget'
+compare "$work/twice/counts" "$work/once/counts" >"$work/seen" &&
+    wrong 'twice the work is within the budget'
 [ "$(grep -c OVER "$work/seen")" = 15 ] || wrong 'twice the work is not over in each case'
 awk '{ print $1, $2, int($3 * 7 / 8) }' "$work/once/counts" >"$work/lower"
-compare "$work/once/counts" "$work/lower" >/dev/null && wrong 'an eighth above the budget is within it'
+compare "$work/once/counts" "$work/lower" >/dev/null &&
+    wrong 'an eighth above the budget is within it'
 
 [ "$status" != 1 ] || wrong "more than 2 % above $budgets: see above"
 [ "$failed" = 0 ] || exit 1

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope accuracy`: the picture in the tree is what every device at hand measures, byte for byte; the library's own errors are
-# within their bounds, and those of other ways are where their arithmetic puts them.
+# `vkrope accuracy`: the picture in the tree is what every device at hand measures, byte for byte;
+# the library's own errors are within their bounds, and those of other ways are where their
+# arithmetic puts them.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 picture=$(cd "$(dirname "$0")/../../../shaders" && pwd)/accuracy.svg
 . "$(dirname "$0")/check.sh"
@@ -12,7 +13,8 @@ refuse 2 '--seq-len requires --model' "$vkrope" accuracy --seq-len 5
 need_lavapipe
 
 # errors NAME: those of one way in the JSON on the last command's stdout, a line each.
-errors() { tr -d ' \n' <"$logs/out" | sed 's/.*"name":"'"$1"'",[^[]*\[\([^]]*\)\].*/\1/' | tr ',' '\n'; }
+errors() { tr -d ' \n' <"$logs/out" | sed 's/.*"name":"'"$1"'",[^[]*\[\([^]]*\)\].*/\1/' |
+    tr ',' '\n'; }
 # measured NAME OCTAVES LIMIT: so many errors, none beyond the limit.
 measured() {
     holds "$1: $2 octaves" [ "$(errors "$1" | grep -c '[0-9]')" = "$2" ]
@@ -28,13 +30,15 @@ measure() {
     measured computed 32 4.5
     measured direct_buffer 19 2.5
     measured float32_product 32 33554432.01 # 2 (|x0| + |x1|): the opposite of what is right
-    holds 'a float32 product loses digits in proportion' sh -c 'echo "$1" | awk "NR == 18 { exit !(\$1 > 3e4 && \$1 < 4e5) }"' \
+    holds 'a float32 product loses digits in proportion' \
+        sh -c 'echo "$1" | awk "NR == 18 { exit !(\$1 > 3e4 && \$1 < 4e5) }"' \
         sh "$(errors float32_product)"
 }
 measure "$lavapipe"
 holds 'the picture in the tree is the one that lavapipe measures (vkrope accuracy --svg shaders/accuracy.svg)' \
     cmp "$picture" drawn.svg
-holds 'no script, no link, no number that is none' sh -c '! grep -qiE "script|href|url\(|nan|inf[^o_]" drawn.svg'
+holds 'no script, no link, no number that is none' \
+    sh -c '! grep -qiE "script|href|url\(|nan|inf[^o_]" drawn.svg'
 if command -v xmllint >/dev/null; then
     holds 'well-formed' xmllint --noout drawn.svg
 fi

@@ -9,8 +9,10 @@ layer=$5
 conformance=$6
 bench=$7
 # What a sanitizer makes of a crash is its own business.
-# shellcheck disable=SC2034 # check.sh exports it
-ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:handle_sigtrap=0:use_sigaltstack=0
+# check.sh exports it.
+# shellcheck disable=SC2034
+ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0
+ASAN_OPTIONS=$ASAN_OPTIONS:handle_abort=0:handle_sigtrap=0:use_sigaltstack=0
 need_lavapipe
 VKROPE_DEVICE=0
 VK_LAYER_PATH=$logs/layers
@@ -18,7 +20,8 @@ VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_bad_driver
 export VKROPE_DEVICE VK_LAYER_PATH VK_INSTANCE_LAYERS
 mkdir "$VK_LAYER_PATH"
 cat >"$VK_LAYER_PATH/bad_driver.json" <<END
-{"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_VKROPE_bad_driver", "type": "GLOBAL", "api_version": "1.3.0",
+{"file_format_version": "1.0.0",
+ "layer": {"name": "VK_LAYER_VKROPE_bad_driver", "type": "GLOBAL", "api_version": "1.3.0",
  "library_path": "$layer", "implementation_version": "1", "description": "a bad driver"}}
 END
 
@@ -26,7 +29,8 @@ model_with '"rope_theta": 10000.0' >model.json
 works "$vkrope" make-input --shape 1,30,4,64 --out q.npy
 default_signals='env --default-signal' # who called may have some ignored
 $default_signals true 2>/dev/null || default_signals=
-rotate() { VKROPE_BAD_DRIVER=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy --out-q out.npy; }
+rotate() { VKROPE_BAD_DRIVER=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy \
+    --out-q out.npy; }
 works rotate nothing
 rm out.npy
 
@@ -49,13 +53,15 @@ conformance() {
 conformance 'exit 0' 'was ended by a library that it uses, most likely the Vulkan driver, in vkQueueSubmit (exit code 4)'
 if [ -n "$bench" ]; then
     refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
-    for ending in 'exit 0' 'raise SEGV'; do # after the head of the table, so that stdout is not empty
+    # after the head of the table, so that stdout is not empty
+    for ending in 'exit 0' 'raise SEGV'; do
         code=0
-        VKROPE_BAD_DRIVER=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 --benchmark_min_time=0.001 \
+        VKROPE_BAD_DRIVER=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 \
+            --benchmark_min_time=0.001 \
             --benchmark_out=run.json --html page.html >"$logs/out" 2>"$logs/err" || code=$?
         holds "a driver that does '$ending' is a failure of the device" [ "$code" = 4 ]
         holds 'no page, and a file that was begun: both are said' \
-            grep -qE '(ended by|crashed).* Vulkan driver; no page was written, and the file of --benchmark_out may be incomplete$' \
+            grep -qE '(ended by|crashed).* Vulkan driver; no page was written, and the --benchmark_out file may be incomplete$' \
             "$logs/err"
         holds 'there is no page' [ ! -e page.html ]
         holds 'there is a file that was begun' rm run.json
@@ -72,7 +78,8 @@ refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
 rotate thread_overflow >"$logs/out" 2>"$logs/err"
-holds 'a thread without a stack for handlers is no success' [ $? -gt 128 ] && holds 'nor an output' [ ! -e out.npy ]
+holds 'a thread without a stack for handlers is no success' [ $? -gt 128 ] &&
+    holds 'nor an output' [ ! -e out.npy ]
 rm -f .vkrope-*
 
 # Signals that ask a program to end: it ends as if nothing handled them, and leaves nothing behind.
@@ -89,7 +96,8 @@ harmless() {
     for file; do
         holds "$file names the device" grep -q 'bad .*2J .*5m .*7m.*name' "$file"
         holds "$file is UTF-8" iconv -f UTF-8 -t UTF-16 -o /dev/null "$file"
-        holds "$file has no control character" [ "$(tr -d '\n' <"$file" | iconv -f UTF-8 -t UTF-32LE |
+        holds "$file has no control character" [ \
+            "$(tr -d '\n' <"$file" | iconv -f UTF-8 -t UTF-32LE |
             od -An -v -tu4 | awk '{ for (i = 1; i <= NF; i++) n += $i < 32 || ($i > 126 && $i < 160) } END { print n + 0 }')" = 0 ]
     done
 }
@@ -103,7 +111,8 @@ works "$vkrope" rotate --model model.json --q q.npy --out-q out.npy
 harmless "$logs/out"
 works "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --json
 harmless "$logs/out"
-refuse 3 'no such device' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --device 'no such device'
+refuse 3 'no such device' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy \
+    --device 'no such device'
 harmless "$logs/err"
 works "$vkrope" accuracy --model model.json
 harmless "$logs/out"
@@ -111,7 +120,8 @@ works "$conformance" --filter $check --json report.json
 harmless report.json
 harmless "$logs/err"
 if [ -n "$bench" ]; then
-    works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001 --benchmark_out=bench.json --html bench.html
+    works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001 \
+        --benchmark_out=bench.json --html bench.html
     cat "$logs/out" "$logs/err" >bench.txt
     harmless bench.json bench.html bench.txt
 fi

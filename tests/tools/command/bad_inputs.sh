@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an error that names it, and no file is
-# left behind. There is no device in this test: only the last check looks for one.
+# Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an
+# error that names it, and no file is left behind. There is no device in this test: only the last
+# check looks for one.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
@@ -17,8 +18,8 @@ rotate_q() { rotate --q "$1" --out-q out.npy; }
 # with ARGUMENT...: rotates good tensors, with more arguments.
 with() { rotate --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy "$@"; }
 with_v() { with --v "$1" --out-v out_v.npy; }
-# refuse_zeros COMMAND TEXT BYTES TYPE SHAPE [FORTRAN_ORDER]: refuse 5, of a file with so many zero bytes behind a header that says
-# the rest.
+# refuse_zeros COMMAND TEXT BYTES TYPE SHAPE [FORTRAN_ORDER]: refuse 5, of a file with so many
+# zero bytes behind a header that says the rest.
 refuse_zeros() {
     command=$1
     text_of_error=$2
@@ -29,21 +30,23 @@ refuse_zeros() {
 }
 
 # The command line.
-refuse 2 '--q: missing, and --k too' rotate
-refuse 2 '--q: missing, and --k too' rotate --out-q out.npy
-refuse 2 '--out-q: missing; --q needs it' rotate --q q.npy
-refuse 2 '--out-k: missing; --k needs it' rotate --q q.npy --out-q out.npy --k k.npy
-refuse 2 '--k: missing; --out-k needs it' rotate --q q.npy --out-q out.npy --out-k out_k.npy
-refuse 2 '--q: missing, and --k too; there must be one of them at least' rotate --v k.npy --out-v out_v.npy
-refuse 2 '--out-v: missing; --v needs it' with --v k.npy
-refuse 2 '--v: missing; --out-v needs it' with --out-v out_v.npy
+refuse 2 '--q and --k are missing' rotate
+refuse 2 '--q and --k are missing' rotate --out-q out.npy
+refuse 2 '--out-q is missing; --q needs it' rotate --q q.npy
+refuse 2 '--out-k is missing; --k needs it' rotate --q q.npy --out-q out.npy --k k.npy
+refuse 2 '--k is missing; --out-k needs it' rotate --q q.npy --out-q out.npy --out-k out_k.npy
+refuse 2 '--q and --k are missing; give at least one of them' rotate --v k.npy --out-v out_v.npy
+refuse 2 '--out-v is missing; --v needs it' with --v k.npy
+refuse 2 '--v is missing; --out-v needs it' with --out-v out_v.npy
 refuse 2 '--layout' with --layout hdsb
 refuse 2 '--dtype' with --dtype f64
 refuse 2 '--gain' with --gain double
-refuse 2 "--angles: 'table' must be one of factored_texture|computed|direct_texture|direct_buffer" with --angles table
-refuse 2 "--angles: 'cos_sin_cache' must be one of" with --angles cos_sin_cache
+refuse 2 "--angles: 'table' is not valid; the values are factored_texture|computed|direct_texture|direct_buffer" \
+    with --angles table
+refuse 2 "--angles: 'cos_sin_cache' is not valid; the values are" with --angles cos_sin_cache
 for angles in factored_texture computed; do
-    refuse 2 "--float32-angles: --angles is $angles; it must be direct_texture or direct_buffer" with --float32-angles --angles $angles
+    refuse 2 "--float32-angles: --angles is $angles; it must be direct_texture or direct_buffer" \
+        with --float32-angles --angles $angles
 done
 refuse 2 '--pairing' with --pairing odd_even
 refuse 2 '--repeat' with --repeat 0
@@ -52,12 +55,15 @@ refuse 2 '--first-position' with --first-position 2147483648
 refuse 2 '--first-position: 2147483644 leaves room for 4 tokens below 2^31; the tensors have 5' \
     with --first-position 2147483644
 refuse 2 'the model has no layer types' with --layer-type full_attention
-refuse 2 '--rotary-offset: Q: rotary_dim 64 of the model from channel 2 ends past head_dim 64' with --rotary-offset 2
+refuse 2 '--rotary-offset: Q: rotary_dim 64 of the model from channel 2 ends past head_dim 64' \
+    with --rotary-offset 2
 refuse 2 'ends past head_dim 32' with --head-dim 32
 refuse 5 "by --head-dim" with --head-dim 128
 
 # The model.
-for field in '"rope_theta": 0' '"rope_theta": -10000.0' '"rope_theta": NaN' '"rope_theta": "large"' '"rope_theta": null, "head_dim": 7' '"head_dim": 7, "rope_theta": 10000.0' \
+for field in '"rope_theta": 0' '"rope_theta": -10000.0' '"rope_theta": NaN' \
+    '"rope_theta": "large"' '"rope_theta": null, "head_dim": 7' \
+    '"head_dim": 7, "rope_theta": 10000.0' \
     '"rope_theta": 10000.0, "rope_scaling": {"rope_type": "spiral"}'; do
     model_with "$field" >bad.json
     refuse 5 "--model: 'bad.json': " "$vkrope" rotate --model bad.json --q q.npy --out-q out.npy
@@ -91,15 +97,19 @@ npy '<f4' "(0,), 'shape': (0,)" </dev/null >bad.npy
 refuse 5 'has the key shape twice' rotate_q bad.npy
 
 # Tensors that do not fit the command line, the model or each other.
-refuse 5 "--q: 'q16.npy' has type <f2 (f16), and --dtype says f32" rotate --q q16.npy --out-q out.npy --dtype f32
-refuse 5 "--k: 'kb16.npy' has type <u2 (bf16), and --dtype says f16" rotate --k kb16.npy --out-k out.npy --dtype f16
-refuse 5 "--k: 'kb16.npy' has type bf16, --q 'q16.npy' has f16" rotate --q q16.npy --out-q out.npy --k kb16.npy --out-k out_k.npy
+refuse 5 "--q: 'q16.npy' has type <f2 (f16), and --dtype says f32" rotate --q q16.npy \
+    --out-q out.npy --dtype f32
+refuse 5 "--k: 'kb16.npy' has type <u2 (bf16), and --dtype says f16" rotate --k kb16.npy \
+    --out-k out.npy --dtype f16
+refuse 5 "--k: 'kb16.npy' has type bf16, --q 'q16.npy' has f16" rotate --q q16.npy --out-q out.npy \
+    --k kb16.npy --out-k out_k.npy
 refuse 5 "has shape (1, 5, 4, 64); layout thd has 3 dimensions" with --layout thd
 refuse_zeros rotate_q "has shape (4, 64); layout bshd has 4 dimensions" 1024 '<f4' '(4, 64)'
 npy '<f4' '(4294967296, 0, 4, 64)' </dev/null >bad.npy
 refuse 5 'it must be below 2^32' rotate_q bad.npy
 works "$vkrope" make-input --shape 1,5,4,63 --out narrow.npy
-refuse 5 "--q: 'narrow.npy' has shape (1, 5, 4, 63), head_dim 63; the model's head_dim is 64" rotate_q narrow.npy
+refuse 5 "--q: 'narrow.npy' has shape (1, 5, 4, 63), head_dim 63; the model's head_dim is 64" \
+    rotate_q narrow.npy
 works "$vkrope" make-input --shape 1,6,2,64 --out longer.npy
 refuse 5 "--k: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 and 5 tokens" \
     rotate --q q.npy --out-q out.npy --k longer.npy --out-k out_k.npy
@@ -110,15 +120,19 @@ refuse 5 "--v: 'missing.npy': cannot be read: No such file" with_v missing.npy
 refuse 5 "--v: 'q16.npy' has type f16, --q 'q.npy' has f32; they must be the same" with_v q16.npy
 refuse 5 "--v: 'q.npy' has type f32, --k 'kb16.npy' has bf16" \
     rotate --k kb16.npy --out-k out.npy --v q.npy --out-v out_v.npy
-refuse 5 "--v: 'kb16.npy' has type <u2 (bf16), and --dtype says f32" with --v kb16.npy --out-v out_v.npy --dtype f32
+refuse 5 "--v: 'kb16.npy' has type <u2 (bf16), and --dtype says f32" with --v kb16.npy \
+    --out-v out_v.npy --dtype f32
 refuse 5 "--v: 'longer.npy' has batch 1 and 6 tokens, --q 'q.npy' has batch 1 and 5 tokens; they must be the same" \
     with_v longer.npy
-refuse 5 "--v: 'wider.npy' has batch 2 and 5 tokens, --q 'q.npy' has batch 1 and 5 tokens" with_v wider.npy
-refuse_zeros with_v "--v: 'bad.npy' has shape (5, 2, 1); layout bshd has 4 dimensions" 40 '<f4' '(5, 2, 1)'
-refuse_zeros with_v "--v: 'bad.npy' has shape (1, 5, 2, 1), head_dim 1; it must be 2 to 65534" 40 '<f4' '(1, 5, 2, 1)'
+refuse 5 "--v: 'wider.npy' has batch 2 and 5 tokens, --q 'q.npy' has batch 1 and 5 tokens" with_v \
+    wider.npy
+refuse_zeros with_v "--v: 'bad.npy' has shape (5, 2, 1); layout bshd has 4 dimensions" 40 '<f4' \
+    '(5, 2, 1)'
+refuse_zeros with_v "--v: 'bad.npy' has shape (1, 5, 2, 1), head_dim 1; it must be 2 to 65534" 40 \
+    '<f4' '(1, 5, 2, 1)'
 refuse_zeros with_v 'head_dim 65535; it must be 2 to 65534' 1310700 '<f4' '(1, 5, 1, 65535)'
 npy '<f4' '(1, 5, 0, 64)' </dev/null >none.npy
-refuse 5 "--v: 'k.npy' has 2 heads, and of Q and K there are none; V goes along with heads that are rotated" \
+refuse 5 "--v: 'k.npy' has 2 heads, but there is no Q or K; V is copied along with heads that are rotated" \
     rotate --q none.npy --out-q out.npy --v k.npy --out-v out_v.npy
 
 # Positions.
@@ -127,7 +141,8 @@ refuse 5 "--positions: 'q.npy' has type <f4; it must be <i4 or <i8" with --posit
 int32 0 1 2 3 4 | npy '<i4' '(5,)' >five.npy
 refuse 2 'excludes' with --positions five.npy --first-position 7
 int32 0 1 2 3 | npy '<i4' '(4,)' >bad.npy
-refuse 5 "--positions: 'bad.npy' has shape (4,); the tensors need (5,) or (1, 5)" with --positions bad.npy
+refuse 5 "--positions: 'bad.npy' has shape (4,); the tensors need (5,) or (1, 5)" with \
+    --positions bad.npy
 int32 0 1 2 3 4 0 1 2 3 4 | npy '<i4' '(2, 5)' >bad.npy
 refuse 5 'has shape (2, 5); the tensors need (5,) or (1, 5)' with --positions bad.npy
 int32 0 1 2 3 4 0 1 2 3 4 | npy '<i4' '(2, 1, 5)' >bad.npy
@@ -152,7 +167,8 @@ fi
 refuse 3 '' with
 refuse 3 '' with --positions five.npy
 refuse 3 '' with_v narrow.npy
-for angles in factored_texture computed direct_texture direct_buffer; do refuse 3 '' with --angles $angles; done
+for angles in factored_texture computed direct_texture direct_buffer; do
+    refuse 3 '' with --angles $angles; done
 refuse 3 '' with --float32-angles
 refuse 3 '' with --float32-angles --angles direct_buffer
 refuse 3 '' "$vkrope" devices

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# For the tests beside it, which source it, work in a folder of their own and end with `finish`. Their arguments: the command
-# vkrope, the folder of model files, and the driver manifests of lavapipe and of SwiftShader, which may be empty.
+# For the tests beside it, which source it, work in a folder of their own and end with `finish`.
+# Their arguments: the command vkrope, the folder of model files, and the driver manifests of
+# lavapipe and of SwiftShader, which may be empty.
 # shellcheck shell=sh disable=SC2034 # the variables are for those who source it
 set -u
 LC_ALL=C
@@ -19,11 +20,13 @@ cd "$logs/work" || exit 1
 checks=0
 failures=0
 
-# What a sanitizer finds ends a program with 1, as a verification that failed does: here with a code that no command of ours has.
+# What a sanitizer finds ends a program with 1, as a verification that failed does: here with a
+# code that no command of ours has.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}exitcode=99
 export ASAN_OPTIONS
 
-# Leaks count where no driver is loaded. Drivers leak a little, and unload before the sanitizer could name them in a suppression.
+# Leaks count where no driver is loaded. Drivers leak a little, and unload before the sanitizer
+# could name them in a suppression.
 no_driver() { use_driver /nonexistent/no_driver.json; }
 drivers_leak() {
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
@@ -50,8 +53,8 @@ wrong() {
     echo "FAILED: $*"
 }
 
-# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere on stderr. A failing command says one line "vkrope: error: ..."
-# and nothing on stdout.
+# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere on stderr. A failing command says
+# one line "vkrope: error: ..." and nothing on stdout.
 expect() {
     expected=$1
     text=$2
@@ -67,8 +70,10 @@ expect() {
         wrong "stderr does not say '$text': $*"
         cat "$logs/err"
     }
-    [ "$expected" = 0 ] || [ "$(grep -c '^vkrope: error: .' "$logs/err")" = 1 ] || wrong "not one line of error: $*"
-    [ "$expected" = 0 ] || [ "$expected" = 1 ] || [ ! -s "$logs/out" ] || wrong "a failure wrote to stdout: $*"
+    [ "$expected" = 0 ] || [ "$(grep -c '^vkrope: error: .' "$logs/err")" = 1 ] ||
+        wrong "not one line of error: $*"
+    [ "$expected" = 0 ] || [ "$expected" = 1 ] || [ ! -s "$logs/out" ] ||
+        wrong "a failure wrote to stdout: $*"
 }
 works() { expect 0 '' "$@"; }
 
@@ -98,12 +103,14 @@ number() { sed -n 's/.*"'"$1"'": \([-+.0-9e]*\),*$/\1/p' "$logs/out"; }
 below() {
     limit=$1
     shift
-    [ $# -gt 0 ] && echo "$*" | awk -v limit="$limit" '{ for (i = 1; i <= NF; i++) if (!($i <= limit)) exit 1 }'
+    [ $# -gt 0 ] && echo "$*" | awk -v limit="$limit" \
+        '{ for (i = 1; i <= NF; i++) if (!($i <= limit)) exit 1 }'
 }
 
 # byte NUMBER..., int32 NUMBER..., int64 NUMBER...: little-endian, as binary.
 byte() { for value; do printf '%b' "\\0$(printf %03o $((value & 255)))"; done; }
-int32() { for number; do byte "$number" $((number >> 8)) $((number >> 16)) $((number >> 24)); done; }
+int32() { for number; do byte "$number" $((number >> 8)) $((number >> 16)) \
+    $((number >> 24)); done; }
 int64() { for wide; do int32 "$wide" $((wide >> 32)); done; }
 
 # npy DESCR SHAPE [ORDER]: a .npy file on stdout, its data from stdin.

@@ -6,7 +6,8 @@
 no_driver
 explain() { "$vkrope" explain "$@"; }
 # says TEXT: on the last command's stdout, whatever its line breaks.
-says() { holds "it says '$1'" sh -c 'tr -s " \n" "  " <"$1" | grep -qF -e "$2"' sh "$logs/out" "$1"; }
+says() { holds "it says '$1'" sh -c 'tr -s " \n" "  " <"$1" | grep -qF -e "$2"' sh "$logs/out" \
+    "$1"; }
 
 works explain --model "$models/llama-3.1-8b.json"
 says 'rope type llama3'
@@ -34,7 +35,9 @@ works explain --model "$models/gpt-j-6b.json" --pairing half_split
 says 'channel j pairs with channel j + 32'
 works explain --model "$models/qwen3-vl-4b.json"
 says '3 a token (interleaved sections): axis 0 turns 24 pairs, axis 1 turns 20 pairs, axis 2 turns 20 pairs'
-holds 'the axis of a clock' sh -c '"$1" explain --model "$2" --svg axes.svg >/dev/null && grep -q ">pair 0, axis 0<" axes.svg' sh "$vkrope" "$models/qwen3-vl-4b.json"
+holds 'the axis of a clock' sh -c \
+    '"$1" explain --model "$2" --svg axes.svg >/dev/null && grep -q ">pair 0, axis 0<" axes.svg' \
+    sh "$vkrope" "$models/qwen3-vl-4b.json"
 works explain --model "$models/phi-4-mini.json" --seq-len 131072
 says 'times slower'
 says '131072 positions: '
@@ -43,8 +46,8 @@ works explain --model "$models/phi-4-mini.json" --json
 holds 'the length that is served' [ "$(number turns_within)" = 4096.0 ]
 holds 'and that of the model' [ "$(number length)" = 131072 ]
 works explain --model "$models/phi-4-mini.json" --svg served.svg
-says '4096 positions, which is what these frequencies serve (longer sequences: --seq-len): '
-holds 'in the picture' grep -q 'length that these frequencies serve, 4096' served.svg
+says '4096 positions, the longest sequence for these frequencies (longer ones: --seq-len): '
+holds 'in the picture' grep -q 'longest sequence for these frequencies, 4096' served.svg
 model_with '"rope_theta": 10000.0, "head_dim": 256' >wide.json
 works explain --model wide.json
 says 'one pair in 4 is shown; --all shows every one of the 128'
@@ -53,11 +56,13 @@ holds 'all pairs' [ "$(grep -cE '^ +[0-9]+  [0-9]+, [0-9]+ ' "$logs/out")" = 128
 sed 's/"max_position_embeddings": 2048, //' wide.json >endless.json
 works explain --model endless.json
 says 'unknown; within 4096 positions'
-printf '{"model_type": "cohere2", "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 4, "sliding_window_pattern": 4,
+printf '{"model_type": "cohere2", "hidden_size": 256, "num_attention_heads": 4,
+ "num_hidden_layers": 4, "sliding_window_pattern": 4,
  "rope_theta": 50000}' >without.json
 works explain --model without.json --layer 3
 says 'this layer has no rotary position embedding'
-refuse 2 '--svg: this layer has no rotary position embedding' "$vkrope" explain --model without.json --layer 3 --svg none.svg
+refuse 2 '--svg: this layer has no rotary position embedding' "$vkrope" explain \
+    --model without.json --layer 3 --svg none.svg
 
 # Lines fit, and neither colour nor a place in time is in them.
 for model in "$models"/*.json; do
@@ -70,7 +75,8 @@ for model in "$models"/*.json; do
     works explain --model "$model" --svg picture.svg
     holds 'an svg element begins' sh -c 'head -n 2 picture.svg | grep -q "^<svg xmlns"'
     holds 'and ends' sh -c 'tail -n 1 picture.svg | grep -qx "</svg>"'
-    holds 'no script, no link, no number that is none' sh -c '! grep -qiE "script|href|url\(|nan|inf[^o]" picture.svg'
+    holds 'no script, no link, no number that is none' \
+        sh -c '! grep -qiE "script|href|url\(|nan|inf[^o]" picture.svg'
     mv picture.svg first.svg
     works explain --model "$model" --svg picture.svg
     holds 'the same picture again' cmp -s first.svg picture.svg
@@ -80,7 +86,8 @@ for model in "$models"/*.json; do
 done
 
 works explain --model "$models/llama-3.1-8b.json" --json
-for key in rope_type base length attention_factor q_dot_k_factor softmax_scale pairs pairs_without_a_turn warnings; do
+for key in rope_type base length attention_factor q_dot_k_factor softmax_scale pairs \
+    pairs_without_a_turn warnings; do
     holds "the key $key" grep -q "^  \"$key\": " "$logs/out"
 done
 holds 'base' [ "$(number base)" = 500000.0 ]
@@ -90,7 +97,8 @@ holds 'slowest 8 times' [ "$(number slower_by | tail -n 1)" = 8.0 ]
 cp "$models/llama-3.1-8b.json" model.json
 refuse 2 "is the file of --model" "$vkrope" explain --model model.json --svg model.json
 refuse 2 '--svg: the path is empty' "$vkrope" explain --model model.json --svg ''
-refuse 5 "--svg: 'missing/p.svg' cannot be written" "$vkrope" explain --model model.json --svg missing/p.svg
+refuse 5 "--svg: 'missing/p.svg' cannot be written" "$vkrope" explain --model model.json \
+    --svg missing/p.svg
 refuse 5 "cannot be read" "$vkrope" explain --model missing.json
 refuse 2 '--model is required' "$vkrope" explain
 finish

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Model files that are made to keep a command busy, or to fill the memory: each is accepted or refused in about a second, by every
-# command that reads one. The time limit is there for hangs: a machine that is slow passes.
+# Model files that are made to keep a command busy, or to fill the memory: each is accepted or
+# refused in about a second, by every command that reads one. The time limit is there for hangs: a
+# machine that is slow passes.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
@@ -17,19 +18,21 @@ hostile() {
     refuse 5 "$1" timeout "$hang" "$vkrope" check --model "$2" --q q.npy --actual q.npy
 }
 
-# GGUF files of 1 TiB, of which nearly all is a hole: an archive of one has 300 bytes, and zeros are valid entries.
+# GGUF files of 1 TiB, of which nearly all is a hole: an archive of one has 300 bytes, and zeros
+# are valid entries.
 text() { int64 ${#1} && printf %s "$1"; }
 # head TENSORS KEYS: of a file, with the one key that every file has; KEYS are further ones.
-head_of() { printf GGUF && int32 3 && int64 "$1" $((1 + $2)) && text general.architecture && int32 8 && text llama; }
+head_of() { printf GGUF && int32 3 && int64 "$1" $((1 + $2)) && text general.architecture &&
+    int32 8 && text llama; }
 # list TYPE COUNT
 list() { text list && int32 9 "$1" && int64 "$2"; }
 with_hole() { cat >hole.gguf && truncate -s 1T hole.gguf; }
 
 if truncate -s 1T hole.gguf 2>/dev/null; then
     head_of 45000000000 0 | with_hole
-    hostile 'the file says that it has 45000000000 tensors: must be at most 131072' hole.gguf
+    hostile 'the file says that it has 45000000000 tensors: it must be at most 131072' hole.gguf
     head_of 0 9000000000 | with_hole
-    hostile 'the file says that it has 9000000001 keys: must be at most 16384' hole.gguf
+    hostile 'the file says that it has 9000000001 keys: it must be at most 16384' hole.gguf
     for type in 8 9; do # strings, lists
         { head_of 0 1 && list $type 90000000000; } | with_hole
         hostile 'list has 90000000000 elements: strings and lists in lists must be at most 4194304 in the whole file' hole.gguf
@@ -50,17 +53,18 @@ fi
 # Documents, and streams without an end.
 zeros_of() { yes '0,' | head -n "$1"; } # elements of a list
 { printf '{"x": [' && zeros_of 6000000 && printf '0]}'; } >config.json
-hostile 'more than 16777216 bytes: it is no config.json' config.json
+hostile 'more than 16777216 bytes, so it is not a config.json' config.json
 { printf '{"x": [' && zeros_of 5000000 && printf '0]}'; } >config.json
 hostile 'not usable JSON: more than 524288 values' config.json
 model_with "\"layer_types\": [$(seq -s , 60000 | sed 's/[0-9][0-9]*/"t&"/g')]" >config.json
-hostile 'layer_types has 60000 layer types: must have at most 64' config.json
+hostile 'layer_types has 60000 layer types: it must have at most 64' config.json
 model_with "\"rope_parameters\": {$(seq -s , 60000 | sed 's/[0-9][0-9]*/"t&": {}/g')}" >config.json
-hostile 'rope_parameters has 60000 layer types: must have at most 64' config.json
+hostile 'rope_parameters has 60000 layer types: it must have at most 64' config.json
 model_with "\"rope_theta\": 1e4, $(seq -s , 100000 | sed 's/[0-9][0-9]*/"rope&": 1/g')" >config.json
 works timeout "$hang" "$vkrope" frequencies --model config.json
 holds '100 warnings, and how many more' [ "$(grep -c warning "$logs/err")" = 101 ]
-holds 'how many more' grep -q 'and 99900 warnings more' "$logs/err"
+holds 'how many more' grep -q 'and 99900 more warnings' "$logs/err"
 hostile 'more than 16777216 bytes' /dev/zero
-refuse 5 "--model: '-' has more than 16777216 bytes" sh -c 'yes | timeout "$1" "$0" frequencies --model -' "$vkrope" "$hang"
+refuse 5 "--model: '-' has more than 16777216 bytes" \
+    sh -c 'yes | timeout "$1" "$0" frequencies --model -' "$vkrope" "$hang"
 finish

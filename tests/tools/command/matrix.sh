@@ -11,7 +11,8 @@ values() { tail -c +129 "$1" | od -An -v -t f4 -w256; } # a row of 64 floats a l
 # GPT-J's create_sinusoidal_positions: sin and cos of position * 10000^(-2j / 64), the sines first.
 works matrix -3:40 --out some.npy
 holds 'nothing on stdout' [ ! -s "$logs/out" ]
-holds 'the shape' sh -c 'head -c 128 some.npy | grep -qaF "'"'<f4', 'fortran_order': False, 'shape': (43, 64)"'"'
+holds 'the shape' sh -c \
+    'head -c 128 some.npy | grep -qaF "'"'<f4', 'fortran_order': False, 'shape': (43, 64)"'"'
 holds 'the size' [ "$(wc -c <some.npy)" = $((128 + 43 * 256)) ]
 values some.npy >some.txt
 holds 'sines and cosines' awk '
@@ -25,7 +26,8 @@ holds 'sines and cosines' awk '
     END { exit !(NR == 43) }' some.txt
 works matrix 0:40 --out later.npy
 values later.npy >later.txt
-holds 'rows do not depend on where the matrix begins' sh -c 'tail -n 40 some.txt | cmp -s - later.txt'
+holds 'rows do not depend on where the matrix begins' \
+    sh -c 'tail -n 40 some.txt | cmp -s - later.txt'
 
 # Far positions are as exact as near ones: the last float32 places of sin and cos of 10^6 radians.
 works matrix 1000000:1000001 --out far.npy
@@ -47,12 +49,13 @@ works "$vkrope" frequencies --model yarn.json --matrix 0:1 --out factor.npy --js
 holds 'the JSON of frequencies' cmp -s alone.json "$logs/out"
 values factor.npy >factor.txt
 holds 'position 0: no sine, cosines of the factor' awk \
-    '{ for (j = 1; j <= 64; j++) if ($j != (j > 32 ? 1.5 : 0)) exit 1 } END { exit NR != 1 }' factor.txt
+    '{ for (j = 1; j <= 64; j++) if ($j != (j > 32 ? 1.5 : 0)) exit 1 } END { exit NR != 1 }' \
+    factor.txt
 
 for range in 3 3: :3 3:3 4:3 1:2:3 a:b 0x1:0x2 1.5:2 -2147483649:0 0:2147483649 '' ' 1:2'; do
     refuse 2 '--matrix' matrix "$range" --out none.npy
 done
-refuse 2 'has no positions: A must be below B, which is not among them' matrix 3:3 --out none.npy
+refuse 2 'has no positions: A must be below B, which is not included' matrix 3:3 --out none.npy
 refuse 2 '--matrix: 2147483648 positions of 64 numbers have 549755813888 bytes; at most 17179869184 are written' \
     matrix 0:2147483648 --out none.npy
 refuse 2 '--out' "$vkrope" frequencies --model model.json --matrix 0:3
@@ -61,7 +64,8 @@ refuse 2 'is the file of --model' matrix 0:3 --out model.json
 refuse 5 "--out: 'missing/m.npy' cannot be written" matrix 0:3 --out missing/m.npy
 refuse 5 'cannot be written: File too large' sh -c 'ulimit -f 100; exec "$@"' sh \
     "$vkrope" frequencies --model model.json --matrix 0:1000 --out none.npy
-printf '{"model_type": "cohere2", "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 4, "sliding_window_pattern": 4,
+printf '{"model_type": "cohere2", "hidden_size": 256, "num_attention_heads": 4,
+ "num_hidden_layers": 4, "sliding_window_pattern": 4,
  "rope_theta": 50000}' >without.json
 refuse 2 '--matrix: this layer has no rotary position embedding' \
     "$vkrope" frequencies --model without.json --layer 3 --matrix 0:3 --out none.npy

@@ -295,7 +295,7 @@ TEST_CASE("a file with any one byte changed is read or refused, never worse") {
     }
 }
 
-TEST_CASE("what is no regular file is refused") {
+TEST_CASE("what is not a regular file is refused") {
     const Folder folder;
     CHECK(problem_of_path((folder.path / "missing.npy").string()).find("No such file") !=
           std::string::npos);

@@ -11,7 +11,8 @@ works "$vkrope" make-input --shape 1,300,4,64 --seed 3 --out v.npy
 cp q.npy q_before.npy
 out_q() { "$vkrope" rotate --model model.json --q q.npy --out-q "$1"; }
 out_all() {
-    "$vkrope" rotate --model model.json --q q.npy --k k.npy --v v.npy --out-q "$1" --out-k "$2" --out-v "$3"
+    "$vkrope" rotate --model model.json --q q.npy --k k.npy --v v.npy --out-q "$1" --out-k "$2" \
+        --out-v "$3"
 }
 out_both() { "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q "$1" --out-k "$2"; }
 
@@ -21,13 +22,15 @@ holds 'one seed, one file' cmp -s q.npy again.npy
 holds 'two seeds, two files' sh -c '! cmp -s q.npy k.npy'
 for known in f32:1472225240:384 f16:255443304:256 bf16:1509441208:256; do
     works "$vkrope" make-input --shape 64 --seed 7 --dtype "${known%%:*}" --out known.npy
-    holds "the bytes of seed 7: $known, $(cksum <known.npy)" [ "$(cksum <known.npy)" = "$(echo "${known#*:}" | tr : ' ')" ]
+    holds "the bytes of seed 7: $known, $(cksum <known.npy)" [ "$(cksum <known.npy)" = \
+        "$(echo "${known#*:}" | tr : ' ')" ]
 done
 
 # Paths that cannot be written.
-refuse 2 '--out-q: missing; --q needs it' out_both '' k_out.npy
+refuse 2 '--out-q is missing; --q needs it' out_both '' k_out.npy
 refuse 2 '--out: the path is empty' "$vkrope" make-input --shape 1 --out ''
-refuse 5 "--out-q: 'missing/out.npy' cannot be written: there is no folder 'missing'" out_q missing/out.npy
+refuse 5 "--out-q: 'missing/out.npy' cannot be written: there is no folder 'missing'" out_q \
+    missing/out.npy
 refuse 5 "--out-q: 'q.npy/out.npy' cannot be written: Not a directory" out_q q.npy/out.npy
 refuse 5 'is a directory' out_q .
 mkdir folder
@@ -60,18 +63,20 @@ refuse 2 'is the file of --model' out_q model.json
 : >old.npy
 ln -s old.npy old_link.npy
 for path in out.npy ./out.npy here/out.npy "$PWD/out.npy"; do
-    refuse 2 'is the file of --out-q' out_both out.npy "$path"
+    refuse 2 'is also the file of --out-q' out_both out.npy "$path"
 done
-refuse 2 'is the file of --out-q' out_both old.npy old_link.npy
+refuse 2 'is also the file of --out-q' out_both old.npy old_link.npy
 refuse 2 "--out-q: 'v.npy' is the file of --v" out_all v.npy k_out.npy v_out.npy
 refuse 2 "--out-v: 'q.npy' is the file of --q" out_all q_out.npy k_out.npy q.npy
 refuse 2 "--out-v: 'v.npy' is the file of --v" out_all q_out.npy k_out.npy v.npy
-refuse 2 "/old.npy' is the file of --out-q; each output must be a file of its own" out_all old.npy k_out.npy old_link.npy
-refuse 2 "/out.npy' is the file of --out-k; each output must be a file of its own" out_all q_out.npy out.npy ./out.npy
+refuse 2 "/old.npy' is also the file of --out-q; each output must be a separate file" out_all \
+    old.npy k_out.npy old_link.npy
+refuse 2 "/out.npy' is also the file of --out-k; each output must be a separate file" out_all \
+    q_out.npy out.npy ./out.npy
 holds 'inputs are untouched' cmp -s q.npy q_before.npy
 
 # What is wrong with the third output is found as early, and leaves nothing of the others.
-refuse 2 '--out-v: missing; --v needs it' out_all q_out.npy k_out.npy ''
+refuse 2 '--out-v is missing; --v needs it' out_all q_out.npy k_out.npy ''
 refuse 5 "--out-v: 'missing/out.npy' cannot be written: there is no folder 'missing'" \
     out_all q_out.npy k_out.npy missing/out.npy
 
@@ -93,7 +98,8 @@ holds 'a link stays a link' [ -h old_link.npy ]
 holds 'and its file is replaced' [ "$(wc -c <old.npy)" = "$(wc -c <q.npy)" ]
 holds 'the mode of a new file' [ "$(find new.npy -perm 640)" = new.npy ]
 # as MODE OWNER GROUP FILE: the file has them.
-as() { holds "$4 has mode $1, owner $2 and group $3: $(ls -ln "$4")" [ -n "$(find "$4" -perm "$1" -uid "$2" -gid "$3")" ]; }
+as() { holds "$4 has mode $1, owner $2 and group $3: $(ls -ln "$4")" \
+    [ -n "$(find "$4" -perm "$1" -uid "$2" -gid "$3")" ]; }
 chmod 604 old.npy
 works out_both old_link.npy new.npy
 as 604 "$(id -u)" "$(id -g)" old.npy
@@ -107,9 +113,11 @@ if [ "$(id -u)" = 0 ]; then
     as 4640 1234 5678 old.npy
     # Who may not give files away keeps what they may: the group, or what is for everybody; and
     # nobody's right to be somebody.
-    chmod 777 . "$logs" && chmod 644 q.npy model.json && cp "$vkrope" vkrope && chmod 755 vkrope && mkdir -m 777 cache
+    chmod 777 . "$logs" && chmod 644 q.npy model.json && cp "$vkrope" vkrope && chmod 755 vkrope &&
+        mkdir -m 777 cache
     other_user() {
-        setpriv --reuid 4321 --regid "$1" --clear-groups env XDG_CACHE_HOME="$PWD/cache" ./vkrope rotate --model model.json \
+        setpriv --reuid 4321 --regid "$1" --clear-groups env XDG_CACHE_HOME="$PWD/cache" ./vkrope \
+            rotate --model model.json \
             --q q.npy --out-q old.npy
     }
     chown 1234:5678 old.npy && chmod 2664 old.npy
@@ -121,10 +129,12 @@ if [ "$(id -u)" = 0 ]; then
     chmod 755 . && refuse 5 'in its folder no file can be made: Permission denied' other_user 8765
 fi
 "$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
-holds 'a closed stdout is found before anything is written' [ $? = 5 ] && holds 'no output' [ ! -e closed.npy ]
+holds 'a closed stdout is found before anything is written' [ $? = 5 ] &&
+    holds 'no output' [ ! -e closed.npy ]
 
 # An interrupt, while the tensors of a long run are on their way.
-"$vkrope" rotate --model model.json --q q.npy --out-q interrupted.npy --repeat 1000 --verify >"$logs/out" 2>"$logs/err" &
+"$vkrope" rotate --model model.json --q q.npy --out-q interrupted.npy --repeat 1000 \
+    --verify >"$logs/out" 2>"$logs/err" &
 victim=$!
 waited=0
 until ls .vkrope-* >/dev/null 2>&1 || [ $waited = 500 ]; do
@@ -134,5 +144,6 @@ done
 kill -TERM $victim
 wait $victim
 holds 'ended by the signal' [ $? = 143 ]
-holds 'no temporary file after an interrupt' [ -z "$(find . -name '.vkrope-*' -o -name interrupted.npy)" ]
+holds 'no temporary file after an interrupt' [ -z \
+    "$(find . -name '.vkrope-*' -o -name interrupted.npy)" ]
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope rotate` on lavapipe: every layout, element type, pairing and source of angles, verified against the definition.
+# `vkrope rotate` on lavapipe: every layout, element type, pairing and source of angles, verified
+# against the definition.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 need_lavapipe
@@ -8,7 +9,8 @@ need_lavapipe
 model_with '"rope_theta": 10000.0' >model.json
 rotate() { "$vkrope" rotate --model model.json --verify --json "$@"; }
 
-# The source of angles that was taken, and the contract's bound for it where the attention factor is 1.
+# The source of angles that was taken, and the contract's bound for it where the attention factor
+# is 1.
 source_taken() { sed -n 's/.*"source": "\([a-z_]*\)".*/\1/p' "$logs/out"; }
 bound() {
     case $(source_taken) in
@@ -41,12 +43,14 @@ inputs() {
 
 # 37 tokens and 3 key heads: nothing is a multiple of anything.
 for dtype in f32 f16 bf16; do
-    for layout in bshd:2,37,4,64:2,37,3,64 bhsd:2,4,37,64:2,3,37,64 sbhd:37,2,4,64:37,2,3,64 thd:37,4,64:37,3,64; do
+    for layout in bshd:2,37,4,64:2,37,3,64 bhsd:2,4,37,64:2,3,37,64 sbhd:37,2,4,64:37,2,3,64 \
+        thd:37,4,64:37,3,64; do
         shapes=${layout#*:}
         inputs "${shapes%:*}" "${shapes#*:}" $dtype
         correct --layout "${layout%%:*}" --dtype $dtype
         holds 'the report names the type' grep -q "\"dtype\": \"$dtype\"" "$logs/out"
-        correct --layout "${layout%%:*}" --pairing interleaved --angles direct_buffer --first-position 1000
+        correct --layout "${layout%%:*}" --pairing interleaved --angles direct_buffer \
+            --first-position 1000
     done
 done
 
@@ -83,9 +87,11 @@ correct --first-position -4
 int32 4194303 -4194303 0 2048 -2049 2047 -1 1 131072 4194303 | npy '<i4' '(2, 5)' >edge.npy
 correct --positions edge.npy
 took factored_texture 6.0
-holds 'the table has the most positions that it may' [ "$(sed -n 's/.*"positions": \([0-9]*\),*$/\1/p' "$logs/out")" = 4194304 ]
+holds 'the table has the most positions that it may' \
+    [ "$(sed -n 's/.*"positions": \([0-9]*\),*$/\1/p' "$logs/out")" = 4194304 ]
 correct --positions edge.npy --angles computed
-int32 2147483647 -2147483648 -2147483647 4194304 -4194304 4194303 -4194303 0 1 -1 | npy '<i4' '(2, 5)' >far.npy
+int32 2147483647 -2147483648 -2147483647 4194304 -4194304 4194303 -4194303 0 1 -1 |
+    npy '<i4' '(2, 5)' >far.npy
 correct --positions far.npy && cp q_out.npy far_q.npy
 took computed 4.5
 holds 'lowest position' [ "$(number lowest)" = -2147483648 ]
@@ -120,7 +126,13 @@ holds 'inverse is verified' grep -q '"verified": true' "$logs/out"
 float_values() { tail -c +129 "$1" | od -An -v -t f4 -w4; }
 float_values q.npy >"$logs/q" && float_values back.npy >"$logs/back"
 holds 'inverse undoes forward' awk -v other="$logs/back" '
-    { getline back <other; d = $1 - back; if (d > worst) worst = d; if (-d > worst) worst = -d; n++ }
+    {
+        getline back <other
+        d = $1 - back
+        if (d > worst) worst = d
+        if (-d > worst) worst = -d
+        n++
+    }
     END { exit !(n == 2560 && worst < 1e-5) }' "$logs/q"
 
 # A window inside wider rows, and its refusal where it ends past them.
@@ -129,8 +141,9 @@ correct --head-dim 96 --rotary-offset 32
 correct --head-dim 96 --rotary-offset 8 --pairing interleaved
 refuse 2 'ends past head_dim' rotate --q q.npy --out-q q_out.npy --head-dim 96 --rotary-offset 34
 
-# Latent attention: a window for each tensor, as wide as its file says. K's rotary part alone, behind what does not turn in a row of
-# its own, and in a row of the cache is the same rotation, and what stands before it passes through.
+# Latent attention: a window for each tensor, as wide as its file says. K's rotary part alone,
+# behind what does not turn in a row of its own, and in a row of the cache is the same rotation,
+# and what stands before it passes through.
 cp model.json plain_model.json
 cp "$models/deepseek-v2-lite.json" model.json
 inputs 1,1,16,192 1,1,1,64 f32
@@ -149,7 +162,8 @@ for row in 192 576; do
     holds "a row of $row without Q" cmp -s expected.npy alone.npy
 done
 works "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q q_out.npy --out-k k_out.npy
-holds 'the widths of both' grep -q 'interleaved, 64 of 192 channels of Q and of 576 of K rotated' "$logs/out"
+holds 'the widths of both' grep -q 'interleaved, 64 of 192 channels of Q and of 576 of K rotated' \
+    "$logs/out"
 inputs 1,3,16,64 1,3,16,192 f16
 correct
 correct --rotary-offset 0
@@ -161,8 +175,8 @@ refuse 5 'head_dim is 576 (a row of the latent cache) or 192 (a whole head) or 6
 works rotate --q beyond.npy --out-q q_out.npy --head-dim 128 --rotary-offset 32
 mv plain_model.json model.json
 
-# V goes along, bit for bit: where it lies as K does, with heads and with a head_dim of its own. Q and K are what they
-# are without it.
+# V goes along, bit for bit: where it lies as K does, with heads and with a head_dim of its own. Q
+# and K are what they are without it.
 # same_data FILE FILE: of two .npy files, whatever padding their headers have
 same_data() {
     for array; do
@@ -179,7 +193,8 @@ taken_along() {
 for dtype in f32 f16 bf16; do
     for layout in bshd:2,37,4,64:2,37,3,64:2,37,3,64:2,37,5,64:2,37,3,31 \
         bhsd:2,4,37,64:2,3,37,64:2,3,37,64:2,5,37,64:2,3,37,31 \
-        sbhd:37,2,4,64:37,2,3,64:37,2,3,64:37,2,5,64:37,2,3,31 thd:37,4,64:37,3,64:37,3,64:37,1,96:37,3,31; do
+        sbhd:37,2,4,64:37,2,3,64:37,2,3,64:37,2,5,64:37,2,3,31 \
+        thd:37,4,64:37,3,64:37,3,64:37,1,96:37,3,31; do
         word=${layout%%:*}
         shapes=${layout#*:}
         v_shapes=${shapes#*:*:}
@@ -198,7 +213,8 @@ for dtype in f32 f16 bf16; do
 done
 # All patterns of 16 bits, NaNs and subnormals among them, in K's dispatch and in one of their own.
 # shellcheck disable=SC2059 # octal escapes of the bytes
-printf "$(awk 'BEGIN { for (i = 0; i < 65536; i++) printf "\\%03o\\%03o", i % 256, i / 256 }')" >patterns
+patterns=$(awk 'BEGIN { for (i = 0; i < 65536; i++) printf "\\%03o\\%03o", i % 256, i / 256 }')
+printf "$patterns" >patterns
 holds 'there are 65536 patterns' [ "$(wc -c <patterns)" = 131072 ]
 for form in 'f16 <f2 64' 'bf16 <u2 64' 'f32 <f4 32'; do
     # shellcheck disable=SC2086 # three words
@@ -215,18 +231,21 @@ inputs 1,9,4,64 1,9,2,64 f32
 works "$vkrope" make-input --shape 1,9,2,32 --seed 3 --out v.npy
 for name in q k; do
     zeros 64 >v_out.npy
-    works "$vkrope" rotate --model model.json --verify --$name $name.npy --out-$name ${name}_out.npy \
+    works "$vkrope" rotate --model model.json --verify --$name $name.npy \
+        --out-$name ${name}_out.npy \
         --v v.npy --out-v v_out.npy
     holds "V beside $name alone" cmp v.npy v_out.npy
     holds 'V among the tensors' grep -q '^tensors .*, V (1, 9, 2, 32); f32' "$logs/out"
     holds 'V among the errors' grep -q '^error .* u, V unchanged; the contract allows' "$logs/out"
 done
-holds 'V among the values' grep -q '^verdict .*correct: 1 728 values within the contract' "$logs/out"
+holds 'V among the values' grep -q '^verdict .*correct: 1 728 values within the contract' \
+    "$logs/out"
 works rotate --q q.npy --out-q q_out.npy
 holds 'there is no v in the report' grep -q '"v": null' "$logs/out"
 bytes_without=$(number bytes | tail -n 1)
 works rotate --q q.npy --out-q q_out.npy --v v.npy --out-v v_out.npy --roof --repeat 2
-holds 'the bytes of V count' [ "$(number bytes | tail -n 1)" = $((bytes_without + 2 * 9 * 2 * 32 * 4)) ]
+holds 'the bytes of V count' [ "$(number bytes | tail -n 1)" = $((bytes_without + 2 * 9 * 2 * 32 * \
+    4)) ]
 # No heads of V, and no tokens.
 npy '<f4' '(1, 9, 0, 32)' </dev/null >v.npy
 taken_along
@@ -238,7 +257,8 @@ holds 'no tokens of V in, none out' cmp v.npy v_out.npy
 # One tensor alone; other head counts than the model's get a note; no tokens are an empty output.
 inputs 1,9,4,64 1,9,3,64 f32
 works rotate --k k.npy --out-k k_only.npy
-holds 'a note on the head count' grep -q "vkrope: note: --k: 'k.npy' has 3 heads; the model has 2" "$logs/err"
+holds 'a note on the head count' grep -q "vkrope: note: --k: 'k.npy' has 3 heads; the model has 2" \
+    "$logs/err"
 holds 'there is no q in the report' grep -q '"q": null' "$logs/out"
 correct
 holds 'K alone and with Q' cmp -s k_only.npy k_out.npy
@@ -271,7 +291,8 @@ int32 0 1 2 7 8 9 0 1 2 7 8 9 0 1 2 7 8 9 | npy '<i4' '(3, 2, 3)' >equal.npy
 correct --positions equal.npy
 holds 'equal positions on all axes' cmp -s axes_out.npy q_out.npy
 int32 0 1 2 7 8 9 0 1 2 7 8 9 | npy '<i4' '(2, 2, 3)' >two.npy
-refuse 5 'has shape (2, 2, 3), 2 position axes; the model has 3' rotate --q q.npy --out-q beyond.npy --positions two.npy
+refuse 5 'has shape (2, 2, 3), 2 position axes; the model has 3' rotate --q q.npy \
+    --out-q beyond.npy --positions two.npy
 mv plain_model.json model.json
 inputs 1,9,4,64 1,9,2,64 f32
 

@@ -7,7 +7,8 @@
 need_lavapipe
 
 cat >partial.json <<'END'
-{"model_type": "gpt_neox", "hidden_size": 256, "num_attention_heads": 4, "rotary_pct": 0.25, "rotary_emb_base": 10000,
+{"model_type": "gpt_neox", "hidden_size": 256, "num_attention_heads": 4, "rotary_pct": 0.25,
+ "rotary_emb_base": 10000,
  "max_position_embeddings": 2048}
 END
 
@@ -15,7 +16,8 @@ END
 rotate() {
     device=$1
     shift
-    works "$vkrope" rotate --verify --q q.npy --k k.npy --out-q "${device}_q.npy" --out-k "${device}_k.npy" --device "$device" "$@"
+    works "$vkrope" rotate --verify --q q.npy --k k.npy --out-q "${device}_q.npy" \
+        --out-k "${device}_k.npy" --device "$device" "$@"
 }
 same() {
     use_driver "$lavapipe" && rotate llvmpipe "$@"
@@ -24,7 +26,8 @@ same() {
     holds "the same K: $*" cmp llvmpipe_k.npy SwiftShader_k.npy
 }
 
-# 61 positions each: within the factored table's reach, and all over int32, where the default is computed.
+# 61 positions each: within the factored table's reach, and all over int32, where the default is
+# computed.
 edges='4194303 -4194303 131072 -131071 2048 -2048 2047 -2049 4096'
 ends='2147483647 -2147483648 -2147483647 4194304 -4194304 4194303 -4194303 1073741824 -1610612737'
 # shellcheck disable=SC2046,SC2086 # lists of numbers

@@ -91,7 +91,7 @@ waiver $id
 driver right
 expect 1 "the waiver of '$id' is not needed on" sh -c '"$@" >lines' sh "$tool" --filter $id --waive waivers.json
 waiver algebra/none
-expect 1 "the waiver of 'algebra/none' is of no check that there is" sh -c '"$@" >lines' sh \
+expect 1 "the waiver of 'algebra/none' names a check that does not exist" sh -c '"$@" >lines' sh \
     "$tool" --filter $id --waive waivers.json --json rest.json
 says rest.json '"status": "pass"'
 for text in '[]' '{"waivers": 1}' '{"waivers": [{"check": "a", "reason": "b"}]}' '{"waivers": [1]}'; do
@@ -130,9 +130,9 @@ cp other.json many/
 echo 'not a report' >many/README
 for part in 100 1000; do head -c $part "$report" >many/cut_$part.zip; done
 works "$tool" --matrix many --page matrix.html
-holds 'all reports are counted' grep -qF '6 rows of 4 files; 4 files are no reports' "$logs/out"
-for text in "'other.json' has the format" "'README'" "'cut_100.zip' is no archive of --report: it is cut off" \
-    "'cut_1000.zip' is no archive"; do
+holds 'all reports are counted' grep -qF '6 rows of 4 files; 4 files are not reports' "$logs/out"
+for text in "'other.json' has the format" "'README'" "'cut_100.zip' is not an archive of --report: it is cut off" \
+    "'cut_1000.zip' is not an archive"; do
     holds "stderr says $text" grep -qF -e "$text" "$logs/err"
 done
 says matrix.html 'README'
@@ -146,7 +146,7 @@ expect 2 '--matrix and --page' "$tool" --matrix many
 for changed in 60 2000; do
     cp "$report" changed.zip
     printf x | dd of=changed.zip bs=1 seek=$changed conv=notrunc 2>"$logs/dd"
-    expect 5 'is no archive of --report' "$tool" --compare changed.zip "$report"
+    expect 5 'is not an archive of --report' "$tool" --compare changed.zip "$report"
 done
 
 mkdir -p "$pages"

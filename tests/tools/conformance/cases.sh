@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# For the tests beside it, which source it: running a folder of cases and looking at the report. Their arguments: the command
-# vkrope-conformance, the folder of our own cases, and the driver manifests of lavapipe and of SwiftShader.
+# For the tests beside it, which source it: running a folder of cases and looking at the report.
+# Their arguments: the command vkrope-conformance, the folder of our own cases, and the driver
+# manifests of lavapipe and of SwiftShader.
 # shellcheck shell=sh
 . "$(dirname "$0")/../command/check.sh"
 tool=$vkrope
@@ -18,7 +19,8 @@ runs() {
         wrong "exit code $code, not $expected: $*"
         cat "$logs/err"
     fi
-    [ "$expected" = 0 ] || [ "$(grep -c '^vkrope: error: .' "$logs/err")" = 1 ] || wrong "not one line of error: $*"
+    [ "$expected" = 0 ] || [ "$(grep -c '^vkrope: error: .' "$logs/err")" = 1 ] ||
+        wrong "not one line of error: $*"
 }
 
 # reports STATUS TEXT: a case of this status whose reason has TEXT.

@@ -59,28 +59,52 @@ checks 'variants/*' || {
     cat "$work/err"
     exit 1
 }
-mutated 'variants/angles_of_pairs_*f16*' 'angles_of: one pair short' rope.comp 's/for (uint i = 0; i < 8; ++i) {/for (uint i = 0; i < 7; ++i) {/'
-mutated 'variants/angles_of_pairs_64_un*' 'axis_of: the end of the second section' sections.glsl 's/if (m >= end) axis = 2;/if (m > end) axis = 2;/'
-mutated 'axes/interleaved_leftover_*' 'axis_of: the leftover axis' sections.glsl 's/if (m >= 3 \* size) axis/if (m > 3 * size) axis/'
-mutated 'variants/angles_of_pairs_128_*' 'window_of: the fourth window' rope.comp 's/window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2)/window = uvec3(pair - (window_dim_0 + window_dim_1)/'
-mutated 'variants/angles_of_pairs_128_*' 'around_windows: the third window' tensor.glsl 's/at >= start + window_at_2) at += window_dim_2/at >= start + window_at_2) at += window_dim_1/'
-mutated 'variants/angles_of_units_*' 'load: the upper half of a word' tensor.glsl 's/(T(load_shared)(at \/ 2) >> (16 \* (at \& 1u)))/T(load_shared)(at \/ 2)/'
-mutated 'variants/mixed_*' 'load: the second 16 bytes of a unit' tensor.glsl 's/w.b = T(in_wide)\[at \/ 4 + 1\]/w.b = T(in_wide)[at \/ 4]/'
-mutated 'variants/mapping_cpu_two_words' 'load: the second word of a unit of 4' tensor.glsl 's/w.a.y = T(in_word)\[at \/ 2 + 1\]/w.a.y = T(in_word)[at \/ 2]/'
-mutated 'variants/mixed_*' 'store: the second 16 bytes of a unit' tensor.glsl 's/T(out_wide)\[at \/ 4 + 1\] = w.b/T(out_wide)[at \/ 4 + 1] = w.a/'
-mutated 'variants/angles_of_units_*' 'store: the mask of a half word' tensor.glsl 's/T(merge_word)(at \/ 2, 0xffffu << shift,/T(merge_word)(at \/ 2, 0xffffffffu,/'
-mutated 'variants/four_heads_*' 'turn_batch: the second of four heads' tensor.glsl 's/T(turn)(step, to + T(head)(first, i) \* to_head, batch.a\[i\], batch.b\[i\])/T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[0])/'
-mutated 'variants/four_heads_*' 'load_batch: the heads of a lane' tensor.glsl 's/head = first + head_lanes \* min(i,/head = first + min(i,/'
-mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' rope.comp 's/pairs = uvec2(step, rotating + step)/pairs = uvec2(step, rotating + step - 1)/'
-mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' rope.comp 's/return (n \/ steps_together \* step_lanes + lane)/return (n \/ steps_together * (step_lanes - 1) + lane)/'
-mutated 'variants/pages_f16' 'scatter: the row of a page' token.glsl 's/token.line = slot % VKROPE_PUSH.page_size/token.line = slot % (VKROPE_PUSH.page_size - 1)/'
-mutated 'variants/callers_table_*_of_f16' "angle_apart: the upper half of a word of the caller's" angles.glsl 's/vkrope_widen(element, (bits >> (16 \* (at \& 1u))) \& 0xffffu)/vkrope_widen(element, bits \& 0xffffu)/'
-mutated 'variants/angles_of_pairs_64_*' 'from_pairs: units of 8' pairing.glsl 's/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y)/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.a.y)/'
-mutated 'values/packed_qkv_gpu_*' 'turn_batches: V where K goes' rope.comp 's/v_store_batch(v, v_copied_channels(lane.step), v_to,/v_store_batch(v, v_copied_channels(lane.step), k_to,/'
-mutated 'values/partial_rotary_*' 'serve: copies of V where K goes' rope.comp 's/v_copy(step_lane, lane.v_from, v_to(index, z, token)/v_copy(step_lane, lane.v_from, k_to(index, z, token)/'
-mutated 'values/packed_qkv_gpu_*' 'serve: the last head of V' rope.comp 's/lane.has_v = lane.has_k \&\& vkrope_has/lane.has_v = lane.k_head + 1 < (push.heads >> 16) \&\& vkrope_has/'
-mutated 'values/partial_rotary_gpu_*' 'v_misfit: a row of V that is longer than a step of all lanes' rope.comp 's/(v_head_dim ^ (2 \* unit_elements \* step_lanes));/0;/'
-mutated 'offsets/beyond_4_*_16_bytes' 'load: offsets of 22 bits, 16 bytes at a time' tensor.glsl 's/w.a = T(in_wide)\[f32 ? at \/ 4 : at \/ 8\]/w.a = T(in_wide)[(f32 ? at \/ 4 : at \/ 8) \& 0x3ffffu]/'
-mutated 'offsets/beyond_4_*_words' 'store: offsets of 22 bits, a word at a time' tensor.glsl 's/T(out_word)\[at\] = w.a.x;/T(out_word)[at \& 0xfffffu] = w.a.x;/'
+mutated 'variants/angles_of_pairs_*f16*' 'angles_of: one pair short' rope.comp \
+    's/for (uint i = 0; i < 8; ++i) {/for (uint i = 0; i < 7; ++i) {/'
+mutated 'variants/angles_of_pairs_64_un*' 'axis_of: the end of the second section' sections.glsl \
+    's/if (m >= end) axis = 2;/if (m > end) axis = 2;/'
+mutated 'axes/interleaved_leftover_*' 'axis_of: the leftover axis' sections.glsl \
+    's/if (m >= 3 \* size) axis/if (m > 3 * size) axis/'
+mutated 'variants/angles_of_pairs_128_*' 'window_of: the fourth window' rope.comp \
+    's/window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2)/window = uvec3(pair - (window_dim_0 + window_dim_1)/'
+mutated 'variants/angles_of_pairs_128_*' 'around_windows: the third window' tensor.glsl \
+    's/at >= start + window_at_2) at += window_dim_2/at >= start + window_at_2) at += window_dim_1/'
+mutated 'variants/angles_of_units_*' 'load: the upper half of a word' tensor.glsl \
+    's/(T(load_shared)(at \/ 2) >> (16 \* (at \& 1u)))/T(load_shared)(at \/ 2)/'
+mutated 'variants/mixed_*' 'load: the second 16 bytes of a unit' tensor.glsl \
+    's/w.b = T(in_wide)\[at \/ 4 + 1\]/w.b = T(in_wide)[at \/ 4]/'
+mutated 'variants/mapping_cpu_two_words' 'load: the second word of a unit of 4' tensor.glsl \
+    's/w.a.y = T(in_word)\[at \/ 2 + 1\]/w.a.y = T(in_word)[at \/ 2]/'
+mutated 'variants/mixed_*' 'store: the second 16 bytes of a unit' tensor.glsl \
+    's/T(out_wide)\[at \/ 4 + 1\] = w.b/T(out_wide)[at \/ 4 + 1] = w.a/'
+mutated 'variants/angles_of_units_*' 'store: the mask of a half word' tensor.glsl \
+    's/T(merge_word)(at \/ 2, 0xffffu << shift,/T(merge_word)(at \/ 2, 0xffffffffu,/'
+mutated 'variants/four_heads_*' 'turn_batch: the second of four heads' tensor.glsl \
+    's/T(turn)(step, to + T(head)(first, i) \* to_head, batch.a\[i\], batch.b\[i\])/T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[0])/'
+mutated 'variants/four_heads_*' 'load_batch: the heads of a lane' tensor.glsl \
+    's/head = first + head_lanes \* min(i,/head = first + min(i,/'
+mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' rope.comp \
+    's/pairs = uvec2(step, rotating + step)/pairs = uvec2(step, rotating + step - 1)/'
+mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' rope.comp \
+    's/return (n \/ steps_together \* step_lanes + lane)/return (n \/ steps_together * (step_lanes - 1) + lane)/'
+mutated 'variants/pages_f16' 'scatter: the row of a page' token.glsl \
+    's/token.line = slot % VKROPE_PUSH.page_size/token.line = slot % (VKROPE_PUSH.page_size - 1)/'
+mutated 'variants/callers_table_*_of_f16' "angle_apart: the upper half of a word of the caller's" \
+    angles.glsl 's/vkrope_widen(element, (bits >> (16 \* (at \& 1u))) \& 0xffffu)/vkrope_widen(element, bits \& 0xffffu)/'
+mutated 'variants/angles_of_pairs_64_*' 'from_pairs: units of 8' pairing.glsl \
+    's/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y)/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.a.y)/'
+mutated 'values/packed_qkv_gpu_*' 'turn_batches: V where K goes' rope.comp \
+    's/v_store_batch(v, v_copied_channels(lane.step), v_to,/v_store_batch(v, v_copied_channels(lane.step), k_to,/'
+mutated 'values/partial_rotary_*' 'serve: copies of V where K goes' rope.comp \
+    's/v_copy(step_lane, lane.v_from, v_to(index, z, token)/v_copy(step_lane, lane.v_from, k_to(index, z, token)/'
+mutated 'values/packed_qkv_gpu_*' 'serve: the last head of V' rope.comp \
+    's/lane.has_v = lane.has_k \&\& vkrope_has/lane.has_v = lane.k_head + 1 < (push.heads >> 16) \&\& vkrope_has/'
+mutated 'values/partial_rotary_gpu_*' \
+    'v_misfit: a row of V that is longer than a step of all lanes' rope.comp \
+    's/(v_head_dim ^ (2 \* unit_elements \* step_lanes));/0;/'
+mutated 'offsets/beyond_4_*_16_bytes' 'load: offsets of 22 bits, 16 bytes at a time' tensor.glsl \
+    's/w.a = T(in_wide)\[f32 ? at \/ 4 : at \/ 8\]/w.a = T(in_wide)[(f32 ? at \/ 4 : at \/ 8) \& 0x3ffffu]/'
+mutated 'offsets/beyond_4_*_words' 'store: offsets of 22 bits, a word at a time' tensor.glsl \
+    's/T(out_word)\[at\] = w.a.x;/T(out_word)[at \& 0xfffffu] = w.a.x;/'
 echo "$missed missed"
 [ "$missed" = 0 ]

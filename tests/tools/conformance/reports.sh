@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the tool says and returns: counts, the report, outputs, filters, and a failure with the command that repeats it.
+# What the tool says and returns: counts, the report, outputs, filters, and a failure with the
+# command that repeats it.
 . "$(dirname "$0")/cases.sh"
 
 # A wrong value, or a wrong bit where none may change, fails, and what is printed repeats it.
@@ -10,11 +11,13 @@ printf '\000\000\200\077' | dd of=cases/a/expected_k.npy bs=1 seek=200 conv=notr
 runs 1 --cases cases
 reports fail 'k[0, 1, 0, 2] is '
 command=$(sed -n 's/^vkrope: note: to repeat it: vkrope-conformance //p' "$logs/err")
-[ "$command" = '--no-builtin --cases cases --filter own/half_f32_bshd' ] || wrong "the repeating command is '$command'"
+[ "$command" = '--no-builtin --cases cases --filter own/half_f32_bshd' ] ||
+    wrong "the repeating command is '$command'"
 # shellcheck disable=SC2086 # the words of the command
 runs 1 $command
 reports fail 'k[0, 1, 0, 2] is '
-[ "$(grep -c '"id"' "$logs/report.json")" = 1 ] || wrong 'the repeating command runs more than one case'
+[ "$(grep -c '"id"' "$logs/report.json")" = 1 ] ||
+    wrong 'the repeating command runs more than one case'
 
 # A change within the tolerance is none; one in the last bit of what has to pass through is.
 own_case infinities_outside_the_window bits
@@ -34,13 +37,16 @@ done
 grep -q '^cases  *9 pass$' "$logs/err" || wrong 'no table of counts'
 runs 0 --cases "$own" --filter own/table_f32 --with-uuid
 grep -q '"uuid": "[0-9a-f]\{32\}"' "$logs/report.json" || wrong '--with-uuid names none'
-"$tool" --no-builtin --cases "$own" --filter own/table_f32 --json - >"$logs/out" 2>"$logs/err" || wrong '--json - fails'
+"$tool" --no-builtin --cases "$own" --filter own/table_f32 --json - >"$logs/out" 2>"$logs/err" ||
+    wrong '--json - fails'
 [ "$(head -c 1 "$logs/out")" = '{' ] || wrong '--json - is not alone on stdout'
 
-# Outputs are what was expected, or as good, in the files' own types; without something to compare with a case is computed.
+# Outputs are what was expected, or as good, in the files' own types; without something to compare
+# with a case is computed.
 runs 0 --cases "$own" --filter 'own/table_f*' --write-outputs outputs
 for name in table_f32 table_f16; do
-    cmp -s "outputs/own/$name/actual_q.npy" "$own/$name/expected_q.npy" || wrong "the output of $name is not what was expected"
+    cmp -s "outputs/own/$name/actual_q.npy" "$own/$name/expected_q.npy" ||
+        wrong "the output of $name is not what was expected"
 done
 [ ! -e outputs/own/table_f32/actual_k.npy ] || wrong 'there is a K where there was none'
 runs 0 --cases "$own" --filter own/nothing_expected --write-outputs outputs
@@ -59,10 +65,13 @@ own_case half_f32_bshd long/a
 own_case nothing_expected long/b
 zeros 4194304 | npy '<f4' '(1, 4096, 16, 16)' >long/b/q.npy
 many=$(awk 'BEGIN { for (i = 0; i < 64; ++i) printf "%s{\"offset\": 0, \"rotary_dim\": 4}", i ? ", " : "" }')
-sed -i 's|"shape": \[[^]]*\]|"shape": [1, 4096, 16, 16]|; s|"rotary_dim": [0-9]*|"rotary_dim": null|; s|"rotary_offset": [0-9]*|"rotary_offset": null|
-    s|"head_dim": [0-9]*|"head_dim": 16, "windows": ['"$many"']|; s|"exponent_dim": [0-9]*|"exponent_dim": null|' long/b/case.json
+sed -i 's|"shape": \[[^]]*\]|"shape": [1, 4096, 16, 16]|
+    s|"rotary_dim": [0-9]*|"rotary_dim": null|; s|"rotary_offset": [0-9]*|"rotary_offset": null|
+    s|"head_dim": [0-9]*|"head_dim": 16, "windows": ['"$many"']|
+    s|"exponent_dim": [0-9]*|"exponent_dim": null|' long/b/case.json
 : >lines
-env --default-signal "$tool" --no-builtin --cases long --json "$logs/report.json" >lines 2>"$logs/err" &
+env --default-signal "$tool" --no-builtin --cases long --json "$logs/report.json" >lines \
+    2>"$logs/err" &
 pid=$!
 for _ in $(seq 600); do
     [ ! -s lines ] || break
@@ -74,12 +83,14 @@ code=0
 wait "$pid" || code=$?
 [ "$code" = 143 ] || wrong "exit code $code after SIGTERM"
 reports pass '"reason": ""'
-grep -qF '"interrupted": true' "$logs/report.json" || wrong 'the report is not of an interrupted run'
+grep -qF '"interrupted": true' "$logs/report.json" ||
+    wrong 'the report is not of an interrupted run'
 [ "$(grep -c '"id"' "$logs/report.json")" = 1 ] || wrong 'the long case ran to its end all the same'
 
 # Exit codes and usage.
 works "$tool" --no-builtin --cases "$own" --list
-[ "$(wc -l <"$logs/out")" = "$(find "$own" -name case.json | wc -l)" ] || wrong '--list does not list all cases'
+[ "$(wc -l <"$logs/out")" = "$(find "$own" -name case.json | wc -l)" ] ||
+    wrong '--list does not list all cases'
 works "$tool" --help
 works "$tool" --version
 expect 2 'there is nothing to run' "$tool" --no-builtin

@@ -17,7 +17,7 @@ void another_frequency(DeviceUnderTest& device, Findings& findings) {
     const Rotated right = run(device, trial, findings);
     trial.inv_freq = {1, 0.1, 0.01, 0.002};
     const Rotated other = run(device, trial, findings);
-    findings.hold(right.q == other.q, "seeded: other frequencies give other bits");
+    findings.hold(right.q == other.q, "seeded: other frequencies give different bits");
 }
 
 std::vector<Group> groups(Level level) {

@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds the fuzz targets with clang++ and runs each of them, two at a time. A finding fails, and the input that makes it is named.
-# So does a run of too few executions, which would say nothing. The build and the inputs that were worth keeping stay in $SCRATCH,
-# where the next run starts from them. From the environment:
+# Builds the fuzz targets with clang++ and runs each of them, two at a time. A finding fails, and
+# the input that makes it is named. So does a run of too few executions, which would say nothing.
+# The build and the inputs that were worth keeping stay in $SCRATCH, where the next run starts
+# from them. From the environment:
 #
-#   VKROPE_FUZZ_SECONDS=15   how long each target runs; at least 5000 executions in 15 seconds are required, and so in
-#                            proportion: a tenth or less of what a loaded machine of two cores reaches
+#   VKROPE_FUZZ_SECONDS=15   how long each target runs; at least 5000 executions in 15 seconds are
+#                            required, and in proportion for other times: a tenth or less of what a
+#                            loaded machine of two cores reaches
 #   VKROPE_FUZZ_RUNS=N       instead: how many executions each target makes, however long they take
 #   VKROPE_TIME_FACTOR=1     how many times slower this machine is than one of two quiet cores
-#   VKROPE_FUZZ_SANITIZE=address,undefined   what else the build looks for; none is several times faster
+#   VKROPE_FUZZ_SANITIZE=address,undefined
+#                            sanitizers of the build; without any it is several times faster
 set -eu
 targets='config gguf npy case'
 seconds=${VKROPE_FUZZ_SECONDS:-15}
@@ -16,7 +19,8 @@ runs=${VKROPE_FUZZ_RUNS:-}
 slower=${VKROPE_TIME_FACTOR:-1}
 sanitize=${VKROPE_FUZZ_SANITIZE:-address,undefined}
 whole() { # NAME VALUE: a whole number, of which libFuzzer takes 0 for no limit
-    echo "$2" | grep -qx '[1-9][0-9]*' || { echo "fuzz: $1 is '$2'; it must be a whole number above 0" && exit 1; }
+    echo "$2" | grep -qx '[1-9][0-9]*' ||
+        { echo "fuzz: $1 is '$2'; it must be a whole number above 0" && exit 1; }
 }
 whole VKROPE_FUZZ_SECONDS "$seconds"
 whole VKROPE_TIME_FACTOR "$slower"
@@ -24,7 +28,8 @@ whole VKROPE_TIME_FACTOR "$slower"
 case $sanitize in
     none) sanitizers=fuzzer-no-link ;;
     address,undefined) sanitizers=fuzzer-no-link,$sanitize ;;
-    *) echo "fuzz: VKROPE_FUZZ_SANITIZE is '$sanitize'; it must be none or address,undefined" && exit 1 ;;
+    *) echo "fuzz: VKROPE_FUZZ_SANITIZE is '$sanitize'; it must be none or address,undefined" &&
+        exit 1 ;;
 esac
 if [ -n "$runs" ]; then
     extent="-runs=$runs"
@@ -39,7 +44,8 @@ mkdir -p "$SCRATCH"
 
 # Debian's clang has these libraries in a package of their own.
 echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' >"$SCRATCH/empty.cpp"
-if ! clang++ -fsanitize=fuzzer,address,undefined "$SCRATCH/empty.cpp" -o "$SCRATCH/empty" 2>"$SCRATCH/clang.log"; then
+if ! clang++ -fsanitize=fuzzer,address,undefined "$SCRATCH/empty.cpp" -o "$SCRATCH/empty" \
+    2>"$SCRATCH/clang.log"; then
     echo 'fuzz: there is no clang++ that links -fsanitize=fuzzer,address,undefined (Debian: clang and libclang-rt-dev)'
     [ "${COMPLETE:-OFF}" != ON ] || exit 1
     exit 77
@@ -48,8 +54,10 @@ fi
 build=$SCRATCH/build
 # shellcheck disable=SC2046,SC2086 # one word a target
 {
-    "$CMAKE" -S "$SOURCE" -B "$build" -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" "-DCMAKE_PREFIX_PATH=${PREFIX_PATH:-}" -DVKROPE_FUZZ=ON \
+    "$CMAKE" -S "$SOURCE" -B "$build" -DCMAKE_CXX_COMPILER=clang++ \
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" "-DCMAKE_PREFIX_PATH=${PREFIX_PATH:-}" \
+        -DVKROPE_FUZZ=ON \
         "-DVKROPE_SANITIZE=$sanitizers" &&
         "$CMAKE" --build "$build" -j 2 --target $(printf 'fuzz_%s ' $targets)
 } >"$SCRATCH/build.log" 2>&1 || { tail -n 40 "$SCRATCH/build.log"; exit 1; }
@@ -75,9 +83,12 @@ seed case "$SOURCE"/tests/data/cases/*/case.json
 mkdir -p "$SCRATCH/findings"
 fuzz() {
     mkdir -p "$SCRATCH/corpus/$1"
-    "$build/tests/tools/fuzz/fuzz_$1" "$extent" -max_len=16384 "-timeout=$((5 * slower))" -rss_limit_mb=512 -malloc_limit_mb=256 \
-        -dict="$SOURCE/tests/data/words.dict" -artifact_prefix="$SCRATCH/findings/$1-" -print_final_stats=1 \
-        "$SCRATCH/corpus/$1" "$SCRATCH/seeds/$1" >"$SCRATCH/$1.log" 2>&1 || echo "$1" >>"$SCRATCH/failed"
+    "$build/tests/tools/fuzz/fuzz_$1" "$extent" -max_len=16384 "-timeout=$((5 * slower))" \
+        -rss_limit_mb=512 -malloc_limit_mb=256 \
+        -dict="$SOURCE/tests/data/words.dict" -artifact_prefix="$SCRATCH/findings/$1-" \
+        -print_final_stats=1 \
+        "$SCRATCH/corpus/$1" "$SCRATCH/seeds/$1" >"$SCRATCH/$1.log" 2>&1 ||
+        echo "$1" >>"$SCRATCH/failed"
 }
 rm -f "$SCRATCH/failed" "$SCRATCH/too_few"
 # shellcheck disable=SC2086 # one word a target
@@ -92,14 +103,16 @@ done
 for target in $targets; do
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$SCRATCH/$target.log")
     echo "fuzz_$target: ${executions:-no} executions${runs:+ of $runs}, sanitizers: $sanitize"
-    if ! grep -qx "$target" "$SCRATCH/failed" 2>/dev/null && [ "${executions:-0}" -lt "$required" ]; then
+    if ! grep -qx "$target" "$SCRATCH/failed" 2>/dev/null &&
+        [ "${executions:-0}" -lt "$required" ]; then
         echo "fuzz_$target: at least $required executions are required" | tee "$SCRATCH/too_few"
     fi
 done
 [ -e "$SCRATCH/failed" ] || { [ ! -e "$SCRATCH/too_few" ] && exit 0 || exit 1; }
 while read -r target; do
     echo "fuzz_$target found something ($SCRATCH/$target.log):"
-    grep -E '^broken: |ERROR: |SUMMARY: |runtime error: |Test unit written to ' "$SCRATCH/$target.log" ||
+    grep -E '^broken: |ERROR: |SUMMARY: |runtime error: |Test unit written to ' \
+        "$SCRATCH/$target.log" ||
         tail -n 20 "$SCRATCH/$target.log"
 done <"$SCRATCH/failed"
 exit 1

@@ -179,7 +179,7 @@ TEST_CASE(
         CHECK_MESSAGE(foreign.names.count(name) == 1, name);
     }
     const Words sentences = foreign_sentences(foreign);
-    CHECK(sentences.count("source is #: must be an AngleSource") == 1);
+    CHECK(sentences.count("source is #: it must be an AngleSource") == 1);
     const std::string source = content_of(host / "c/status.cpp");
     const std::size_t begin = source.find("renamed[] = {"), end = source.find("\n};", begin);
     REQUIRE(begin != source.npos);
@@ -200,7 +200,7 @@ TEST_CASE(
 TEST_CASE("C: the test above notices a sentence with a name that C spells differently") {
     const Foreign foreign = foreign_to_c();
     for (const char* literal :
-         {"source is 3: must be an AngleSource", "sections are not those of plan_angles"}) {
+         {"source is 3: it must be an AngleSource", "sections are not those of plan_angles"}) {
         CHECK_MESSAGE(is_foreign(literal, foreign), literal);
     }
     for (const char* literal : {"rotation.rotates is false", "a layer that rotates has 3",

@@ -225,7 +225,7 @@ TEST_CASE("C: every field of the C++ structs is in vkrope.h, or has a reason not
                 seen.insert(name);
                 CHECK_MESSAGE(in_c.count(field) == 0, name, ": C has it");
             } else {
-                CHECK_MESSAGE(in_c.count(field) == 1, name, ": no such field in C");
+                CHECK_MESSAGE(in_c.count(field) == 1, name, ": not a valid field in C");
             }
         }
     }

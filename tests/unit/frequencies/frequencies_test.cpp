@@ -105,7 +105,8 @@ TEST_CASE("llama3 scaling names the number that breaks its rule") {
     refused({not_a_number, 1, 4, 8192}, "factor is ");
     refused({8, 0, 4, 8192}, "low_freq_factor is 0");
     refused({8, 1, infinity, 8192}, "high_freq_factor is inf");
-    refused({8, 4, 1, 8192}, "low_freq_factor is 4: must be at most high_freq_factor, which is 1");
+    refused({8, 4, 1, 8192},
+            "low_freq_factor is 4: it must be at most high_freq_factor, which is 1");
     refused({8, 1, 4, 0}, "original_max_position_embeddings is 0");
     refused({8, 1, 4, infinity}, "original_max_position_embeddings is inf");
 }

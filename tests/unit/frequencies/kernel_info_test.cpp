@@ -126,7 +126,7 @@ TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives"
     refuses(kernel_info(llama, plan_of(deepseek), Element::f16, {}), "plan.pairs is 32");
     refuses(kernel_info(llama, AnglePlan{}, Element::f16, {}), "plan.pairs is 0");
     refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}),
-            "plan.sections has 3 axes: must be the rotation's");
+            "plan.sections has 3 axes: it must be the rotation's");
     Rotation other_order = qwen;
     other_order.sections.order = SectionOrder::interleaved;
     refuses(kernel_info(other_order, plan_of(qwen), Element::f16, {}),

@@ -131,6 +131,8 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
+                  "angles is by_default: it must be AnglePlan::source, which plan_angles chose");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); },
                   "positions is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
@@ -138,7 +140,7 @@ TEST_CASE("create: each broken rule is named") {
                   "conversion is 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim is 1");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; },
-                  "v.rotary_offset is 2: no channel");
+                  "v.rotary_offset is 2: V is never rotated");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; },
                   "v.in is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; },
@@ -170,7 +172,8 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
            "v_in.heads is 3: the kernel was created without v");
     breaks([](KernelInfo& k, Call&) { k.v_heads = 2; },
            "v_in.heads is 3: the kernel was created for v_heads 2");
-    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; }, "v_out.heads is 2: v_in.heads is 3");
+    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; },
+           "v_out.heads is 2: it must be v_in.heads, 3");
     breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; },
            "v_out.where.buffer is null");
     breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range is 4");
@@ -249,12 +252,12 @@ TEST_CASE(
     short_rows.v_out.where = {v_buffer, 2048, buffer};
     short_rows.paged_cache.row_stride = 32;
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "v_out: paged_cache.row_stride is 32: the faster strides cover 48");
+           "v_out: paged_cache.row_stride is 32: it must be at least the 48 elements");
     short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
     expect(
         resolve(i, limits, short_rows).status, Code::invalid_argument,
-        "paged_cache.page_size is 1, its default: with row_stride 32 it must say how many rows a "
-        "page of v_out has");
+        "paged_cache.page_size is 1, its default: with row_stride 32 it must be the rows of a page "
+        "of v_out");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
@@ -294,27 +297,26 @@ TEST_CASE("record: each broken rule of a tensor is named") {
         "q_in and q_out overlap");
     // A stride of 0 is named with its packed value; a stride that was given is not.
     breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
-                  "q_in.token_stride is 0, which packs its rows at 64, and q_out's is 128");
+                  "q_in.token_stride is 0, which stands for 64, and q_out's is 128");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
-                  "q_out.token_stride is 0, which packs its rows at 64");
+                  "q_out.token_stride is 0, which stands for 64");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
-                  "q_out.token_stride is 0, which packs its rows at 64: so the faster strides "
-                  "cover 208 elements, over which "
-                  "q_out.head_stride, 80, must step");
+                  "q_out.token_stride is 0, which stands for 64: the faster axes then cover 208 "
+                  "elements, so q_out.head_stride, 80, is too small");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.head_stride = c.q_out.head_stride = 64;
             c.q_in.token_stride = c.q_out.token_stride = 16;
         },
-        "q_out.batch_stride is 0, which packs its rows at 64");
+        "q_out.batch_stride is 0, which stands for 64");
     // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
     // step over it.
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
                   "its rows reach 8528, with q_in.token_stride 600 elements");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
-                  "with q_in.token_stride 0, which packs them at 64 elements");
+                  "with q_in.token_stride 0, which stands for 64 elements");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; },
-                  "with q_in.batch_stride 0, which packs them at 256 elements");
+                  "with q_in.batch_stride 0, which stands for 256 elements");
     breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
     breaks_record(
         [](KernelInfo&, Call& c) {
@@ -340,7 +342,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
             c.q_in.group_stride = c.q_out.group_stride = 24;
         },
-        "q_out.group_stride is 24: the faster strides cover 32 elements");
+        "q_out.group_stride is 24: it must be at least the 32 elements");
     breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
                   "q_in and q_out are in place: the kernel's pairing_out");
 }
@@ -565,7 +567,7 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] is 40000");
     breaks({.order = SectionOrder(2), .axes = 2, .pairs = {4, 4}}, "sections.order is 2");
     breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}},
-           "sections.axes is 2: interleaved sections have 3 or 4");
+           "sections.axes is 2: interleaved sections must have 3 or 4");
     breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
            "sections.leftover_axis is 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; },
@@ -624,9 +626,10 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     breaks_create(windows({{0, 8}, {9, 8}}),
                   "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
     breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}),
-                  "windows[2].rotary_dim is 8: windows[1] is absent");
+                  "windows[2].rotary_dim is 8: windows[1], before it, must be set too");
     breaks_create(windows({{0, 0}, {0, 16}}), "windows[0].rotary_dim is 0");
-    breaks_create(windows({{0, 16}, {16, 0}}), "windows[1].rotary_dim is 0: its offset is 16");
+    breaks_create(windows({{0, 16}, {16, 0}}),
+                  "windows[1].rotary_dim is 0 but its offset is 16: both must be 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); },
                   "pairing_out is 9");
 }
@@ -701,8 +704,9 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     // rows.
     breaks(
         [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
-        "paged_cache.page_size is 1, its default: with page_stride 128 it must say how many rows a "
-        "page of k_out has");
+        "paged_cache.page_size is 1, its default: with page_stride 128 it must be the rows of a "
+        "page "
+        "of k_out");
     breaks(
         [](KernelInfo&, Call& c) {
             c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.k_out.head_stride = 64;
@@ -726,9 +730,9 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     }
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.row_stride = 31; },
-           "paged_cache.row_stride is 31: the faster strides cover 32 elements");
+           "paged_cache.row_stride is 31: it must be at least the 32 elements");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = 127; },
-           "paged_cache.page_stride is 127: the faster strides cover 128 elements");
+           "paged_cache.page_stride is 127: it must be at least the 128 elements");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
            "paged_cache.page_stride is -2");
     breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
@@ -741,7 +745,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
             k.scatter_k = true;
             k.k = {};
         },
-        "scatter_k: k.head_dim is 0");
+        "scatter_k is set: k.head_dim must then not be 0");
 }
 
 TEST_CASE("rows that alternate are apart, at every level") {
@@ -767,22 +771,22 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which packs "
-           "its rows at 3840 elements");
+           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which stands "
+           "for 3840 elements");
     // A common mistake with packed QKV: the error names the token stride that was forgotten, of
     // either tensor.
     c.k_in = c.k_out = plane(4, 1);
     c.k_in.token_stride = c.k_out.token_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "k_out.token_stride is 0, which packs its rows at 128: the faster strides cover 688 "
+           "k_out.token_stride is 0, which stands for 128: it must be at least the 688 "
            "elements");
     c.k_in = c.k_out = plane(4, 1);
     c.q_in.token_stride = c.q_out.token_stride = 0;
     c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
     c.q_in.group_stride = c.q_out.group_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which packs "
-           "its rows at 512 elements");
+           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which stands "
+           "for 512 elements");
     c.q_in = c.q_out = plane(0, 4);
     // K at the end of a group, so that relative to Q it crosses the end of the period.
     c.k_in = c.k_out = plane(5, 1);

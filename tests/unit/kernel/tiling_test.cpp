@@ -573,7 +573,8 @@ TEST_CASE("limit_exceeded where one row does not fit, and nowhere else") {
     const Result<Tiling> refused = t.tile();
     CHECK(refused.status.code == Code::limit_exceeded);
     CHECK(std::string(refused.status.what)
-              .find("in: one row spans 256 bytes, the device binds 513") != std::string::npos);
+              .find("in: one row spans 256 bytes, but the device binds at most 513") !=
+          std::string::npos);
 }
 
 }  // namespace vkrope

@@ -7,47 +7,20 @@
 #include <cstring>
 #include <limits>
 
-#include "model/gguf.hpp"
+#include "gguf_refusals.hpp"
+#include "model/gguf/model.hpp"
 #include "support/gguf_builder.hpp"
 
+using namespace vkrope::test::gguf_refusals;
 using namespace vkrope;
-
-namespace {
-
-GgufBuilder plain(const std::string& architecture = "llama") {
-    GgufBuilder file(architecture);
-    return file.u32("block_count", 12)
-        .u32("context_length", 8192)
-        .u32("attention.key_length", 128)
-        .f32("rope.freq_base", 500000);
-}
-
-void check_refused(const std::string& bytes, Code code, const std::string& text,
-                   const ModelQuery& query = {}) {
-    CAPTURE(text);
-    const Result<Rotation> result = from_gguf(bytes.data(), bytes.size(), query);
-    CHECK_MESSAGE(result.status.code == code, result.status.what);
-    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                  result.status.what, " lacks ", text);
-    CHECK(result.value.inv_freq.empty());
-    for (const char* c = result.status.what; *c != 0; ++c) {
-        CHECK((*c >= ' ' && *c <= '~'));
-    }
-}
-
-void check_refused(const GgufBuilder& file, Code code, const std::string& text,
-                   const ModelQuery& query = {}) {
-    check_refused(file.file(), code, text, query);
-}
-
-}  // namespace
 
 TEST_CASE("GGUF: files of another kind are named") {
     check_refused(std::string(), Code::invalid_data,
-                  "does not begin with GGUF, the bytes 47 47 55 46, but with \"\", nothing");
-    check_refused(std::string("PK\3\4zip"), Code::invalid_data, "but with \"PK??\", 50 4b 03 04");
+                  "does not begin with GGUF, the bytes 47 47 55 46: it begins with \"\", nothing");
+    check_refused(std::string("PK\3\4zip"), Code::invalid_data,
+                  "it begins with \"PK??\", 50 4b 03 04");
     check_refused(std::string("ve"), Code::invalid_data,
-                  "but with \"ve\", 76 65: it is no GGUF file");
+                  "it begins with \"ve\", 76 65, so it is not a GGUF file");
     check_refused(std::string("{\"model_type\": \"llama\"}"), Code::invalid_data,
                   "does not begin with GGUF");
     GgufBuilder file = plain();
@@ -82,7 +55,7 @@ TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
             std::string("general.architecture is \"") + name + "\": the model has no rotary");
         check_refused(plain(name), Code::not_supported, name, {.pairing = Pairing::half_split});
     }
-    check_refused(plain("clip"), Code::not_supported, "no language model");
+    check_refused(plain("clip"), Code::not_supported, "it is not a language model");
     check_refused(plain("step35"), Code::not_supported, "step35");
     check_refused(plain("nautilus"), Code::not_supported, "\"nautilus\", which is unknown");
     check_refused(plain("\x1b[31m"), Code::not_supported, "?[31m");
@@ -104,7 +77,7 @@ TEST_CASE("GGUF: queries that a file cannot answer") {
                   {.seq_len = (std::uint64_t{1} << 31) + 1});
     check_refused(plain("gemma2"), Code::invalid_argument, "only one of them",
                   {.layer_type = "full_attention", .layer = 1});
-    check_refused(plain(), Code::invalid_argument, "the model has 12", {.layer = 12});
+    check_refused(plain(), Code::invalid_argument, "the model has only 12 layers", {.layer = 12});
 }
 
 TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
@@ -115,7 +88,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     GgufBuilder base("llama");
     base.u32("attention.key_length", 128);
     bad(GgufBuilder(base).text("rope.freq_base", "big"),
-        "llama.rope.freq_base is \"big\" (string): must be a finite number above 0");
+        "llama.rope.freq_base is \"big\" (string): it must be a finite number above 0");
     bad(GgufBuilder(base).f32("rope.freq_base", 0), "llama.rope.freq_base is 0 (float32)");
     bad(GgufBuilder(base).f32("rope.freq_base", infinite), "llama.rope.freq_base is inf (float32)");
     bad(GgufBuilder(base).f32("rope.freq_base", 1e-20f), "radians per position");
@@ -123,22 +96,22 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     bad(GgufBuilder(base).i32_list("rope.freq_base", {1, 2}),
         "llama.rope.freq_base is of 2 elements (array)");
     bad(plain().u32("rope.dimension_count", 127),
-        "llama.rope.dimension_count is 127: must be even");
+        "llama.rope.dimension_count is 127: it must be even");
     bad(plain().u32("rope.dimension_count", 130), "2 to head_dim, which is 128");
     bad(plain().u32("rope.dimension_count", 0),
-        "llama.rope.dimension_count is 0 (uint32): must be a whole number from 2");
+        "llama.rope.dimension_count is 0 (uint32): it must be a whole number from 2");
     bad(plain().f32("rope.dimension_count", 2.5f), "llama.rope.dimension_count is 2.5 (float32)");
     bad(plain().text("rope.scaling.factor", "4"), "llama.rope.scaling.factor is \"4\" (string)");
     bad(plain().f32("rope.scaling.factor", -4), "llama.rope.scaling.factor is -4");
     bad(plain().f32("rope.scaling.factor", 4).f32("rope.scale_linear", 2), "they must agree");
     bad(plain().u32("rope.scaling.type", 2),
-        "llama.rope.scaling.type is 2 (uint32): must be a short string");
+        "llama.rope.scaling.type is 2 (uint32): it must be a short string");
     bad(plain().text("rope.scaling.type", std::string(300, 'x')),
         "llama.rope.scaling.type is too long");
     check_refused(plain().text("rope.scaling.type", "spiral"), Code::not_supported,
                   "llama.rope.scaling.type is \"spiral\"");
     bad(plain().u32("rope.scaling.finetuned", 1),
-        "llama.rope.scaling.finetuned is 1 (uint32): must be true or false");
+        "llama.rope.scaling.finetuned is 1 (uint32): it must be true or false");
     bad(plain().f32("rope.scaling.attn_factor", 0), "llama.rope.scaling.attn_factor is 0");
     bad(plain().boolean("context_length2", 2), "is a boolean of 2");
 
@@ -150,7 +123,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
         "attn_factor is -2.62");
     bad(yarn().f32("rope.scaling.yarn_beta_fast", -1), "llama.rope.scaling.yarn_beta_fast is -1");
     bad(yarn().f32("rope.scaling.yarn_beta_slow", 64),
-        "beta_fast is 32: must be at least beta_slow");
+        "beta_fast is 32: it must be at least beta_slow");
     bad(yarn().f32("rope.scaling.yarn_log_multiplier", -1),
         "llama.rope.scaling.yarn_log_multiplier is -1");
     bad(yarn().u32("rope.scaling.original_context_length", 0),
@@ -172,7 +145,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
 
     bad(plain("qwen2vl"), "qwen2vl.rope.dimension_sections is missing");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, 24}),
-        "has 2 elements: must have 3 or 4");
+        "has 2 elements: it must have 3 or 4");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {16, -1, 24, 0}),
         "qwen2vl.rope.dimension_sections[1] is -1");
     bad(plain("qwen2vl").i32_list("rope.dimension_sections", {0, 0, 0, 0}), "adds up to 0");
@@ -181,10 +154,10 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     for (const std::vector<std::int32_t>& widths :
          {std::vector<std::int32_t>{32, 48, 48, 0}, {16, 24, 25, 0}, {8, 12, 12}}) {
         bad(plain("qwen2vl").i32_list("rope.dimension_sections", widths),
-            "must be half the channels that turn, 64");
+            "it must be half of the rotated channels, 64");
     }
     bad(plain("glm4").i32_list("rope.dimension_sections", {8, 12, 12, 0}),
-        "adds up to 32: must be half the channels that turn, 64");
+        "adds up to 32: it must be half of the rotated channels, 64");
     bad(plain("qwen3vl").i32_list("rope.dimension_sections", {24, 20, 16, 0}), "adds up to 60");
     bad(plain("qwen2vl").text("rope.dimension_sections", "16"),
         "qwen2vl.rope.dimension_sections is \"16\" (string)");
@@ -194,7 +167,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     const auto gemma = [] { return plain("gemma4").u32("attention.sliding_window", 512); };
     bad(gemma(), "gemma4.attention.sliding_window_pattern is missing");
     bad(gemma().boolean_list("attention.sliding_window_pattern", {true}),
-        "has 1 elements: must have one a layer, 12");
+        "has 1 elements: it must have one a layer, 12");
     GgufBuilder uncounted("gemma2");
     bad(uncounted.u32("attention.key_length", 128), "gemma2.block_count is missing");
 }
@@ -238,213 +211,4 @@ TEST_CASE("GGUF: a key that is given twice") {
                   "llama.block_count is given twice");
     check_refused(plain().text_of("general.architecture", "llama"), Code::invalid_data,
                   "general.architecture is given twice");
-}
-
-TEST_CASE("GGUF: counts and lengths beyond the file") {
-    const std::string little8 = GgufBuilder::little(~std::uint64_t{0}, 8);
-    for (const std::uint64_t count : {std::uint64_t{17000}, ~std::uint64_t{0} - 10}) {
-        GgufBuilder file = plain();
-        file.extra_values = count;
-        check_refused(file, Code::invalid_data, "keys");
-    }
-    for (const std::uint64_t count : {std::uint64_t{1000}, ~std::uint64_t{0} - 10}) {
-        GgufBuilder file = plain();
-        file.extra_tensors = count;
-        check_refused(file, Code::invalid_data, "tensors");
-    }
-    check_refused(plain().value_of("s", 8, little8), Code::invalid_data, "is cut off");
-    check_refused(plain().value_of("s", 13, ""), Code::invalid_data, "the type 13");
-    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), Code::invalid_data,
-                  "is cut off");
-    for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list with a huge count
-        check_refused(plain().value_of("s", 9, GgufBuilder::little(element, 4) + little8),
-                      Code::invalid_data, "");
-    }
-    check_refused(plain().value_of("s", 9, GgufBuilder::little(99, 4) + GgufBuilder::little(0, 8)),
-                  Code::invalid_data, "the type 99");
-    std::string deep;
-    for (int i = 0; i < 100000; ++i) {
-        deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
-    }
-    check_refused(plain().value_of("s", 9, deep), Code::invalid_data, "nested more than 8 deep");
-    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), Code::invalid_data,
-                  "a name of 70000 bytes");
-    GgufBuilder many;
-    for (int i = 0; i < 20; ++i) {
-        many.value_of(std::string(60000, char('a' + i)), 0, "a");
-    }
-    check_refused(many, Code::invalid_data, "the keys have more than 1048576 bytes together");
-}
-
-namespace {
-
-/// A file of `bytes` bytes that begins with `head` and continues with zeros, like a sparse file. If
-/// the reader asks for more than a head may have, reading fails.
-class Holed {
-   public:
-    Holed(std::string head, std::uint64_t bytes) : head_(std::move(head)), bytes_(bytes) {}
-
-    Result<Rotation> rotation() {
-        return from_gguf(bytes_,
-                         [this](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
-                             read_ += count;
-                             if (read_ > most) {
-                                 return 0;
-                             }
-                             std::memset(to, 0, count);
-                             if (offset < head_.size()) {
-                                 std::memcpy(to, head_.data() + offset,
-                                             std::min<std::uint64_t>(count, head_.size() - offset));
-                             }
-                             return count;
-                         });
-    }
-
-    void check_refused(const std::string& text) {
-        const Result<Rotation> result = rotation();
-        CHECK(result.status.code == Code::invalid_data);
-        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                      result.status.what, " lacks ", text);
-    }
-
-    void check_accepted() {
-        const Result<Rotation> result = rotation();
-        CHECK_MESSAGE(result, result.status.what);
-    }
-
-   private:
-    static constexpr std::uint64_t most = std::uint64_t{260} << 20;
-
-    const std::string head_;
-    const std::uint64_t bytes_;
-    std::uint64_t read_ = 0;
-};
-
-GgufBuilder with_list(std::uint32_t element, std::uint64_t count) {
-    return plain().value_of("list", 9,
-                            GgufBuilder::little(element, 4) + GgufBuilder::little(count, 8));
-}
-
-}  // namespace
-
-TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") {
-    constexpr std::uint64_t huge = std::uint64_t{1} << 60;
-    const auto tensors = [](std::uint64_t count) {
-        GgufBuilder file = plain();
-        file.extra_tensors = count;
-        return file.head();
-    };
-    Holed(tensors(131072), huge).check_accepted();
-    Holed(tensors(131073), huge)
-        .check_refused("the file says that it has 131073 tensors: must be at most 131072");
-    Holed(tensors(huge / 32), huge).check_refused("tensors: must be at most 131072");
-    GgufBuilder keys = plain();
-    keys.extra_values = 16384;
-    Holed(keys.head(), huge).check_refused("keys: must be at most 16384");
-    for (const std::uint32_t element : {8u, 9u}) {
-        CAPTURE(element);
-        Holed(with_list(element, 4194304).head(), huge).check_accepted();
-        Holed(with_list(element, 4194305).head(), huge)
-            .check_refused(
-                "list has 4194305 elements: strings and lists in lists must be at most 4194304 in "
-                "the whole file");
-        Holed(with_list(element, huge / 32).head(), huge).check_refused("in the whole file");
-    }
-    // The limit is for all lists together, including nested ones.
-    const std::string inner = GgufBuilder::little(8, 4) + GgufBuilder::little(4000000, 8) +
-                              std::string(32000000, '\0');
-    Holed(plain()
-              .value_of("list", 9,
-                        GgufBuilder::little(9, 4) + GgufBuilder::little(2, 8) + inner + inner)
-              .head(),
-          huge)
-        .check_refused("list has 4000000 elements: strings and lists in lists");
-    // Lists of numbers are skipped in one step, but the head must still end within its limit.
-    Holed(with_list(0, 250000000).head(), huge).check_accepted();
-    Holed(with_list(12, huge / 32).head(), huge)
-        .check_refused("metadata and tensor infos must end within 268435456 bytes");
-    const std::string text = GgufBuilder::little(huge / 2, 8);
-    Holed(plain().value_of("text", 8, text).head(), huge)
-        .check_refused("text needs 576460752303423488 bytes at ");
-}
-
-TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
-    GgufBuilder file = plain();
-    for (int i = 0; i < 1000; ++i) {
-        file.u32("rope.unknown" + std::to_string(i), 0);
-    }
-    const std::string bytes = file.file();
-    const Result<Rotation> result = from_gguf(bytes.data(), bytes.size());
-    REQUIRE(result);
-    REQUIRE(result->warnings.size() == 101);
-    CHECK(result->warnings.back() == "and 901 warnings more");
-}
-
-TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {
-    GgufBuilder file = plain();
-    file.text_list_of("tokenizer.ggml.tokens", std::vector<std::string>(10000, "token"));
-    file.tensor("rope_freqs.weight", std::vector<float>(64, 2));
-    const std::string bytes = file.file();
-    std::uint64_t read = 0;
-    const GgufModel model(bytes.size(), [&](std::uint64_t offset, void* to, std::size_t count) {
-        std::memcpy(to, bytes.data() + offset, count);
-        read += count;
-        return count;
-    });
-    CHECK(read > 100000);
-    read = 0;
-    for (const std::uint64_t length : {0, 1, 8192}) {
-        CHECK(model.rotation({.seq_len = length}));
-    }
-    CHECK(read == 3 * 64 * sizeof(float));
-}
-
-TEST_CASE(
-    "GGUF: every beginning of a file is an error, or where only weights are missing the whole") {
-    GgufBuilder file = plain();
-    file.text_list_of("tokenizer.ggml.tokens", {"a", "", "ccc"})
-        .boolean_list("flags", {true, false});
-    file.value_of("nested", 9,
-                  GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8) +
-                      GgufBuilder::little(1, 4) + GgufBuilder::little(2, 8) + "ab");
-    file.tensor("rope_freqs.weight", std::vector<float>(64, 2))
-        .tensor("output.weight", std::vector<float>(64));
-    const std::string bytes = file.file();
-    const std::size_t needed = (file.head().size() + 31) / 32 * 32 + 64 * 4;
-    REQUIRE(bytes.size() > needed);
-    for (std::size_t length = 0; length <= bytes.size(); ++length) {
-        CAPTURE(length);
-        const std::string beginning = bytes.substr(
-            0, length);  // a separate allocation: a sanitizer detects reads beyond it
-        const Result<Rotation> result = from_gguf(beginning.data(), beginning.size());
-        CHECK(bool(result) == (length >= needed));
-        CHECK(result.status.code == (length >= needed ? Code::ok : Code::invalid_data));
-    }
-}
-
-TEST_CASE("GGUF: every byte of a file, changed, is an error or a rotation that keeps its rules") {
-    GgufBuilder file = plain("qwen3vl");
-    file.i32_list("rope.dimension_sections", {24, 20, 20, 0})
-        .text("rope.scaling.type", "yarn")
-        .f32("rope.scaling.factor", 4);
-    file.tensor("rope_freqs.weight", std::vector<float>(64, 2));
-    const std::string bytes = file.file();
-    REQUIRE(from_gguf(bytes.data(), bytes.size()));
-    std::size_t accepted = 0;
-    for (std::size_t at = 0; at < bytes.size(); ++at) {
-        for (const int flip : {0x01, 0x80, 0xff}) {
-            std::string changed = bytes;
-            changed[at] = char(changed[at] ^ flip);
-            const Result<Rotation> result = from_gguf(changed.data(), changed.size());
-            CAPTURE(at);
-            if (result) {
-                ++accepted;
-                CHECK(result->rotary_dim <= result->head_dim);
-                CHECK(result->inv_freq.size() == result->rotary_dim / 2);
-            } else {
-                CHECK(result.status.what[0] != '\0');
-            }
-        }
-    }
-    CHECK(accepted > 100);  // changes in names of other keys, and in digits of factors
 }

@@ -22,7 +22,8 @@ std::string model_file(const std::string& name) {
 
 /// A plain Llama with `fields` added: `"rope_theta": 10000`, say.
 std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, )" +
+    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "max_position_embeddings": 8192, )" +
            fields + "}";
 }
 
@@ -57,7 +58,7 @@ std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
 // models/expected: Hugging Face transformers' formulas, evaluated in float64.
 TEST_CASE("real models") {
     const std::vector<std::string> longest_warning = {
-        "longrope depends on the length, which is unknown: the short list assumed"};
+        "longrope depends on the length, which is unknown: assuming the short list"};
     struct Model {
         const char* name;
         std::vector<std::uint32_t> sections = {};
@@ -72,14 +73,14 @@ TEST_CASE("real models") {
          .softmax_scale = deepseek * deepseek,
          .q_rotary_offset = 128,
          .k_rotary_offset = 512,
-         .warnings = {"kv_lora_rank is missing: 512 assumed, the default of deepseek_v2"}},
+         .warnings = {"kv_lora_rank is missing: assuming 512, the default of deepseek_v2"}},
         {.name = "falcon-7b"},
         {.name = "gemma-3-4b.full",
          .warnings = {"the model has layers of several types (full_attention, sliding_attention): "
-                      "full_attention assumed"}},
+                      "assuming full_attention"}},
         {.name = "glm-4-9b"},
         {.name = "gpt-j-6b",
-         .warnings = {"rope_theta is missing: 10000 assumed, the default of gptj"}},
+         .warnings = {"rope_theta is missing: assuming 10000, the default of gptj"}},
         {.name = "gpt-neox-20b"},
         {.name = "gpt-oss-20b"},
         {.name = "llama-3.1-8b"},
@@ -182,9 +183,12 @@ TEST_CASE("no scaling, in all its spellings, is default") {
         R"("rope_theta": 10000, "rope_scaling": {"type": "default"})",
         R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000.0})",
         R"("rope_parameters": {"rope_theta": 10000.0, "rope_type": null, "factor": null})",
-        R"("rope_theta": 10000, "mrope_section": null, "no_rope_layers": [], "qk_rope_head_dim": 0, "alibi": false)",
-        R"("rope_theta": 10000, "mrope_interleaved": false, "mrope_section": [], "rope": true, "use_dynamic_ntk": false)",
-        R"("rope_theta": 10000, "rotary": true, "position_embedding_type": "rope", "rope_ratio": 1, "sliding_window": 4096)",
+        R"("rope_theta": 10000, "mrope_section": null, "no_rope_layers": [], "qk_rope_head_dim": 0,
+           "alibi": false)",
+        R"("rope_theta": 10000, "mrope_interleaved": false, "mrope_section": [], "rope": true,
+           "use_dynamic_ntk": false)",
+        R"("rope_theta": 10000, "rotary": true, "position_embedding_type": "rope", "rope_ratio": 1,
+           "sliding_window": 4096)",
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
@@ -205,7 +209,8 @@ TEST_CASE("partial rotation, in all its spellings") {
         R"("rope_theta": 10000, "rotary_dim": 50)",
         R"("rope_theta": 10000, "rotary_dim": 50, "partial_rotary_factor": 0.4)",
         R"("rope_parameters": {"rope_theta": 10000, "partial_rotary_factor": 0.4})",
-        R"("partial_rotary_factor": 0.4, "rope_parameters": {"rope_theta": 10000, "partial_rotary_factor": 0.4})",
+        R"("partial_rotary_factor": 0.4, "rope_parameters": {"rope_theta": 10000,
+           "partial_rotary_factor": 0.4})",
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
@@ -226,7 +231,7 @@ TEST_CASE("what a file leaves out is assumed aloud") {
     CHECK(close(bare.inv_freq[32], 0.01));
     CHECK(bare.max_position == 0);
     CHECK(warns(bare, "model_type is missing"));
-    CHECK(warns(bare, "rope_theta is missing: 10000 assumed"));
+    CHECK(warns(bare, "rope_theta is missing: assuming 10000"));
     CHECK(bare.warnings.size() == 2);
 
     const Rotation unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" +
@@ -237,24 +242,25 @@ TEST_CASE("what a file leaves out is assumed aloud") {
 
     const Rotation mixtral = imported(R"({"model_type": "mixtral", )" + heads + "}");
     CHECK(close(mixtral.inv_freq[32], 1e-3));
-    CHECK(warns(mixtral, "rope_theta is missing: 1000000 assumed, the default of mixtral"));
+    CHECK(warns(mixtral, "rope_theta is missing: assuming 1000000, the default of mixtral"));
 
     const Rotation glm = imported(R"({"model_type": "glm", "rope_theta": 10000})");
     CHECK(glm.head_dim == 128);
     CHECK(glm.rotary_dim == 64);
     CHECK(glm.pairing == interleaved);
-    CHECK(warns(glm, "head_dim is missing: 128 assumed, the default of glm"));
-    CHECK(warns(glm, "partial_rotary_factor is missing: 0.5 assumed, the default of glm"));
+    CHECK(warns(glm, "head_dim is missing: assuming 128, the default of glm"));
+    CHECK(warns(glm, "partial_rotary_factor is missing: assuming 0.5, the default of glm"));
 
     const Rotation gptj = imported(
         R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rope_theta": 10000})");
     CHECK(gptj.rotary_dim == 64);
-    CHECK(warns(gptj, "rotary_dim is missing: 64 assumed"));
+    CHECK(warns(gptj, "rotary_dim is missing: assuming 64"));
 }
 
 TEST_CASE("keys that are not read are named") {
     const Rotation rotation = imported(llama_with(
-        R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32}, "rope_something": 7,
+        R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32},
+           "rope_something": 7,
            "text_config": {"vocab_size": 1}, "vocab_size": 3)"));
     CHECK(warns(rotation, "ignored key rope_scaling.beta_fast"));
     CHECK(warns(rotation, "ignored key rope_something"));

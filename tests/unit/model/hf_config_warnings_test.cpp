@@ -17,13 +17,15 @@ namespace {
 using Texts = std::vector<std::string>;
 
 std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192, "rope_theta": 1e4, )" +
+    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192,
+              "rope_theta": 1e4, )" +
            fields + "}";
 }
 
 /// DeepSeek's latent attention: query rows of 128 + 64 channels.
 std::string latent_with(const std::string& fields) {
-    return R"({"model_type": "deepseek_v3", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 1e4,
+    return R"({"model_type": "deepseek_v3", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+              "kv_lora_rank": 512, "rope_theta": 1e4,
                "max_position_embeddings": 163840, )" +
            fields + "}";
 }
@@ -64,17 +66,19 @@ TEST_CASE("widths beside latent attention") {
     CHECK(warned(latent_with(third),
                  {"ignored key partial_rotary_factor: it says of a query row of 192"})
               .rotary_dim == 64);
-    refused(latent_with(R"("partial_rotary_factor": 0.5)"),
-            "partial_rotary_factor is 0.5 but qk_rope_head_dim, all of which turns, is 64");
+    refused(
+        latent_with(R"("partial_rotary_factor": 0.5)"),
+        "partial_rotary_factor is 0.5 but qk_rope_head_dim, whose channels are all rotated, is 64");
     refused(latent_with(R"("partial_rotary_factor": 1.5)"), "must be at most 1");
     refused(latent_with(R"("rotary_dim": 32)"),
-            "rotary_dim is 32 but qk_rope_head_dim, all of which turns, is 64");
+            "rotary_dim is 32 but qk_rope_head_dim, whose channels are all rotated, is 64");
     refused(latent_with(R"("rotary_pct": 0.25)"), "rotary_pct is 0.25");
 }
 
 TEST_CASE("widths beside a proportional rotation") {
     const auto proportional = [](const std::string& fields) {
-        return R"({"model_type": "llama", "head_dim": 64, "rope_parameters": {"rope_type": "proportional", "rope_theta": 1e4}, )" +
+        return R"({"model_type": "llama", "head_dim": 64,
+                  "rope_parameters": {"rope_type": "proportional", "rope_theta": 1e4}, )" +
                fields + "}";
     };
     const auto turning = [](const Rotation& rotation) {
@@ -96,12 +100,13 @@ TEST_CASE("widths beside a proportional rotation") {
             "rotary_dim is 32 but rope_type proportional turns 16 channels in a window of 64");
     refused(proportional(R"("rotary_dim": 16)"), "turns 64 channels");
     refused(proportional(R"("partial_rotary_factor": 0.01)"),
-            "partial_rotary_factor is 0.01: turns no pair of a head_dim of 64");
+            "partial_rotary_factor is 0.01: it rotates no pair of a head_dim of 64");
 }
 
 TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
     const auto yarn = [](const std::string& fields) {
-        return R"("rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 2048, )" +
+        return R"("rope_scaling": {"type": "yarn", "factor": 4,
+                  "original_max_position_embeddings": 2048, )" +
                fields + "}";
     };
     const double of_yarn = 0.1 * std::log(4.0) + 1;
@@ -129,16 +134,17 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
     // of them.
     const auto deepseek = [](const std::string& fields) {
         return latent_with(
-            R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, )" +
+            R"("rope_scaling": {"type": "yarn", "factor": 40,
+               "original_max_position_embeddings": 4096, )" +
             fields + "}");
     };
     const auto m = [](double mscale) { return 0.1 * mscale * std::log(40.0) + 1; };
     const Rotation first = warned(deepseek(R"("mscale": 0.5)"),
-                                  {"rope_scaling.mscale_all_dim is missing: 0 assumed"});
+                                  {"rope_scaling.mscale_all_dim is missing: assuming 0"});
     CHECK(close(first.attention_factor, m(0.5)));
     CHECK(first.softmax_scale == 1);
     const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"),
-                                   {"rope_scaling.mscale is missing: 1 assumed"});
+                                   {"rope_scaling.mscale is missing: assuming 1"});
     CHECK(close(second.attention_factor, m(1) / m(0.5)));
     CHECK(close(second.softmax_scale, m(0.5) * m(0.5)));
     const Rotation given = warned(
@@ -165,13 +171,14 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
     const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
     // HunYuan's files have a factor of 1.
     CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"),
-                 {"ignored key rope_scaling.factor: alpha"})
+                 {"ignored key rope_scaling.factor: the scaling uses alpha instead"})
               .inv_freq == alone.inv_freq);
     CHECK(warned(dynamic(R"("alpha": 1000, "original_max_position_embeddings": 4096)"),
                  {"ignored key rope_scaling.original_max_position_embeddings"})
               .inv_freq == alone.inv_freq);
-    refused(dynamic(R"("alpha": 1000, "factor": 2.0)"),
-            "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: which of them");
+    refused(
+        dynamic(R"("alpha": 1000, "factor": 2.0)"),
+        "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: it is unknown which of them");
     warned(dynamic(R"("factor": 2.0, "original_max_position_embeddings": 4096)"),
            {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is "
             "8192: the latter is taken"},
@@ -182,7 +189,8 @@ TEST_CASE(
     "dynamic scaling begins at max_position_embeddings, as in transformers' code, whatever else "
     "the file has") {
     const auto dynamic = [](const std::string& original) {
-        return R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 8192,
+        return R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4,
+                  "max_position_embeddings": 8192,
             "rope_scaling": {"type": "dynamic", "factor": 2.0)" +
                original + "}}";
     };
@@ -196,20 +204,22 @@ TEST_CASE(
         CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / alpha));
     }
     warned(
-        R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0,
+        R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4,
+           "rope_scaling": {"type": "dynamic", "factor": 2.0,
         "original_max_position_embeddings": 4096}})",
         {}, {.seq_len = 8192});
 }
 
 TEST_CASE("defaults that the two generations of a class have differently") {
     warned(R"({"model_type": "cohere", "head_dim": 64})",
-           {"rope_theta is missing: 10000 assumed, the default of cohere, whose default in "
+           {"rope_theta is missing: assuming 10000, the default of cohere, whose default in "
             "transformers 5 is 500000"});
 }
 
 TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
     const std::string fields =
-        R"("seq_length": 2048, "max_position_embeddings": 8192, "head_dim": 64, "rope_theta": 1e4, "use_dynamic_ntk": true})";
+        R"("seq_length": 2048, "max_position_embeddings": 8192, "head_dim": 64, "rope_theta": 1e4,
+           "use_dynamic_ntk": true})";
     const std::vector<double> plain = warned(llama_with("\"use_cache\": true"), {}).inv_freq;
     for (const char* type : {"llama", "qwen2", "chatglm"}) {
         const Result<Rotation> result = from_hf_config(
@@ -234,35 +244,36 @@ TEST_CASE("numbers whose frequencies no double holds well") {
     };
     CHECK(warned(scaled(R"("type": "linear", "factor": 1e300)"), {}).inv_freq[0] == 1e-300);
     refused(scaled(R"("type": "linear", "factor": 1e305)"),
-            "the scaling linear make inv_freq[22] 1.77828e-308 radians per position: must be at "
+            "the scaling linear make inv_freq[22] 1.77828e-308 radians per position: it must be at "
             "least 2.23e-308");
-    refused(scaled(R"("type": "linear", "factor": 1e-300)"),
-            "rope_theta 10000 makes inv_freq[0] 1e+300 radians per position: must be below 2048");
-    refused(scaled(R"("type": "dynamic", "alpha": 1e306)"),
-            "radians per position: must be at least");
     refused(
-        scaled(
-            R"("type": "llama3", "factor": 1e308, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192)"),
-        "the scaling llama3 make");
+        scaled(R"("type": "linear", "factor": 1e-300)"),
+        "rope_theta 10000 makes inv_freq[0] 1e+300 radians per position: it must be below 2048");
+    refused(scaled(R"("type": "dynamic", "alpha": 1e306)"),
+            "radians per position: it must be at least");
+    refused(scaled(
+                R"("type": "llama3", "factor": 1e308, "low_freq_factor": 1, "high_freq_factor": 4,
+               "original_max_position_embeddings": 8192)"),
+            "the scaling llama3 make");
     refused(scaled(R"("type": "yarn", "factor": 1e308)"), "the scaling yarn make");
     refused(scaled(R"("type": "proportional", "factor": 1e308, "partial_rotary_factor": 0.5)"),
             "the scaling proportional make");
     refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e300)"),
-            "the scaling yarn makes the attention factor 1e+300: must be 2^-64 to 2^64");
+            "the scaling yarn makes the attention factor 1e+300: it must be 2^-64 to 2^64");
     refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e-300)"),
             "must be 2^-64 to 2^64");
     refused(scaled(R"("type": "yarn", "factor": 4, "mscale": 1e300, "mscale_all_dim": 1e-300)"),
             "must be 2^-64 to 2^64");
-    refused(
-        latent_with(
-            R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096,
+    refused(latent_with(
+                R"("rope_scaling": {"type": "yarn", "factor": 40,
+               "original_max_position_embeddings": 4096,
                             "mscale": 1e200, "mscale_all_dim": 1e200})"),
-        "makes the softmax scale inf: must be finite");
+            "makes the softmax scale inf: it must be finite");
     const auto based = [](const std::string& base) {
         return R"({"model_type": "llama", "head_dim": 128, "rope_theta": )" + base + "}";
     };
     CHECK(close(warned(based("1e300"), {}).inv_freq[63], std::pow(1e300, -126.0 / 128)));
-    refused(based("1e-300"), "radians per position: must be below 2048");
+    refused(based("1e-300"), "radians per position: it must be below 2048");
     const Result<Rotation> tower = from_hf_config(
         R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
         "rope_theta": 1e-300}})",
@@ -271,7 +282,8 @@ TEST_CASE("numbers whose frequencies no double holds well") {
         std::string(tower.status.what).find("vision_config.rope_theta 1e-300 makes inv_freq[1]") ==
         0);
     refused(
-        R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300, "rope_ratio": 1e300})",
+        R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300,
+           "rope_ratio": 1e300})",
         "base is inf");
 }
 
@@ -292,7 +304,8 @@ TEST_CASE("what stands around the language model's own object is named, with bot
            {"ignored key llm_config: text_config is read, and differs"});
     warned(around(R"("llm_config": )" + inner), {});
     const std::string omni =
-        R"({"model_type": "qwen2_5_omni", "rope_theta": 1, "thinker_config": {"head_dim": 32, "language_config": {"head_dim": 8},
+        R"({"model_type": "qwen2_5_omni", "rope_theta": 1, "thinker_config": {"head_dim": 32,
+           "language_config": {"head_dim": 8},
         "text_config": {"model_type": "llama", "head_dim": 64, "rope_theta": 1e4}}})";
     warned(omni, {"ignored key rope_theta, which is 1: thinker_config.text_config.rope_theta",
                   "ignored key thinker_config.head_dim, which is 32",
@@ -301,7 +314,8 @@ TEST_CASE("what stands around the language model's own object is named, with bot
 
 TEST_CASE("bases at the top level that no layer type has") {
     const auto typed = [](const std::string& fields) {
-        return R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
+        return R"({"model_type": "gemma3_text", "head_dim": 64,
+                  "rope_parameters": {"full_attention": {"rope_theta": 1e6},
             "sliding_attention": {"rope_theta": 1e4}}, )" +
                fields + "}";
     };
@@ -317,7 +331,8 @@ TEST_CASE("bases at the top level that no layer type has") {
     // Next to the sections the key is named, too, if a section has it; if none has it, it is an
     // error.
     warned(
-        R"({"model_type": "gemma3_text", "head_dim": 64, "rope_parameters": {"full_attention": {"rope_theta": 1e6},
+        R"({"model_type": "gemma3_text", "head_dim": 64,
+           "rope_parameters": {"full_attention": {"rope_theta": 1e6},
         "sliding_attention": {"rope_theta": 1e4}, "rope_theta": 1e4}})",
         {"ignored key rope_parameters.rope_theta, which is 10000.0: each layer type's own is read, "
          "and sliding_attention has"},
@@ -325,32 +340,36 @@ TEST_CASE("bases at the top level that no layer type has") {
 }
 
 TEST_CASE("a base that only the older spelling has") {
-    CHECK(
-        warned(
-            R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
+    CHECK(warned(
+              R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear",
+               "factor": 2, "rope_theta": 5e5},
         "rope_parameters": {"rope_type": "linear", "factor": 2}})",
-            {})
-            .base == 5e5);
+              {})
+              .base == 5e5);
 }
 
 TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
     const std::string foo = llama_with(
         R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
-    CHECK(
-        warned(foo,
-               {"layer type foo_attention is unknown: assumed to rotate as sliding_attention does"},
-               {.layer = 1})
-            .rotates);
+    CHECK(warned(foo,
+                 {"layer type foo_attention is unknown: assuming that it rotates as "
+                  "sliding_attention does"},
+                 {.layer = 1})
+              .rotates);
     warned(foo, {"layer type foo_attention is unknown"});
     warned(foo, {}, {.layer = 0});
     const std::string unused =
-        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "full_attention"],
-        "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";
+        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention",
+           "full_attention"],
+        "rope_parameters": {"full_attention": {"rope_theta": 1e4},
+        "foo_attention": {"rope_theta": 1e6}}})";
     warned(unused, {"ignored rope_parameters.foo_attention: the model has no layers of that type"});
     // Its own parameters define such a layer.
     const std::string own =
-        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention", "foo_attention"],
-        "rope_parameters": {"full_attention": {"rope_theta": 1e4}, "foo_attention": {"rope_theta": 1e6}}})";
+        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention",
+           "foo_attention"],
+        "rope_parameters": {"full_attention": {"rope_theta": 1e4},
+        "foo_attention": {"rope_theta": 1e6}}})";
     CHECK(warned(own, {}, {.layer = 1}).base == 1e6);
 }
 
@@ -359,7 +378,8 @@ TEST_CASE("layers that are said twice, and differently") {
         return llama_with(R"("num_hidden_layers": 4, )" + fields);
     };
     const std::string types =
-        R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
+        R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+           "full_attention"])";
     const ModelQuery first{.layer = 0};
     warned(layers(types + R"(, "sliding_window_pattern": 2)"), {}, first);
     warned(layers(types + R"(, "sliding_window_pattern": "LG")"), {}, first);
@@ -378,8 +398,10 @@ TEST_CASE("layers that are said twice, and differently") {
 
 TEST_CASE("an attention factor beside those of LongRoPE's lists") {
     const std::string json =
-        R"({"model_type": "phimoe", "head_dim": 4, "rope_theta": 1e4, "max_position_embeddings": 8192,
-        "original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
+        R"({"model_type": "phimoe", "head_dim": 4, "rope_theta": 1e4,
+           "max_position_embeddings": 8192,
+        "original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope",
+        "short_factor": [1, 2], "long_factor": [3, 4],
         "attention_factor": 1.125, "short_mscale": 1.25, "long_mscale": 1.5}})";
     CHECK(
         warned(json, {"ignored key rope_scaling.attention_factor, which is 1.125"}, {.seq_len = 1})

@@ -15,10 +15,10 @@ const std::string start =
     R"({"model_type": "llama", "head_dim": 8, "max_position_embeddings": 4096, )";
 const std::string dynamic =
     start + R"("rope_theta": 10000, "rope_scaling": {"rope_type": "dynamic", "factor": 2}})";
-const std::string longrope =
-    start +
-    R"("original_max_position_embeddings": 1024, "rope_theta": 10000, "rope_scaling": {"rope_type": "longrope",)"
-    R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
+const std::string longrope = start +
+                             R"("original_max_position_embeddings": 1024, "rope_theta": 10000,
+       "rope_scaling": {"rope_type": "longrope",)"
+                             R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
 
 Rotation read(const std::string& config, std::uint64_t seq_len) {
     const Result<Rotation> rotation = from_hf_config(config, {.seq_len = seq_len});
@@ -50,7 +50,8 @@ TEST_CASE("LongRoPE: the short list serves the original length, the long one eve
 
 TEST_CASE("the first Qwen: new frequencies with every doubling of the trained length") {
     const std::string qwen =
-        R"({"model_type": "qwen", "hidden_size": 64, "num_attention_heads": 2, "kv_channels": 32, "seq_length": 2048,)"
+        R"({"model_type": "qwen", "hidden_size": 64, "num_attention_heads": 2, "kv_channels": 32,
+           "seq_length": 2048,)"
         R"( "max_position_embeddings": 32768, "rotary_emb_base": 10000, "use_dynamic_ntk": true})";
     for (const auto& [seq_len, longest] :
          {std::pair{0u, 2048u}, {2048u, 2048u}, {2049u, 4096u}, {4096u, 4096u}, {5000u, 8192u}}) {

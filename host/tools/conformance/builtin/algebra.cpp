@@ -111,7 +111,7 @@ void add_way(Checks& checks, const Way& way) {
             position = -position;
         }
         findings.hold(run(device, negative, findings).q == undone,
-                      "the inverse at p and forward at -p have other bits");
+                      "the inverse at p and forward at -p have different bits");
     });
     checks.add("norm_" + name, [=](DeviceUnderTest& device, Findings& findings) {
         const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 95);
@@ -123,7 +123,7 @@ void add_way(Checks& checks, const Way& way) {
         for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
             const double was = length(before, row), is = length(after, row);
             findings.hold(std::fabs(is - was) <= 2 * way.bound() * was,
-                          "row {} had a length of {:.9g}, has {:.9g}", row, was, is);
+                          "row {} had a length of {:.9g}, but now has {:.9g}", row, was, is);
         }
     });
     checks.add("identity_at_position_0_" + name, [=](DeviceUnderTest& device, Findings& findings) {

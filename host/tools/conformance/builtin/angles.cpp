@@ -95,7 +95,7 @@ void add_far(Checks& checks, AngleSource source) {
         trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
         const Rotated rotated = run(device, trial, findings);
         findings.hold(rotated.outside == 0,
-                      "{} of the positions that are covered are counted as outside",
+                      "{} positions are counted as outside although the table covers them",
                       rotated.outside);
     });
     checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
@@ -203,7 +203,8 @@ void add_table_sizes(Checks& checks) {
                            const Rotated large = run(device, trial, findings);
                            findings.hold(
                                small.q == large.q && small.k == large.k,
-                               "a table for {} positions gives other bits than one for 100", rows);
+                               "a table for {} positions gives different bits than one for 100",
+                               rows);
                        }
                    });
     }
@@ -225,17 +226,17 @@ void add_table_sizes(Checks& checks) {
             };
             trial.ids = random_positions(tokens, -2047, 2047, 55);
             findings.hold(same(),
-                          "below 2048, factored and direct angles give other bits (factor {})",
+                          "below 2048, factored and direct angles give different bits (factor {})",
                           factor);
             for (std::int64_t& position : trial.ids) {
                 position = (position % 64) * 2048;
             }
             findings.hold(factor != 1 || same(),
-                          "at multiples of 2048, factored and direct angles give other bits");
+                          "at multiples of 2048, factored and direct angles give different bits");
             trial.ids = random_positions(tokens, 4096, 131071, 56);
-            findings.hold(
-                !same(),
-                "factored and direct angles never give other bits: is one of them the other?");
+            findings.hold(!same(),
+                          "factored and direct angles never give different bits: they may be the "
+                          "same source");
         }
     });
 }
@@ -258,7 +259,7 @@ void add_float32_product(Checks& checks) {
                     const Rotated exact = run(device, trial, findings);
                     trial.precision = AnglePrecision::float32;
                     findings.hold(run(device, trial, findings).q != exact.q,
-                                  "a float32 product gives the bits of the exact one");
+                                  "a float32 product gives the same bits as the exact one");
                 }
             }
         });
@@ -280,7 +281,7 @@ void add_angles(Checks& checks) {
                                findings);
                            findings.hold(
                                texture.q == buffer.q && texture.k == buffer.k,
-                               "angles from a buffer give other bits than from a texture");
+                               "angles from a buffer give different bits than from a texture");
                        }
                    });
     }
@@ -294,7 +295,7 @@ void add_angles(Checks& checks) {
         trial.info.angles = AngleSource::direct_buffer;
         const Rotated buffer = run(device, trial, findings);
         findings.hold(texture.q == buffer.q && texture.k == buffer.k,
-                      "angles from a buffer give other bits than from a texture");
+                      "angles from a buffer give different bits than from a texture");
     });
     checks.add("callers_table_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
         const Rotated ours = run(device, from_source(AngleSource::direct_buffer, Element::f32),
@@ -303,7 +304,7 @@ void add_angles(Checks& checks) {
         add_callers_table(trial, Element::f32, rotary_dim / 2, true);
         const Rotated callers = run(device, trial, findings);
         findings.hold(ours.q == callers.q && ours.k == callers.k,
-                      "a caller's table with our values gives other bits");
+                      "a caller's table with our values gives different bits");
     });
     for (const Element table : elements) {
         for (const std::uint32_t stride : {rotary_dim / 2, rotary_dim / 2 + 3, rotary_dim}) {

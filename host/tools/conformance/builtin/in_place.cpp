@@ -33,7 +33,7 @@ void add_in_place(Checks& checks) {
                                    trial.in_place = true;
                                    const Rotated in_place = run(device, trial, findings);
                                    findings.hold(apart.q == in_place.q && apart.k == in_place.k,
-                                                 "in place gives other bits than out of place");
+                                                 "in place gives different bits than out of place");
                                }
                            });
             }

@@ -26,9 +26,9 @@ void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim,
     trial.in = in;
     trial.out = out;
     const Rotated placed = run(device, trial, findings);
-    findings.hold(placed.q == packed.q, "Q has other bits here than in packed rows");
+    findings.hold(placed.q == packed.q, "Q has different bits here than in packed rows");
     findings.hold(placed.k == packed.k || in == Arrangement::broadcast,
-                  "K has other bits here than in packed rows");
+                  "K has different bits here than in packed rows");
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void add_limits(Checks& checks) {
                               "{} dispatches for Q and K where 4 storage buffers take one each",
                               apart.dispatches);
                 findings.hold(whole.q == apart.q && whole.k == apart.k,
-                              "Q and K apart from each other have other bits");
+                              "Q and K apart from each other have different bits");
             }
         }
     });

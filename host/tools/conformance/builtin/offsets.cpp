@@ -63,9 +63,8 @@ Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     Result<Buffer> made = Buffer::make(device.device(), bytes);
     if (made.status.code == Code::out_of_device_memory ||
         made.status.code == Code::out_of_host_memory) {
-        unsupported(
-            "rows so far apart take a buffer of {} bytes, which the device does not give: {}",
-            bytes, static_cast<const char*>(made.status.what));
+        unsupported("rows so far apart take a buffer of {} bytes, which the device refuses: {}",
+                    bytes, static_cast<const char*>(made.status.what));
     }
     return value_of(std::move(made));
 }
@@ -167,7 +166,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
                                           &room[access.first_byte]);
             findings.hold(right,
                           "{} bytes apart, {} bytes behind the start of a buffer, the {} row of {} "
-                          "has other bits",
+                          "has different bits",
                           out.apart, out.byte(key, 0), row == 0 ? "first" : "second",
                           key ? 'K' : 'Q');
         }

@@ -35,7 +35,7 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
                         trial.info.mapping = mapping;
                         const Rotated rotated = run(device, trial, findings);
                         findings.hold(!first || (first->q == rotated.q && first->k == rotated.k),
-                                      "the other mapping of the work gives other bits");
+                                      "the other mapping of the work gives different bits");
                         first = rotated;
                     }
                 }
@@ -147,7 +147,7 @@ void add_pairings(Checks& checks) {
             trial.info.mapping = Mapping::cpu;
             const Rotated all = run(device, trial, findings);
             findings.hold(four.q == all.q && four.k == all.k,
-                          "the other mapping of the work gives other bits");
+                          "the other mapping of the work gives different bits");
         },
         Level::full);
 }

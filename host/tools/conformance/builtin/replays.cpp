@@ -161,7 +161,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         Bytes got(size);
         check(result.download(got.data(), size));
         findings.hold(got == (fresh ? run(device, of, findings).q : expected),
-                      "replay {} gives other bits than a rotation of its own", replay);
+                      "replay {} gives different bits than a rotation of its own", replay);
     }
 }
 

@@ -177,9 +177,10 @@ void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_
             .conversion = native && i / 2 % 2 == 0 ? Conversion::native : Conversion::integer};
         differ += differences(device, of, round, tokens, random);
     }
-    findings.hold(differ == 0,
-                  "{} of {} elements have other bits than the shader's source gives on the host",
-                  differ, std::uint64_t{rounds} * tokens * row_elements);
+    findings.hold(
+        differ == 0,
+        "{} of {} elements have different bits than the shader's source gives on the host", differ,
+        std::uint64_t{rounds} * tokens * row_elements);
 }
 
 }  // namespace

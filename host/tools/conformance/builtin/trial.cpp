@@ -235,12 +235,12 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
         outside += verdict.out_of_range;
         findings.measure_u(verdict.largest_error_u);
         findings.hold(!verdict.nan_mismatch,
-                      "{}: NaN where the exact value is none, or the reverse: {}", name,
+                      "{}: NaN but the exact value is not NaN, or the reverse: {}", name,
                       verdict.worst);
         findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}",
                       name, verdict.worst);
         findings.hold(verdict.largest_error_u <= bound_of(trial),
-                      "{}: {:.4g} u where the contract allows {} u: {}", name,
+                      "{}: {:.4g} u but the contract allows {} u: {}", name,
                       verdict.largest_error_u, bound_of(trial), verdict.worst);
     };
     const Sections& sections = trial.info.sections;

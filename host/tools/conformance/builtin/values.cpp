@@ -90,7 +90,7 @@ void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
     trial.in_place = true;
     const Rotated in_place = run_as(device, trial, Dispatch::of_k, findings);
     findings.hold(apart.q == in_place.q && apart.k == in_place.k && apart.v == in_place.v,
-                  "in place gives other bits");
+                  "in place gives different bits");
 }
 
 const char* device_of(Mapping mapping) {
@@ -395,7 +395,7 @@ void add_few_storage_buffers(Checks& checks) {
                                 "with {} storage buffers the bits are others", storage_buffers);
                             trial.only_v = true;
                             findings.hold(run(device, trial, findings).v == whole.v,
-                                          "V alone in the call has other bits");
+                                          "V alone in the call has different bits");
                         }
                     }
                 },

@@ -31,7 +31,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
             trial.in_place = true;
             const Rotated same_place = run(device, trial, findings);
             findings.hold(apart.q == same_place.q && apart.k == same_place.k,
-                          "{} at a time, in place gives other bits", rows.name);
+                          "{} at a time, in place gives different bits", rows.name);
         }
     }
 }
@@ -263,7 +263,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
     check(out.upload(poison.data(), bytes));
     rotate(0, tokens / 2);
     findings.hold(four == rotate(tokens / 2, tokens - tokens / 2),
-                  "several heads a lane give other bits than one");
+                  "several heads a lane give different bits than one");
     findings.hold(four != poison, "nothing has been rotated");
 }
 
@@ -303,7 +303,7 @@ void add_mappings(Checks& checks) {
         trial.info.q_heads = trial.info.k_heads = 0;
         const Rotated open = run(device, trial, findings);
         findings.hold(known.q == open.q && known.k == open.k,
-                      "a kernel that knows its heads gives other bits");
+                      "a kernel that knows its heads gives different bits");
     });
     checks.add("mapping_cpu_one_step", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f32, 2);

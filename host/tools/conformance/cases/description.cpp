@@ -120,7 +120,8 @@ TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout,
     }
     const auto own_layout = fields.optional_text("layout");
     if (!own_layout && !layout) {
-        wrong_file("{} is missing, and there is none for all tensors", fields.name_of("layout"));
+        wrong_file("{} is missing, and there is no value for all tensors",
+                   fields.name_of("layout"));
     }
     tensor.layout = own_layout ? *own_layout : *layout;
     const auto own_heads = fields.integer("num_heads", 1, any_high);

@@ -29,7 +29,7 @@ std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t
     }
     // Compares path component by component: /cases2 is not below /cases.
     if (std::mismatch(root_.begin(), root_.end(), path.begin(), path.end()).first != root_.end()) {
-        wrong_file("{}: a symbolic link leads out of the folder of cases", file);
+        wrong_file("{}: a symbolic link leads out of the cases folder", file);
     }
     const bool regular = std::filesystem::is_regular_file(path, problem);
     if (problem || !regular) {
@@ -78,7 +78,7 @@ CaseFolder::IntegerList CaseFolder::integers(const Integers& integers) const {
     npy::Array array = this->array(file);
     const npy::Type type = array.header.type;
     if (type != npy::Type::i4 && type != npy::Type::i8) {
-        unsupported("{}: has data of type {}; positions are <i4 or <i8", file, npy::name(type));
+        unsupported("{}: has data of type {}; positions must be <i4 or <i8", file, npy::name(type));
     }
     list.shape = array.header.shape;
     list.wide = type == npy::Type::i8;

@@ -179,7 +179,7 @@ Group find_cases(const std::vector<std::string>& folders, const std::string& out
         for (const fs::path& folder : found) {
             auto check = std::make_unique<CaseCheck>(root, folder, given, outputs);
             if (ids[check->id()]++ > 0) {
-                check->refuse("another case has this id, too");
+                check->refuse("another case has the same id");
             }
             group.checks.push_back(std::move(check));
         }

@@ -154,7 +154,7 @@ CaseTensor read_tensor(const CaseFolder& folder, const std::string& name,
         channels.steps = head_dim;
     }
     if (channels.in != 1 && channels.steps > 1) {
-        unsupported("tensors.{}: channels are {} elements apart; the library takes neighbours",
+        unsupported("tensors.{}: channels are {} elements apart; the library needs neighbours",
                     name, channels.in);
     }
     const Axis batch = axis('B'), tokens = axis(axis_of(described.layout, 'T') >= 0 ? 'T' : 'S'),

@@ -73,7 +73,7 @@ ExitCode write_matrix(const Options& options) {
     std::vector<tools::OutputFile> files;
     files.emplace_back("--page", options.page, matrix.page.size()).write(matrix.page);
     tools::OutputFile::publish(files);
-    tools::write_output(fmt::format("{} rows of {} files; {} files are no reports\n", matrix.rows,
+    tools::write_output(fmt::format("{} rows of {} files; {} files are not reports\n", matrix.rows,
                                     reports.size(), foreign.size()));
     return ExitCode::success;
 }

@@ -46,7 +46,7 @@ void take(ReportFile& read, const std::string& option, const std::string& file, 
     }
     if (!json.is_object() || !json.contains("format") || !json.at("format").is_string()) {
         tools::fail(ExitCode::bad_file,
-                    "{}: '{}' is no report of vkrope-conformance: it has no \"format\"", option,
+                    "{}: '{}' is not a report of vkrope-conformance: it has no \"format\"", option,
                     file);
     }
     if (const auto& format = json.at("format").get_ref<const std::string&>();
@@ -73,7 +73,7 @@ std::string content_of(const std::string& option, const std::string& file, std::
     }
     if (!S_ISREG(about.st_mode)) {  // reading it may never end, or never begin
         tools::fail(ExitCode::bad_file, "{}: '{}' is {}; it must be a regular file", option, file,
-                    S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+                    S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
     }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
@@ -84,7 +84,7 @@ std::string content_of(const std::string& option, const std::string& file, std::
     for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
         if (content.size() > max_bytes) {
-            tools::fail(ExitCode::bad_file, "{}: '{}' has more than {} bytes, which no report has",
+            tools::fail(ExitCode::bad_file, "{}: '{}' has more than {} bytes, more than any report has",
                         option, file, max_bytes);
         }
     }
@@ -109,11 +109,11 @@ ReportFile report_from(const std::string& option, const std::string& file) {
             }
         }
     } catch (const tools::zip::BadArchive& bad) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' is no archive of --report: {}", option, file,
+        tools::fail(ExitCode::bad_file, "{}: '{}' is not an archive of --report: {}", option, file,
                     bad.what());
     }
     if (read.report.is_null()) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' is no archive of --report: it has no report.json",
+        tools::fail(ExitCode::bad_file, "{}: '{}' is not an archive of --report: it has no report.json",
                     option, file);
     }
     return read;

@@ -76,7 +76,7 @@ std::vector<std::string> unknown_waivers(const std::vector<Waiver>& waivers,
         });
         if (!known) {
             unknown.push_back(
-                fmt::format("the waiver of '{}' is of no check that there is", waiver.check));
+                fmt::format("the waiver of '{}' names a check that does not exist", waiver.check));
         }
     }
     return unknown;

@@ -18,13 +18,16 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
     vkrope_error error;
     vkrope_device_ref ref = {.struct_size = sizeof ref};
     const vkrope_head_format k = {.struct_size = sizeof k, .head_dim = head_dim};
-    const vkrope_kernel_info info = {.struct_size = sizeof info, .rotary_dim = head_dim, .k = &k};
+    const vkrope_kernel_info info = {.struct_size = sizeof info,
+                                     .rotary_dim = head_dim,
+                                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                                     .k = &k};
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
         return 0;
     return make_kernel(&ref, &info, 1, &w->kernel, &w->arena) &&
            succeeded("vkrope_angle_table_create",
-                     vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_BY_DEFAULT,
-                                               position + 1, &w->table, &error),
+                     vkrope_angle_table_create(device, rotation, info.angles, position + 1,
+                                               &w->table, &error),
                      &error) &&
            make_buffer(device, row, bytes, &w->row);
 }

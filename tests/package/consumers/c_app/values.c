@@ -34,6 +34,7 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
     const vkrope_kernel_info info = {
         .struct_size = sizeof info,
         .rotary_dim = head_dim,
+        .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
         .scatter_k = VK_TRUE,
         .q = &row,
         .k = &row,
@@ -102,7 +103,7 @@ static int download(vkrope_buffer* buffer, void* target, size_t bytes) {
 
 static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
     vkrope_error error;
-    const vkrope_angle_source source = VKROPE_ANGLES_BY_DEFAULT;
+    const vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE;
     return succeeded("vkrope_angle_table_create",
                      vkrope_angle_table_create(device, rotation, source, 1, &w->table, &error),
                      &error) &&

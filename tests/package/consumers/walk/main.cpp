@@ -59,21 +59,29 @@ struct Program {
 };
 
 const char* const llama =
-    R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 10000.0})";
+    R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+       "num_key_value_heads": 2,
+    "head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096,
+    "rope_theta": 10000.0})";
 const char* const qwen =
-    R"({"model_type": "qwen2_5_vl", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,
+    R"({"model_type": "qwen2_5_vl", "hidden_size": 3584, "num_attention_heads": 28,
+       "num_key_value_heads": 4,
     "num_hidden_layers": 28, "max_position_embeddings": 128000, "rope_theta": 1000000.0,
     "vision_config": {"model_type": "qwen2_5_vl", "hidden_size": 1280, "num_heads": 16},
     "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
 const char* const deepseek =
     R"({"model_type": "deepseek_v3", "hidden_size": 7168, "num_attention_heads": 128,
-    "num_key_value_heads": 128, "num_hidden_layers": 61, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512,
-    "max_position_embeddings": 163840, "rope_theta": 10000.0, "rope_scaling": {"type": "yarn", "factor": 40, "beta_fast": 32,
-    "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096}})";
+    "num_key_value_heads": 128, "num_hidden_layers": 61, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "kv_lora_rank": 512,
+    "max_position_embeddings": 163840, "rope_theta": 10000.0, "rope_scaling": {"type": "yarn",
+    "factor": 40, "beta_fast": 32,
+    "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0,
+    "original_max_position_embeddings": 4096}})";
 const char* const gemma =
-    R"({"model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 1000000.0,
+    R"({"model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 4,
+       "num_key_value_heads": 2,
+    "head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096,
+    "rope_theta": 1000000.0,
     "rope_local_base_freq": 10000.0, "layer_types": ["sliding_attention", "full_attention"]})";
 
 const Program programs[] = {{"paged_decode", paged_decode::steps, llama},

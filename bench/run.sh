@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# ./dev bench: vkrope-bench on the best device, its page and its figures. ./dev sources this file;
+# its functions are at hand.
+# shellcheck shell=sh
+
+# Runs the most important rows, in about three minutes on two cores without a GPU. A later
+# --benchmark_filter among the arguments replaces this one.
+bench() {
+    if [ "$*" = --table ]; then
+        [ -n "$(ls bench/results/*.json 2>/dev/null)" ] ||
+            die 'bench/results has no figures yet; ./dev bench writes some to build/bench'
+        exec awk -f bench/table.awk bench/results/*.json
+    fi
+    require bench
+    configure release release -DVKROPE_BENCH=ON
+    compile release vkrope_bench
+    tool=build/release/bin/vkrope-bench
+    case " $* " in *' --benchmark_list_tests'* | *' --help '*) exec $tool "$@" ;; esac
+    out=build/bench
+    mkdir -p $out
+    commit=$(git describe --always --dirty 2>/dev/null || true)
+    llama=prefill_llama3_8b
+    rows="^(rope/$llama/.*/out_of_place|rope/$llama/.*/factored_texture/"
+    rows="$rows|rope/decode_.*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
+    rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|growth/|empty/.*/f16"
+    rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
+    rm -f $out/run.json
+    status=0
+    $tool --html $out/report.html ${commit:+--commit "$commit"} --benchmark_out=$out/run.json \
+        --benchmark_filter="$rows" --benchmark_min_time=0.02 "$@" || status=$?
+    [ -e $out/run.json ] || exit "$status" # an argument may name another file
+    device=$(sed -n 's/^ *"device": "\(.*\)",*$/\1/p' $out/run.json | tr -cs 'A-Za-z0-9.\n' _)
+    # The name of the machine is private.
+    sed 's/^\( *"host_name": \)".*"/\1""/' $out/run.json >"$out/${device%_}.json"
+    rm $out/run.json
+    echo "the page: $out/report.html; all figures: $out/${device%_}.json"
+    exit "$status"
+}

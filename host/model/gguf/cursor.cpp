@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "model/gguf/cursor.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "model/import_error.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+// The size of the file does not bound the head: a hole in a sparse file takes no space, and its
+// zeros are valid entries. The largest real heads have 50 MB.
+constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
+
+struct TypeRow {
+    const char* name;
+    std::uint64_t bytes;  // 0: its length is in the file
+};
+constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},  {"uint16", 2},  {"int16", 2},
+                             {"uint32", 4}, {"int32", 4}, {"float32", 4}, {"boolean", 1},
+                             {"string", 0}, {"array", 0}, {"uint64", 8},  {"int64", 8},
+                             {"float64", 8}};
+
+const TypeRow& row(GgufType type) noexcept {
+    return types[std::size_t(type)];
+}
+
+}  // namespace
+
+const char* name(GgufType type) noexcept {
+    return row(type).name;
+}
+
+std::uint64_t gguf_type_bytes(GgufType type) noexcept {
+    return row(type).bytes;
+}
+
+bool is_number(GgufType type) noexcept {
+    return row(type).bytes != 0;
+}
+
+std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = count; i-- > 0;) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
+
+double gguf_number(GgufType type, std::uint64_t bits) noexcept {
+    switch (type) {
+        case GgufType::int8: return double(std::int8_t(bits));
+        case GgufType::int16: return double(std::int16_t(bits));
+        case GgufType::int32: return double(std::int32_t(bits));
+        case GgufType::int64: return double(std::int64_t(bits));
+        case GgufType::float32: return double(std::bit_cast<float>(std::uint32_t(bits)));
+        case GgufType::float64: return std::bit_cast<double>(bits);
+        default: return double(bits);
+    }
+}
+
+GgufCursor::GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
+    : file_bytes_(file_bytes), end_(std::min(file_bytes, max_head_bytes)), read_(read) {}
+
+void GgufCursor::skip(std::uint64_t bytes) {
+    if (bytes > left()) {
+        overrun(std::to_string(bytes) + " bytes");
+    }
+    at_ += bytes;
+}
+
+void GgufCursor::skip(std::uint64_t count, std::uint64_t bytes) {
+    if (count > left() / bytes) {
+        overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
+    }
+    at_ += count * bytes;
+}
+
+std::uint64_t GgufCursor::whole(std::size_t bytes) {
+    unsigned char little[8];
+    take(little, bytes);
+    return little_endian(little, bytes);
+}
+
+std::string GgufCursor::text(std::uint64_t bytes) {
+    skip(bytes);  // checked before memory is allocated
+    at_ -= bytes;
+    std::string content(std::size_t(bytes), '\0');
+    take(content.data(), content.size());
+    return content;
+}
+
+GgufType GgufCursor::type() {
+    const std::uint32_t type = u32();
+    if (type >= std::size(types)) {
+        fail(Code::invalid_data, "%s has the type %u: it must be 0 to 12", what(), type);
+    }
+    return GgufType(type);
+}
+
+void GgufCursor::overrun(const std::string& need) const {
+    if (end_ < file_bytes_) {
+        fail(Code::invalid_data,
+             "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
+             need.c_str(), ull{at_}, ull{end_});
+    }
+    fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu",
+         what(), need.c_str(), ull{at_}, ull{file_bytes_});
+}
+
+void GgufCursor::take(void* to, std::size_t bytes) {
+    const std::uint64_t from = at_;
+    skip(bytes);
+    if (bytes > sizeof buffer_) {
+        read(from, to, bytes);
+        return;
+    }
+    // Buffered: a tokenizer has some 100 000 strings, with their lengths between them.
+    if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
+        buffered_ = 0;
+        const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));
+        read(from, buffer_, ahead);
+        buffered_at_ = from;
+        buffered_ = ahead;
+    }
+    std::memcpy(to, buffer_ + (from - buffered_at_), bytes);
+}
+
+void GgufCursor::read(std::uint64_t from, void* to, std::size_t bytes) {
+    if (read_(from, to, bytes) != bytes) {
+        fail(Code::invalid_data, "the file cannot be read at byte %llu", ull{from});
+    }
+}
+
+}  // namespace vkrope

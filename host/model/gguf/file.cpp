@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "model/gguf/file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <iterator>
+#include <string_view>
+
+#include "model/gguf/cursor.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+// Limits on the memory and time that a head takes. The size of the file bounds neither: a hole in a
+// sparse file takes no space, and its zeros are valid entries. The largest real heads have some 100
+// keys, 2000 tensors, a million strings (tokens and merges) and 50 MB.
+constexpr std::uint64_t max_values = 16384;
+constexpr std::uint64_t max_tensors = std::uint64_t{1} << 17;
+constexpr std::uint64_t max_steps_together = std::uint64_t{1}
+                                             << 22;  // elements that are skipped one by one
+constexpr std::uint64_t max_name_bytes = 65535;      // the format's own limit
+constexpr std::uint64_t max_key_bytes_together =
+    1 << 20;  // keys are kept, to find one that is given twice
+constexpr std::uint64_t longest_text = 256;
+constexpr std::uint64_t longest_list = 65536;  // one number per layer
+constexpr std::uint64_t max_list_numbers_together = 1 << 20;
+constexpr std::uint64_t max_dimensions = 4;
+constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head row
+constexpr std::uint32_t deepest_list = 8;
+constexpr std::uint32_t float32_tensor = 0;
+
+// Least bytes of a metadata value and of a tensor info.
+constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
+constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+
+constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
+                                             "rope_factors_short.weight"};
+
+/// What all lists of a file may still use.
+struct Room {
+    std::uint64_t numbers = max_list_numbers_together;  // that are kept
+    std::uint64_t steps = max_steps_together;           // elements whose length is in the file
+};
+
+/// Skips the elements of a list whose type and count have been read. Numbers are skipped in one
+/// step.
+void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
+                   std::uint32_t depth = 1) {
+    if (is_number(type)) {
+        cursor.skip(count, gguf_type_bytes(type));
+        return;
+    }
+    if (depth > deepest_list) {
+        fail(Code::invalid_data, "%s is nested more than %u deep", cursor.what(), deepest_list);
+    }
+    if (count > room.steps) {
+        fail(Code::invalid_data,
+             "%s has %llu elements: strings and lists in lists must be at most %llu in the whole "
+             "file",
+             cursor.what(), ull{count}, ull{max_steps_together});
+    }
+    room.steps -= count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (type == GgufType::string) {
+            cursor.skip(cursor.u64());
+        } else {
+            const GgufType inner = cursor.type();
+            skip_elements(cursor, inner, cursor.u64(), room, depth + 1);
+        }
+    }
+}
+
+double read_number(GgufCursor& cursor, GgufType type) {
+    const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
+    if (type == GgufType::boolean && bits > 1) {
+        fail(Code::invalid_data, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
+             ull{bits});
+    }
+    return gguf_number(type, bits);
+}
+
+GgufValue read_value(GgufCursor& cursor, Room& room) {
+    GgufValue value;
+    value.type = cursor.type();
+    if (is_number(value.type)) {
+        value.numbers.push_back(read_number(cursor, value.type));
+        value.known = true;
+    } else if (value.type == GgufType::string) {
+        const std::uint64_t bytes = cursor.u64();
+        value.known = bytes <= longest_text;
+        value.known ? void(value.text = cursor.text(bytes)) : cursor.skip(bytes);
+    } else {
+        const GgufType type = cursor.type();
+        const std::uint64_t count = cursor.u64();
+        value.known = is_number(type) && count <= std::min(longest_list, room.numbers);
+        if (!value.known) {
+            skip_elements(cursor, type, count, room);
+            return value;
+        }
+        room.numbers -= count;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            value.numbers.push_back(read_number(cursor, type));
+        }
+    }
+    return value;
+}
+
+/// The name of a key or a tensor.
+std::string read_name(GgufCursor& cursor) {
+    const std::uint64_t bytes = cursor.u64();
+    if (bytes > max_name_bytes) {
+        fail(Code::invalid_data, "%s has a name of %llu bytes: it must be at most %llu",
+             cursor.what(), ull{bytes}, ull{max_name_bytes});
+    }
+    return cursor.text(bytes);
+}
+
+/// A failed download, or a pointer file, has the right name but begins with words.
+void check_magic(GgufCursor& cursor) {
+    constexpr std::string_view magic = "GGUF";
+    const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
+    if (begins == magic) {
+        return;
+    }
+    std::string bytes;
+    for (const char c : begins) {
+        char digits[4];
+        std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
+        bytes += digits;
+    }
+    fail(Code::invalid_data,
+         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"%s\",%s, so "
+         "it is not a GGUF file",
+         shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
+}
+
+void check_version(GgufCursor& cursor) {
+    const std::uint32_t version = cursor.u32();
+    if (version != 0 && (version & 0xffff) == 0) {
+        fail(Code::not_supported, "the file is big-endian: only little-endian GGUF is read");
+    }
+    if (version == 1) {
+        fail(Code::not_supported,
+             "the file is GGUF version 1: it must be 2 or 3; convert the model again");
+    }
+    if (version != 2 && version != 3) {
+        fail(Code::not_supported, "the file is GGUF version %u: it must be 2 or 3", version);
+    }
+}
+
+/// Fails if `count` is above `most`, or more than fits this file at `least` bytes each.
+void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
+                 std::uint64_t most, std::uint64_t least) {
+    if (count > most) {
+        fail(Code::invalid_data, "the file says that it has %llu %s: it must be at most %llu",
+             ull{count}, what, ull{most});
+    }
+    if (count > cursor.left() / least) {
+        fail(Code::invalid_data,
+             "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
+             ull{cursor.left() + cursor.at()});
+    }
+}
+
+}  // namespace
+
+GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read)
+    : file_bytes_(file_bytes), read_(read) {
+    GgufCursor cursor(file_bytes_, read_);
+    check_magic(cursor);
+    check_version(cursor);
+    const std::uint64_t tensors = cursor.u64();
+    const std::uint64_t values = cursor.u64();
+    check_count(cursor, "tensors", tensors, max_tensors, least_tensor_bytes);
+    check_count(cursor, "keys", values, max_values, least_value_bytes);
+    read_values(cursor, values);
+    read_tensors(cursor, tensors);
+}
+
+void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
+    Room room;
+    std::uint64_t key_bytes = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        cursor.inside("key " + std::to_string(i + 1));
+        const std::string key = read_name(cursor);
+        key_bytes += key.size();
+        if (key_bytes > max_key_bytes_together) {
+            fail(Code::invalid_data, "the keys have more than %llu bytes together",
+                 ull{max_key_bytes_together});
+        }
+        cursor.inside(shown_key(key));
+        if (values_.count(key) != 0) {
+            fail(Code::invalid_data, "the key %s is given twice", shown_key(key).c_str());
+        }
+        values_[key] = read_value(cursor, room);
+    }
+    if (const GgufValue* alignment = find("general.alignment")) {
+        const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
+        if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
+            fail(Code::invalid_data,
+                 "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
+                 name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
+        }
+        alignment_ = std::uint64_t(bytes);
+    }
+}
+
+void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+        cursor.inside("tensor " + std::to_string(i + 1));
+        const std::string title = read_name(cursor);
+        Tensor tensor;
+        tensor.dimensions = cursor.u32();
+        if (tensor.dimensions > max_dimensions) {
+            fail(Code::invalid_data, "tensor %s has %u dimensions: it must have at most %llu",
+                 shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
+        }
+        for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
+            const std::uint64_t extent = cursor.u64();
+            tensor.count = dimension == 0 ? extent : tensor.count;
+        }
+        tensor.element = cursor.u32();
+        tensor.offset = cursor.u64();
+        if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
+            std::end(frequency_tensors)) {
+            continue;
+        }
+        if (!tensors_.emplace(title, tensor).second) {
+            fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
+        }
+    }
+    data_ = (cursor.at() + alignment_ - 1) / alignment_ * alignment_;
+}
+
+const GgufValue* GgufFile::find(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+}
+
+std::vector<double> GgufFile::factors(const std::string& title) const {
+    const auto found = tensors_.find(title);
+    if (found == tensors_.end()) {
+        return {};
+    }
+    const Tensor& tensor = found->second;
+    if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
+        tensor.count > longest_factors) {
+        fail(Code::invalid_data,
+             "the tensor %s has %u dimensions, %llu elements and the type %u: it must have 1, 1 to "
+             "%llu and 0, float32",
+             title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
+             ull{longest_factors});
+    }
+    if (tensor.offset % alignment_ != 0) {
+        fail(Code::invalid_data,
+             "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
+             "%llu",
+             title.c_str(), ull{tensor.offset}, ull{alignment_});
+    }
+    const std::uint64_t bytes = 4 * tensor.count;
+    if (data_ > file_bytes_ || tensor.offset > file_bytes_ - data_ ||
+        bytes > file_bytes_ - data_ - tensor.offset) {
+        fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes",
+             title.c_str(), ull{file_bytes_});
+    }
+    std::vector<unsigned char> raw(std::size_t{bytes});
+    if (read_(data_ + tensor.offset, raw.data(), raw.size()) != raw.size()) {
+        fail(Code::invalid_data, "the tensor %s cannot be read", title.c_str());
+    }
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < raw.size(); i += 4) {
+        numbers.push_back(gguf_number(GgufType::float32, little_endian(&raw[i], 4)));
+    }
+    return numbers;
+}
+
+}  // namespace vkrope

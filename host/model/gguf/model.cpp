@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+// GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
+// load_arch_hparams() of llama.cpp.
+#include "model/gguf/model.hpp"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "model/gguf/architectures.hpp"
+#include "model/gguf/field.hpp"
+#include "model/gguf/layers.hpp"
+#include "model/gguf/scaling.hpp"
+#include "model/gguf/sections.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+#include "model/rotation_rules.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;
+constexpr double base_without_key = 10000;
+
+std::string architecture_of(const GgufFile& file) {
+    const GgufValue* value = file.find("general.architecture");
+    if (value == nullptr) {
+        fail(Code::invalid_data,
+             "general.architecture is missing: it is the prefix of every other key");
+    }
+    return text({"general.architecture", value});
+}
+
+/// Reads one file; each function sets the fields of the Rotation that it is named after.
+class GgufImport {
+   public:
+    GgufImport(const GgufFile& file, const ModelQuery& query)
+        : file_(file), query_(query), name_(architecture_of(file)), keys_(file, name_) {}
+
+    Rotation run() {
+        refuse_split();
+        architecture();
+        layer_ = choose_gguf_layer(keys_, row_, layer_count_, query_, rotation_.warnings);
+        pairing();
+        max_position();
+        rotary_dim();
+        if (layer_.kind.rotates) {
+            inv_freq();
+            for (const std::string& key : keys_.ignored()) {
+                warn("ignored key " + key);
+            }
+        } else {
+            rotation_.rotates = false;
+            rotation_.rotary_dim = 0;
+        }
+        return std::move(rotation_);
+    }
+
+   private:
+    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
+
+    void assumed(const GgufField& field, double value, const char* because) {
+        warn_of_assumed(field, value, because, rotation_.warnings);
+    }
+
+    /// A part of a split file holds only some of the tensors.
+    void refuse_split() {
+        const GgufValue* parts = file_.find("split.count");  // 0 in files that were merged
+        const GgufValue* number = file_.find("split.no");
+        const std::uint64_t count = parts ? whole_number({"split.count", parts}, 0, 65535) : 0;
+        const std::uint64_t part = number ? whole_number({"split.no", number}, 0, 65535) : 0;
+        if (count > 1) {
+            fail(Code::not_supported,
+                 "split.count is %llu: split files are not supported, because each part may hold "
+                 "rope tensors; merge the parts first",
+                 ull{count});
+        }
+        if (part != 0) {
+            fail(Code::not_supported,
+                 "split.no is %llu and split.count is %s: this file is one part of a split model; "
+                 "merge the parts first",
+                 ull{part}, parts ? std::to_string(count).c_str() : "missing");
+        }
+        if (number != nullptr && parts == nullptr) {
+            warn(
+                "split.count is missing although split.no is 0: assuming a whole file, as "
+                "llama.cpp does");
+        }
+    }
+
+    void architecture() {
+        if (const char* reason = unsupported_gguf_architecture(name_)) {
+            fail(Code::not_supported, "general.architecture is \"%s\": %s",
+                 shown_key(name_).c_str(), reason);
+        }
+        if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
+            row_ = *row;
+        } else if (query_.pairing) {
+            warn("general.architecture \"" + shown_key(name_) +
+                 "\" is unknown: assuming the requested pairing, and the same RoPE in every layer");
+        } else {
+            fail(Code::not_supported,
+                 "general.architecture is \"%s\", which is unknown: give a pairing to read it "
+                 "anyway",
+                 shown_key(name_).c_str());
+        }
+        const GgufField finetuned = keys_.find(
+            "rope.scaling.finetuned");  // whether the weights were trained with the scaling
+        if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
+            fail(Code::not_supported, "%s is false: the model does not use RoPE",
+                 finetuned.name.c_str());
+        }
+        layer_count_ = gguf_layer_count(keys_);
+        if (row_.alibi_layer_count != 0 && layer_count_ == row_.alibi_layer_count) {
+            fail(Code::not_supported,
+                 "%s.block_count is %llu: %s models with this many layers use ALiBi, not RoPE",
+                 shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
+        }
+    }
+
+    void pairing() { rotation_.pairing = query_.pairing.value_or(row_.pairing); }
+
+    void max_position() {
+        if (const GgufField field = keys_.find("context_length")) {
+            rotation_.max_position = whole_number(field, 1, max_whole);
+            if (query_.seq_len > rotation_.max_position) {
+                warn("seq_len is " + std::to_string(query_.seq_len) + ": the model was made for " +
+                     std::to_string(rotation_.max_position));
+            }
+        }
+    }
+
+    /// The key for sliding layers if the file has one, or else the key for all layers.
+    GgufField of_layer(const char* name, const char* sliding_name) {
+        const GgufField own = layer_.sliding ? keys_.find(sliding_name) : GgufField();
+        const GgufField all = keys_.find(name);
+        return own ? own : all;
+    }
+
+    /// Also sets head_dim and the offsets.
+    void rotary_dim() {
+        const GgufField count = of_layer("rope.dimension_count", "rope.dimension_count_swa");
+        const GgufField all_rows = of_layer("attention.key_length", "attention.key_length_swa");
+        if (row_.latent) {
+            latent_rotary_dim(count);
+            return;
+        }
+        rotation_.head_dim = all_rows ? std::uint32_t(whole_number(all_rows, 2, max_head_dim))
+                                      : divided_head_dim();
+        if (count) {
+            rotation_.rotary_dim = std::uint32_t(whole_number(count, 2, max_head_dim));
+        } else {
+            rotation_.rotary_dim = rotation_.head_dim;
+            assumed(count, rotation_.head_dim, "which is head_dim");
+        }
+        if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
+            fail(Code::invalid_data, "%s is %u: it must be even, 2 to head_dim, which is %u",
+                 count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
+        }
+    }
+
+    /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
+    /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla is the width of
+    /// a query row, and key_length something else.
+    void latent_rotary_dim(const GgufField& count) {
+        if (!count) {
+            keys_.required("rope.dimension_count", "latent attention needs it");
+        }
+        GgufField row = keys_.find("attention.key_length_mla");
+        if (!row || whole_number(row, 0, max_head_dim) == 0) {
+            row = keys_.required("attention.key_length",
+                                 "it says where the window of a query begins");
+        }
+        const GgufField rank = keys_.required("attention.kv_lora_rank",
+                                              "it says where the window of a key begins");
+        const std::uint64_t width = whole_number(row, 2, max_head_dim);
+        const std::uint64_t turns = whole_number(count, 2, max_head_dim);
+        if (turns % 2 != 0 || turns > width) {
+            fail(Code::invalid_data, "%s is %llu: it must be even, 2 to %s, which is %llu",
+                 count.name.c_str(), ull{turns}, row.name.c_str(), ull{width});
+        }
+        rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(turns);
+        rotation_.q_rotary_offset = std::uint32_t(width - turns);
+        rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
+    }
+
+    std::uint32_t divided_head_dim() {
+        const GgufField embedding = keys_.required(
+            "embedding_length", "it is needed because attention.key_length is missing too");
+        const GgufField count = keys_.required(
+            "attention.head_count", "it is needed because attention.key_length is missing too");
+        const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
+        const std::uint64_t heads = whole_numbers(count, 0, max_heads)[0];
+        const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
+        if (head_dim < 2 || head_dim > max_head_dim) {
+            fail(Code::invalid_data,
+                 "%s is %llu and %s is %llu: their quotient, head_dim, must be 2 to 65534",
+                 embedding.name.c_str(), ull{width}, count.name.c_str(), ull{heads});
+        }
+        return std::uint32_t(head_dim);
+    }
+
+    double base() {
+        const GgufField all = keys_.find("rope.freq_base");
+        const bool local = layer_.sliding && row_.layers == GgufLayers::local_base;
+        if (layer_.sliding && row_.layers != GgufLayers::unscaled_sliding) {
+            const GgufField own = keys_.find("rope.freq_base_swa");
+            if (own || local) {
+                return of(own);
+            }
+        }
+        return of(all);
+    }
+
+    double of(const GgufField& base) {
+        if (!base) {
+            assumed(base, base_without_key, "as llama.cpp does");
+        }
+        return base ? positive_number(base) : base_without_key;
+    }
+
+    void inv_freq() {
+        const double base = this->base();
+        rotation_.base = base;
+        rotation_.inv_freq.resize(rotation_.rotary_dim / 2);
+        if (const Status status = default_inv_freq(base, rotation_.rotary_dim,
+                                                   rotation_.inv_freq.data());
+            !status) {
+            fail(Code::invalid_data, "rope.freq_base: %s", status.what);
+        }
+        apply_gguf_scaling(keys_, {file_, row_, layer_.sliding, query_.seq_len}, rotation_);
+        read_gguf_sections(keys_, row_, query_.pairing.has_value(), rotation_);
+        require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
+    }
+
+    const GgufFile& file_;
+    const ModelQuery& query_;
+    const std::string name_;
+    GgufFields keys_;
+    GgufArchitecture row_;           // Llama's, unless the table has a row
+    std::uint64_t layer_count_ = 0;  // 0: unknown
+    GgufLayer layer_;
+    Rotation rotation_;
+};
+
+}  // namespace
+
+GgufModel::GgufModel(std::uint64_t file_bytes, const GgufRead& read) {
+    problem_ = status_of("the file", [&] { parse(file_bytes, read); });
+}
+
+GgufModel::GgufModel(const std::string& path) {
+    problem_ = status_of("the file", [&] {
+        std::error_code problem;
+        const std::filesystem::file_type kind = std::filesystem::status(path, problem).type();
+        if (kind !=
+            std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
+            const bool missing = kind == std::filesystem::file_type::not_found;
+            fail(Code::invalid_data, "%s %s", path.c_str(),
+                 missing ? "does not exist" : "is not a regular file");
+        }
+        const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+        const std::uint64_t bytes = std::filesystem::file_size(path, problem);
+        if (!*file || problem) {
+            fail(Code::invalid_data, "%s cannot be opened", path.c_str());
+        }
+        parse(bytes, [file](std::uint64_t offset, void* to, std::size_t count) {
+            file->clear();
+            file->seekg(std::streamoff(offset));
+            file->read(static_cast<char*>(to), std::streamsize(count));
+            return std::size_t(file->gcount());
+        });
+    });
+}
+
+void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
+    if (!read) {
+        fail(Code::invalid_argument, "read is empty: it must be a function");
+    }
+    if (file_bytes > max_file_bytes) {
+        fail(Code::invalid_argument, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
+             ull{max_file_bytes});
+    }
+    file_ = std::make_shared<const GgufFile>(file_bytes, read);
+}
+
+Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
+    Rotation rotation;
+    const Status status = status_of("the file", [&] {
+        if (query.tower != "text") {
+            fail(Code::invalid_argument,
+                 "tower is '%s': a GGUF file holds a language model, so it must be text",
+                 shown_key(std::string(query.tower)).c_str());
+        }
+        check_query(query);
+        if (!problem_) {
+            throw ImportError{problem_};
+        }
+        rotation = GgufImport(*file_, query).run();
+        shorten(rotation.warnings);
+    });
+    return {status, std::move(rotation)};
+}
+
+Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
+                           const ModelQuery& query) {
+    return GgufModel(file_bytes, read).rotation(query);
+}
+
+Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
+    if (data == nullptr) {
+        return {error(Code::invalid_argument, "data is null"), {}};
+    }
+    const auto read = [=](std::uint64_t offset, void* to, std::size_t count) {
+        std::memcpy(to, static_cast<const unsigned char*>(data) + offset, count);
+        return count;
+    };
+    return from_gguf(bytes, read, query);
+}
+
+Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query) {
+    return GgufModel(path).rotation(query);
+}
+
+}  // namespace vkrope

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// A GGUF file that is parsed once to import several of its RoPEs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/gguf/file.hpp"
+#include "vkrope/model.hpp"
+
+namespace vkrope {
+
+class GgufModel {
+   public:
+    /// If the file is not a GGUF file, rotation() returns the error. Keeps `read`: each rotation
+    /// reads the tensors that shape its frequencies.
+    GgufModel(std::uint64_t file_bytes, const GgufRead& read);
+    explicit GgufModel(const std::string& path);
+
+    /// Like from_gguf().
+    Result<Rotation> rotation(const ModelQuery& query) const;
+
+   private:
+    void parse(std::uint64_t file_bytes, const GgufRead& read);
+
+    std::shared_ptr<const GgufFile> file_;
+    Status problem_;
+};
+
+}  // namespace vkrope

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "model/gguf/scaling.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+constexpr const char* of_llama3 = "rope_freqs.weight";
+constexpr const char* of_longrope_near = "rope_factors_short.weight";
+constexpr const char* of_longrope_far = "rope_factors_long.weight";
+
+/// YaRN's magnitude for a factor, as in llama_context's constructor (src/llama-context.cpp).
+double magnitude(double factor, double mscale) {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+void check(const Status& status, const char* name) {
+    if (!status) {
+        fail(Code::invalid_data, "%s: %s", name, status.what);
+    }
+}
+
+class GgufScaling {
+   public:
+    GgufScaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation)
+        : keys_(keys), input_(input), rotation_(rotation) {}
+
+    void apply() {
+        if (const GgufField alpha = keys_.find("rope.scaling.alpha");
+            alpha && finite_number(alpha) > 0) {  // HunYuan
+            check(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
+        }
+        const std::string type = scaling_type();
+        const GgufLayers layers = input_.architecture.layers;
+        const bool sliding_unscaled = input_.sliding && layers == GgufLayers::unscaled_sliding;
+        const bool sliding_local = input_.sliding && layers == GgufLayers::local_base;
+        const double factor = type == "none" ? 1 : this->factor(type);
+        const std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
+        if (divisors.size() >
+            rotation_.inv_freq
+                .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
+            fail(Code::invalid_data,
+                 "rope.scaling: freq_factors has %llu elements: it must have rotary_dim / 2 = %llu",
+                 ull{divisors.size()}, ull{rotation_.inv_freq.size()});
+        }
+        GgmlScaling scaling;
+        scaling.freq_factors = divisors.data();
+        scaling.freq_factor_count = divisors.size();
+        if (sliding_unscaled) {
+            keys_.pass_over("rope.scaling.");
+        } else {
+            yarn(type, factor, scaling);
+        }
+        scaling.freq_scale = sliding_unscaled || sliding_local ? 1 : 1 / factor;
+        check(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
+              "rope.scaling");
+        if (!divisors.empty()) {
+            rotation_.rope_type = from_lists_ ? "longrope" : "rope_freqs";
+        } else if (type == "yarn" && scaling.ext_factor != 0) {
+            rotation_.rope_type = "yarn";
+        } else if (scaling.freq_scale != 1) {
+            rotation_.rope_type = "linear";
+        }
+    }
+
+   private:
+    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
+
+    std::string scaling_type() {
+        const GgufField field = keys_.find("rope.scaling.type");
+        if (!field) {
+            return "linear";  // what llama.cpp assumes; without a factor it scales nothing
+        }
+        const std::string type = text(field);
+        if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
+            fail(Code::not_supported, "%s is \"%s\": it must be none, linear, yarn or longrope",
+                 field.name.c_str(), shown_key(type).c_str());
+        }
+        return type;
+    }
+
+    /// The divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and a
+    /// missing factor, as 1: this warns if the file has a 0, or if the type needs a factor.
+    double factor(const std::string& type) {
+        const GgufField field = keys_.find("rope.scaling.factor");
+        const GgufField older = keys_.find("rope.scale_linear");
+        if (field && older && finite_number(field) != finite_number(older)) {
+            fail(Code::invalid_data, "%s is %.9g but %s is %.9g: they must agree",
+                 field.name.c_str(), finite_number(field), older.name.c_str(),
+                 finite_number(older));
+        }
+        const GgufField& any = field ? field : older;
+        if (any && finite_number(any) != 0) {
+            return positive_number(any);
+        }
+        if (any) {
+            warn(any.name + " is 0: assuming 1, as llama.cpp does");
+        } else if (keys_.find("rope.scaling.type") && type != "longrope") {
+            warn_of_assumed(field, 1,
+                            "as llama.cpp does: rope.scaling.type " + type + " changes nothing",
+                            rotation_.warnings);
+        }
+        return 1;
+    }
+
+    /// get_rope_factors() of src/llama-model.cpp: Llama 3's divisors come before LongRoPE's, whose
+    /// long list is for contexts longer than the original one.
+    std::vector<double> divide(const std::string& type) {
+        std::vector<double> divisors = input_.file.factors(of_llama3);
+        std::vector<double> near = input_.file.factors(of_longrope_near);
+        std::vector<double> far = input_.file.factors(of_longrope_far);
+        if (!divisors.empty()) {
+            for (const auto& [list, name] :
+                 {std::pair(&near, of_longrope_near), std::pair(&far, of_longrope_far)}) {
+                if (!list->empty()) {
+                    warn(std::string("ignored tensor ") + name + ": there is " + of_llama3 +
+                         ", which llama.cpp takes first");
+                }
+            }
+            return divisors;
+        }
+        if (near.empty() && far.empty()) {
+            if (type == "longrope") {
+                fail(Code::invalid_data,
+                     "the tensors rope_factors_long.weight and rope_factors_short.weight are "
+                     "missing: the rope.scaling."
+                     "type longrope needs them");
+            }
+            return {};
+        }
+        if (near.empty() || far.empty()) {
+            fail(Code::invalid_data, "the tensor %s is missing: the file has only the other one",
+                 near.empty() ? of_longrope_near : of_longrope_far);
+        }
+        from_lists_ = true;
+        if (input_.seq_len == 0) {
+            warn("longrope depends on the length, which is unknown: assuming the short list");
+        }
+        const double original = original_length();
+        if (double(input_.seq_len) > original) return far;
+        rotation_.longest_seq_len = std::uint64_t(original);
+        return near;
+    }
+
+    double original_length() {
+        const GgufField original = keys_.find("rope.scaling.original_context_length");
+        if (original) {
+            return double(whole_number(original, 1, max_whole));
+        }
+        if (rotation_.max_position == 0) {
+            keys_.required(
+                "context_length",
+                "it is needed because rope.scaling.original_context_length is missing too");
+        }
+        warn_of_assumed(original, double(rotation_.max_position), "which is context_length",
+                        rotation_.warnings);
+        return double(rotation_.max_position);
+    }
+
+    double number(const char* name, double otherwise) {
+        const GgufField field = keys_.find(name);
+        return field ? positive_number(field) : otherwise;
+    }
+
+    /// llama_context's constructor, src/llama-context.cpp: with YaRN the attention factor is
+    /// m(factor), or a ratio of two if the file has yarn_log_multiplier, divided by ggml's own
+    /// factor, which rope_yarn() multiplies by.
+    void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
+        const GgufArchitecture& architecture = input_.architecture;
+        const GgufField ext = keys_.find("rope.scaling.yarn_ext_factor");
+        const double given = ext ? finite_number(ext) : -1;
+        scaling.ext_factor = given >= 0 ? given : type == "yarn" ? 1 : 0;
+        const double from_file = number("rope.scaling.attn_factor", 1);
+        if (scaling.ext_factor == 0) {
+            scaling.attn_factor = number("rope.scaling.yarn_attn_factor", 1) * from_file;
+            return;
+        }
+        scaling.beta_fast = number("rope.scaling.yarn_beta_fast", architecture.yarn_beta_fast);
+        scaling.beta_slow = number("rope.scaling.yarn_beta_slow", 1);
+        scaling.n_ctx_orig = original_length();
+        const GgufField multiplier = keys_.find("rope.scaling.yarn_log_multiplier");
+        const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
+                                           : 0;
+        if (all_dims < 0) {
+            fail(Code::invalid_data, "%s is %.9g: it must be a finite number, at least 0",
+                 multiplier.name.c_str(), finite_number(multiplier));
+        }
+        // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
+        // of other models are assumed to be 1 and the one in the file.
+        const double mscale = architecture.yarn_in_softmax ? all_dims : 1;
+        const double of_ggml = 1 + 0.1 * std::log(factor);
+        const double both = from_file *
+                            (all_dims != 0 ? magnitude(factor, mscale) / magnitude(factor, all_dims)
+                                           : magnitude(factor, 1));
+        scaling.attn_factor = both / of_ggml;
+        if (!(std::isfinite(scaling.attn_factor) &&
+              scaling.attn_factor > 0)) {  // a negative value does not mean "not set" here
+            fail(Code::invalid_data,
+                 "rope.scaling: attn_factor is %g with the factor %.9g: it must be finite and "
+                 "above 0",
+                 scaling.attn_factor, factor);
+        }
+        if (architecture.yarn_in_softmax) {  // kq_scale of src/models/deepseek2.cpp
+            const double in_softmax = both * (1 + 0.1 * all_dims * std::log(factor));
+            rotation_.softmax_scale = in_softmax * in_softmax;
+        }
+    }
+
+    GgufFields& keys_;
+    const GgufScalingInput& input_;
+    Rotation& rotation_;
+    bool from_lists_ = false;  // divisors are LongRoPE's
+};
+
+}  // namespace
+
+void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation) {
+    GgufScaling(keys, input, rotation).apply();
+}
+
+}  // namespace vkrope

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs; most models do not
+// use the last one.
+#include "model/gguf/sections.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "model/import_error.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+/// A pair beyond the section of its axis has the fourth position, which llama.cpp leaves 0 for
+/// text.
+void interleave(Rotation& rotation) {
+    Sections& sections = rotation.sections;
+    sections.order = SectionOrder::interleaved;
+    std::uint32_t beyond = 0;
+    for (std::uint32_t j = 0; j < rotation.rotary_dim / 2; ++j) {
+        beyond += j >= 3 * sections.pairs[j % 3];
+    }
+    if (beyond != 0) {
+        sections.axes = 4;
+        sections.leftover_axis = 3;
+        rotation.warnings.push_back("pairs beyond the sections: " + std::to_string(beyond) +
+                                    ", which the fourth axis turns, as in ggml; in the model's own "
+                                    "code the first one does");
+    }
+}
+
+}  // namespace
+
+void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
+                        bool pairing_is_asked_for, Rotation& rotation) {
+    const GgufField field = keys.find("rope.dimension_sections");
+    if (architecture.sections == GgufSections::none) {
+        if (field) {
+            rotation.warnings.push_back("ignored key " + field.name +
+                                        ": tokens of this architecture have one position");
+        }
+        return;
+    }
+    if (!field) {
+        if (architecture.sections == GgufSections::required) {
+            keys.required("rope.dimension_sections", "this architecture needs it");
+        }
+        return;
+    }
+    const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
+    if (widths.size() != 3 && widths.size() != 4) {
+        fail(Code::invalid_data, "%s has %llu elements: it must have 3 or 4", field.name.c_str(),
+             ull{widths.size()});
+    }
+    const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+    if (architecture.sections == GgufSections::if_given &&
+        (widths[0] == 0 || widths[1] == 0)) {  // use_mrope() of llama.cpp
+        if (sum != 0) {
+            rotation.warnings.push_back(
+                "ignored key " + field.name +
+                ": one of the first two is 0, which llama.cpp treats as missing");
+        }
+        return;
+    }
+    // ggml would start again with the first section, or leave the last one unused: no model means
+    // that.
+    if (sum != rotation.rotary_dim / 2) {
+        fail(Code::invalid_data, "%s adds up to %llu: it must be half of the rotated channels, %u",
+             field.name.c_str(), ull{sum}, rotation.rotary_dim / 2);
+    }
+    Sections& sections = rotation.sections;
+    std::copy(widths.begin(), widths.end(), sections.pairs);
+    sections.axes = sections.pairs[3] == 0 ? 3 : 4;
+    if (!pairing_is_asked_for) {
+        rotation.pairing = Pairing::half_split;  // whatever the pairing is without sections
+    }
+    if (architecture.sections_interleaved) {
+        interleave(rotation);
+    }
+}
+
+}  // namespace vkrope

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/base.hpp"
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+/// ModernBERT says in this way that local layers have the base of the others.
+bool local_base_is_global(const Source& source) {
+    const auto entry = source.config.object->find("local_rope_theta");
+    return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);
+}
+
+}  // namespace
+
+double rope_theta(const Source& source, std::vector<std::string>& warnings) {
+    if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
+                                           : Field()) {
+        warn_unless_of_a_type(source, own,
+                              {"rope_theta", "global_rope_theta", "rope_local_base_freq",
+                               "local_rope_theta", "swa_rope_theta"},
+                              "rope_theta", warnings);
+        return positive_number(own);
+    }
+    const bool local = !source.layer.is_full() &&
+                       (source.model.type.layers == LayerRule::local_base ||
+                        has_local_base(source.top)) &&
+                       !local_base_is_global(source);
+    const Field field =
+        local ? find(source.top, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})
+              : find(source.both(), {"rope_theta", "global_rope_theta", "rotary_emb_base",
+                                     "rotary_base", "rope_embedding_base", "rope_freq_constant"});
+    const double theta = field   ? positive_number(field)
+                         : local ? source.model.type.local_rope_theta
+                                 : source.model.type.rope_theta;
+    if (theta == 0) {
+        fail(Code::invalid_data,
+             "rope_theta is missing: model_type %s has no default that holds for all versions",
+             source.model.type.name);
+    }
+    if (!field) {
+        warnings.push_back(
+            source.model.assumed(local ? "rope_local_base_freq" : "rope_theta", theta));
+        if (!local && source.model.type.rope_theta_since_5 != 0) {
+            warnings.back() += ", whose default in transformers 5 is " +
+                               shown_number(source.model.type.rope_theta_since_5);
+        }
+    }
+    const Field ratio = find(source.top, {"rope_ratio"});  // ChatGLM
+    return ratio ? theta * positive_number(ratio) : theta;
+}
+
+}  // namespace vkrope

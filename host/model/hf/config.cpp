@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
+// transformers.
+#include "model/hf/config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/hf/base.hpp"
+#include "model/hf/head.hpp"
+#include "model/hf/nesting.hpp"
+#include "model/hf/rotary_dim.hpp"
+#include "model/hf/scaling.hpp"
+#include "model/hf/scaling_types.hpp"
+#include "model/hf/sections.hpp"
+#include "model/hf/source.hpp"
+#include "model/hf/unsupported.hpp"
+#include "model/hf/vision.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+#include "model/rotation_rules.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+
+Pairing read_pairing(const Source& source, const ModelQuery& query) {
+    Pairing pairing = source.model.type.pairing;
+    if (const Field field = find(
+            source.top, {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"})) {
+        const Pairing wanted = truth(field) ? Pairing::interleaved : Pairing::half_split;
+        // DeepSeek's classes have both pairings and the key chooses; other classes have one.
+        if (source.model.type.name != nullptr && source.model.type.qk_rope_head_dim == 0 &&
+            wanted != source.model.type.pairing && !query.pairing &&
+            source.model.name != "nomic_bert") {
+            fail(Code::invalid_data, "%s is %s: contradicts the pairing of model_type %s",
+                 field.name.c_str(), shown(*field.value).c_str(), source.model.type.name);
+        }
+        pairing = wanted;
+    }
+    return query.pairing.value_or(pairing);
+}
+
+std::uint64_t read_max_position(const Source& source, const std::string& rope_type,
+                                std::uint64_t seq_len, std::vector<std::string>& warnings) {
+    // The first Qwen was trained with seq_length; its max_position_embeddings is the length
+    // that scaling reaches.
+    const bool trained = source.model.type.grows_by_doubling &&
+                         find_first(source.top, {"use_dynamic_ntk"});
+    const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})
+                                : find_first(source.top,
+                                             {"max_position_embeddings", "n_positions",
+                                              "seq_length", "max_seq_len", "max_sequence_length",
+                                              "model_max_length", "max_context_length"});
+    const std::uint64_t max_position = field ? whole_number(field, 1, max_whole) : 0;
+    const bool grows = rope_type == "dynamic" || trained;
+    if (max_position != 0 && seq_len > max_position && !grows) {
+        warnings.push_back("seq_len is " + std::to_string(seq_len) + ": the model was made for " +
+                           std::to_string(max_position));
+    }
+    return max_position;
+}
+
+/// The first Qwen: NTK-aware scaling by alpha = 2^(ceil(log2(r)) + 1) - 1, where r is the ratio
+/// of the sequence to the trained length, at least 1.
+void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rotation) {
+    const Field field = find(source.top, {"use_dynamic_ntk"});
+    if (!field || !truth(field)) {
+        return;
+    }
+    if (!source.model.type.grows_by_doubling) {
+        rotation.warnings.push_back("ignored key " + field.name +
+                                    ": only the class of model_type qwen has it");
+        return;
+    }
+    if (rotation.rope_type != "default") {
+        fail(Code::invalid_data, "%s is true and the rope_type is %s: only one of them can scale",
+             field.name.c_str(), rotation.rope_type.c_str());
+    }
+    if (rotation.max_position == 0) {
+        fail(Code::invalid_data, "seq_length is missing: use_dynamic_ntk needs it");
+    }
+    if (seq_len == 0) {
+        rotation.warnings.push_back(
+            "use_dynamic_ntk depends on the length, which is unknown: assuming it is no longer "
+            "than trained");
+    }
+    const double longer = double(std::max(seq_len, rotation.max_position)) /
+                          double(rotation.max_position);
+    const double step = std::ceil(std::log2(longer));  // doublings of the trained length
+    const double alpha = std::max(std::exp2(step + 1) - 1, 1.0);
+    rotation.longest_seq_len = rotation.max_position << static_cast<unsigned>(step);
+    if (const Status status = scale_ntk(rotation.inv_freq, alpha); !status) {
+        fail(Code::invalid_data, "use_dynamic_ntk: %s", status.what);
+    }
+}
+
+void read_frequencies(const Source& source, const Head& head, const RotaryDim& window,
+                      std::uint64_t seq_len, Rotation& rotation) {
+    const double base = rope_theta(source, rotation.warnings);
+    rotation.base = base;
+    std::vector<double>& frequencies = rotation.inv_freq;
+    frequencies.resize(rotation.rotary_dim / 2);
+    if (const Status status = default_inv_freq(base, rotation.rotary_dim, frequencies.data());
+        !status) {
+        fail(Code::invalid_data, "rope_theta: %s", status.what);
+    }
+    apply_scaling(
+        source.section,
+        {source.config, base, window.share, head.latent && !source.model.type.plain_yarn, seq_len},
+        rotation);
+    qwen_dynamic_ntk(source, seq_len, rotation);
+    rotation.sections = position_sections(source.section, source.config, source.model.type,
+                                          rotation.rotary_dim / 2, rotation.warnings);
+    require_usable(rotation, window.turning_pairs, base, "rope_theta");
+}
+
+Rotation text_rotation(const json& whole, const ModelQuery& query) {
+    const LanguageModel model = language_model(whole);
+    Rotation rotation;
+    std::vector<std::string>& warnings = rotation.warnings;
+    const Source source = find_source(whole, model.config, query, warnings);
+    rotation.rope_type = scaling_type(source.section);
+    rotation.pairing = read_pairing(source, query);
+    const Head head = read_head(source, warnings);
+    rotation.head_dim = head.head_dim;
+    rotation.q_rotary_offset = head.q_rotary_offset;
+    rotation.k_rotary_offset = head.k_rotary_offset;
+    rotation.max_position = read_max_position(source, rotation.rope_type, query.seq_len, warnings);
+    rotation.rotates = source.layer.rotates;
+    if (rotation.rotates) {
+        const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
+        rotation.rotary_dim = window.rotary_dim;
+        read_frequencies(source, head, window, query.seq_len, rotation);
+    }
+    for (const std::string& key : ignored_keys(source.top, source.model.type.rotary_object)) {
+        warnings.push_back("ignored key " + key);
+    }
+    for (std::string& warning : ignored_around(model)) {
+        warnings.push_back(std::move(warning));
+    }
+    return rotation;
+}
+
+/// The tower is text or vision. All layers of a vision tower have the same RoPE.
+void check_tower(const ModelQuery& query) {
+    if (query.tower != "text" && query.tower != "vision") {
+        fail(Code::invalid_argument, "tower is '%s': it must be text or vision",
+             shown_key(std::string(query.tower)).c_str());
+    }
+    if (query.tower == "vision" && (query.layer >= 0 || !query.layer_type.empty())) {
+        fail(Code::invalid_argument, "tower is 'vision': its layers all have the same RoPE");
+    }
+}
+
+}  // namespace
+
+HfConfig::HfConfig(std::string_view json_text) {
+    problem_ = status_of("the configuration", [&] {
+        document_ = parse_json(json_text);
+        if (!document_.is_object()) {
+            fail(Code::invalid_data, "the document is %s: it must be an object",
+                 shown(document_).c_str());
+        }
+    });
+}
+
+Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
+    if (!problem_) {
+        return {problem_, {}};
+    }
+    Rotation rotation;
+    const Status status = status_of("the configuration", [&] {
+        check_query(query);
+        check_tower(query);
+        if (query.tower == "vision") {
+            rotation = vision_rotation(document_);
+            rotation.pairing = query.pairing.value_or(rotation.pairing);
+        } else {
+            rotation = text_rotation(document_, query);
+        }
+        shorten(rotation.warnings);
+    });
+    return {status, std::move(rotation)};
+}
+
+Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query) {
+    return HfConfig(json_text).rotation(query);
+}
+
+}  // namespace vkrope

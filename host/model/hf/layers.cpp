@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/layers.hpp"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+using ull = unsigned long long;
+
+constexpr std::uint64_t max_layers = 65536;
+
+/// Keys of older files that list the kind of every layer, and what the values mean.
+struct ListKey {
+    const char* name;
+    const char* of_zero;  ///< numbers: what 0 and 1 mean
+    const char* of_one;
+};
+constexpr ListKey list_keys[] = {
+    {"layer_types", nullptr, nullptr},
+    {"block_types", nullptr, nullptr},                            // RecurrentGemma
+    {"layers_block_type", nullptr, nullptr},                      // Granite 4, Bamba
+    {"attn_type_list", "linear_attention", full_attention},       // MiniMax
+    {"hybrid_layer_pattern", full_attention, sliding_attention},  // MiMo
+};
+
+/// Keys that list the attention layers of a mixed model.
+constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
+
+/// Keys that say how full-attention layers repeat.
+constexpr std::initializer_list<const char*> patterns = {
+    "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
+    "full_attention_interval"};
+
+std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
+    std::vector<std::string> kinds;
+    for (const json& entry : *field.value) {
+        if (key.of_one == nullptr && entry.is_string()) {
+            std::string kind = entry.get<std::string>();
+            kinds.push_back(kind == "attention" ? full_attention : kind);
+        } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
+            kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
+        } else {
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be %s", field.name.c_str(),
+                 ull{kinds.size()}, shown(entry).c_str(),
+                 key.of_one == nullptr ? "a string" : "0 or 1");
+        }
+    }
+    return kinds;
+}
+
+/// Limits the number of layer types, since each is compared with every other.
+void require_few(const Field& field, const std::vector<std::string>& kinds) {
+    const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
+    if (count > max_layer_types) {
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu",
+             field.name.c_str(), count, max_layer_types);
+    }
+}
+
+void require_array(const Field& field) {
+    if (!field.value->is_array()) {
+        fail(Code::invalid_data, "%s is %s: it must be a list", field.name.c_str(),
+             shown(*field.value).c_str());
+    }
+}
+
+void require_length(const Layers& layers, const Field& field, std::size_t length) {
+    if (layers.count != 0 && length != layers.count) {
+        fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
+             field.name.c_str(), ull{length}, ull{layers.count});
+    }
+}
+
+/// A list overrides a pattern beside it, as in transformers.
+void compare_with_pattern(const Scopes& scope, const std::string& name, bool full_first,
+                          Layers& layers) {
+    const Field pattern = find_first(scope, patterns);
+    if (!pattern) {
+        return;
+    }
+    const bool letters = pattern.value->is_string();
+    const std::string of_letters = letters ? pattern.value->get<std::string>() : std::string();
+    const std::uint64_t period = letters ? of_letters.size() : whole_number(pattern, 1, max_layers);
+    for (std::uint64_t layer = 0; layer < layers.list.size() && period != 0; ++layer) {
+        const std::uint64_t m = layer % period;
+        const bool is_full = letters ? of_letters[m] != 'L' : m == (full_first ? 0 : period - 1);
+        if (is_full != (layers.list[layer] == full_attention)) {
+            layers.ignored.push_back("ignored key " + pattern.name + ", which is " +
+                                     shown(*pattern.value) + ": " + name +
+                                     " is read, which differs at layer " + std::to_string(layer));
+            return;
+        }
+    }
+}
+
+void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
+    for (const ListKey& key : list_keys) {
+        const Field field = find_first(scope, {key.name});
+        if (!field || (field.value->is_array() && field.value->empty())) {
+            continue;
+        }
+        require_array(field);
+        layers.list = kinds_of(field, key);
+        require_few(field, layers.list);
+        if (key.name != std::string("block_types")) {  // block_types repeats
+            require_length(layers, field, layers.list.size());
+            compare_with_pattern(scope, field.name,
+                                 model.full_layers == FullLayers::first_of_period, layers);
+        }
+        return;
+    }
+    for (const char* key : index_keys) {
+        const Field field = find_first(scope, {key});
+        if (!field || layers.count == 0) {
+            continue;
+        }
+        require_array(field);
+        layers.list.assign(layers.count, "mamba");
+        for (const json& entry : *field.value) {
+            layers.list[whole_number({field.name + "[]", &entry}, 0, layers.count - 1)] =
+                full_attention;
+        }
+        return;
+    }
+    const Field pattern = find_first(scope, patterns);
+    if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
+        const std::string letters = text(pattern);
+        if (letters.size() > max_layers) {
+            fail(Code::invalid_data, "%s has %zu letters: it must have at most %llu",
+                 pattern.name.c_str(), letters.size(), ull{max_layers});
+        }
+        for (const char c : letters) {
+            layers.list.push_back(c == 'L' ? sliding_attention : full_attention);
+        }
+        return;
+    }
+    const Field step = find_first(
+        scope, {"mamba_step"});  // PLaMo 2: the middle one of mamba_step layers is attention
+    const Field enabled = find_first(scope, {"mamba_enabled"});
+    if (step && !(enabled && !truth(enabled))) {
+        layers.list.assign(whole_number(step, 1, max_layers), "mamba");
+        const std::uint64_t middle = layers.list.size() / 2;
+        layers.list[layers.count != 0 && layers.count <= middle ? layers.count - 1 : middle] =
+            full_attention;
+        return;
+    }
+    if (model.period != 0 || pattern) {
+        const bool by_class = model.period != 0;
+        layers.period = pattern ? whole_number(pattern, 1, max_layers) : model.period;
+        layers.full_in_period = by_class && model.full_layers == FullLayers::first_of_period
+                                    ? 0
+                                    : layers.period - 1;
+        if (pattern &&
+            pattern.name.find("full_attention_interval") != std::string::npos) {  // Qwen3-Next
+            for (std::uint64_t layer = 0; layer < layers.period; ++layer) {
+                layers.list.push_back(layer == layers.full_in_period ? full_attention
+                                                                     : "linear_attention");
+            }
+        }
+    }
+}
+
+void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) {
+    const Field list = find_first(scope, {"no_rope_layers"});
+    if (list && !(list.value->is_array() && list.value->empty())) {
+        require_array(list);
+        for (const json& entry : *list.value) {  // despite its name 1 is a layer with RoPE
+            layers.rotating.push_back(whole_number({list.name + "[]", &entry}, 0, 1) != 0);
+        }
+        require_length(layers, list, layers.rotating.size());
+        const Field interval = find_first(scope, {"no_rope_layer_interval"});
+        const std::uint64_t every = interval ? whole_number(interval, 1, max_layers) : 0;
+        for (std::uint64_t layer = 0; every != 0 && layer < layers.rotating.size(); ++layer) {
+            if (layers.rotating[layer] != ((layer + 1) % every != 0)) {
+                layers.ignored.push_back(
+                    "ignored key " + interval.name + ", which is " + shown(*interval.value) + ": " +
+                    list.name + " is read, which differs at layer " + std::to_string(layer));
+                break;
+            }
+        }
+    } else if (const Field interval = find_first(scope, {"no_rope_layer_interval"})) {
+        layers.no_rope_interval = whole_number(interval, 1, max_layers);
+    } else {
+        layers.no_rope_interval = model.no_rope_layer_interval;
+    }
+    layers.without_rope_is_full = model.full_without_rope;
+    // Llama 3.2's vision models: layers that attend to the image do not rotate.
+    const Field crossing = find_first(scope, {"cross_attention_layers"});
+    if (crossing && layers.count != 0 && layers.rotating.empty()) {
+        require_array(crossing);
+        layers.rotating.assign(layers.count, true);
+        for (const json& entry : *crossing.value) {
+            layers.rotating[whole_number({crossing.name + "[]", &entry}, 0, layers.count - 1)] =
+                false;
+        }
+    }
+}
+
+}  // namespace
+
+Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named) {
+    Layers layers;
+    layers.prefix = config.prefix;
+    layers.named = std::move(named);
+    layers.rule = model.layers;
+    const Scopes scope = {config};
+    if (const Field count = find_first(
+            scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
+        layers.count = whole_number(count, 1, max_layers);
+    }
+    if (layers.rule == LayerRule::same &&
+        find_first(scope, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})) {
+        layers.rule = LayerRule::local_base;
+    }
+    if (layers.rule == LayerRule::none_on_full_of_sliding) {
+        layers.rule = find_first(scope, {"sliding_window"}) ? LayerRule::none_on_full
+                                                            : LayerRule::same;
+    }
+    read_types(scope, model, layers);
+    read_rotating(scope, model, layers);
+    return layers;
+}
+
+}  // namespace vkrope

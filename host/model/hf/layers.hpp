@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The layers of a configuration: `layer_types`, older keys with the same meaning, or the pattern of
+// the model's class.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/hf/field.hpp"
+#include "model/hf/model_types.hpp"
+#include "model/layers.hpp"
+
+namespace vkrope {
+
+/// config  the language model's own object
+/// named   layer types that have rope_parameters of their own
+Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);
+
+}  // namespace vkrope

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/nesting.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+
+/// An object that holds the language model's configuration.
+struct Nested {
+    const char* name;
+    bool wraps = false;  ///< it contains such an object
+    bool half = false;   ///< one half of an encoder-decoder model; in a flat configuration it means
+                         ///< something else
+};
+
+/// Most likely first.
+constexpr Nested nested_configs[] = {
+    {"text_config"},
+    {"llm_config"},
+    {"language_config"},
+    {.name = "thinker_config", .wraps = true},  // of an omni model
+    {.name = "vlm_config", .wraps = true},      // of a retriever such as ColPali
+    {.name = "decoder", .wraps = true, .half = true},
+    {.name = "encoder", .wraps = true, .half = true},
+};
+
+/// Keys that shape the rotation although their names do not say so.
+constexpr const char* widths[] = {"attention_head_dim",   "global_head_dim", "head_dim",
+                                  "hidden_size_per_head", "kv_channels",     "layer_types",
+                                  "qk_nope_head_dim",     "swa_head_dim"};
+
+/// Keys that shape it if those are missing.
+constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type",
+                                 "num_attention_heads", "num_hidden_layers"};
+
+template <std::size_t count>
+bool contains(const char* const (&names)[count], const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool shapes_rotation(const std::string& key) {
+    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos ||
+           contains(widths, key);
+}
+
+Field nested(const Scope& scope, const char* name) {
+    const Field field = find_first({scope}, {name});
+    return field && field.value->is_object() && !field.value->empty() ? field : Field();
+}
+
+bool has_sizes(const Scope& scope) {
+    return find_first({scope}, {"hidden_size", "n_embd"}) &&
+           find_first({scope}, {"num_attention_heads", "n_head"});
+}
+
+void descend(LanguageModel& model) {
+    for (const Nested& kind : nested_configs) {
+        const Field field = nested(model.config, kind.name);
+        if (!field) {
+            continue;
+        }
+        const Scope inner = {field.value, field.name + "."};
+        if (has_sizes(model.config) &&
+            (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
+            continue;  // an older file, flat, with an object that only names a class
+        }
+        model.around.push_back(model.config);
+        model.config = inner;
+        if (kind.wraps) {
+            descend(model);
+        }
+        return;
+    }
+}
+
+/// The values that determine the rotation of a language model, in the order of keys.
+using Numbers = std::vector<std::pair<std::string, const json*>>;
+
+Numbers numbers_of(const Scope& config) {
+    Numbers numbers;
+    for (const auto& [key, value] : config.object->items()) {
+        if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value)) {
+            numbers.emplace_back(key, &value);
+        }
+    }
+    return numbers;
+}
+
+bool alike(const Numbers& one, const Numbers& other) {
+    return std::equal(
+        one.begin(), one.end(), other.begin(), other.end(),
+        [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; });
+}
+
+std::string without_dot(const Scope& scope) {
+    return scope.prefix.substr(0, scope.prefix.size() - 1);
+}
+
+/// The warning for a key outside the language model's object.
+std::string ignored(const Scope& outside, const std::string& key, const json& value,
+                    const LanguageModel& model) {
+    const auto inner = model.config.object->find(key);
+    const std::string name = "ignored key " + outside.prefix + shown_key(key);
+    if (inner == model.config.object->end() || inner->is_null()) {
+        return name + ": " + without_dot(model.config) + " is read, which does not have it";
+    }
+    return name + ", which is " + shown(value) + ": " + model.config.prefix + shown_key(key) +
+           " is read, which is " + shown(*inner);
+}
+
+}  // namespace
+
+LanguageModel language_model(const json& document) {
+    LanguageModel model = {{&document, ""}, {}};
+    descend(model);
+    return model;
+}
+
+std::vector<std::string> ignored_around(const LanguageModel& model) {
+    std::vector<std::string> warnings;
+    const Numbers read = numbers_of(
+        model.config);  // computed once: a hostile file has it deep inside others
+    Scopes all = model.around;
+    all.push_back(model.config);
+    for (std::size_t depth = 0; depth < all.size(); ++depth) {
+        const json* chosen = depth + 1 < all.size() ? all[depth + 1].object : nullptr;
+        for (const Nested& kind : nested_configs) {
+            const Field other = nested(all[depth], kind.name);
+            if (!other || other.value == chosen ||
+                (chosen != nullptr &&
+                 alike(numbers_of(language_model(*other.value).config), read))) {
+                continue;
+            }
+            const std::string instead = chosen != nullptr
+                                            ? without_dot(all[depth + 1]) + " is read, and differs"
+                                        : kind.half ? "the keys around it are read"
+                                                    : "it has no sizes";
+            warnings.push_back("ignored key " + other.name + ": " + instead);
+        }
+    }
+    for (const Scope& outside : model.around) {
+        for (const auto& [key, value] : outside.object->items()) {
+            const auto inner = model.config.object->find(key);
+            const bool agrees = inner != model.config.object->end() && *inner == value;
+            if (shapes_rotation(key) && is_set(value) && !agrees) {
+                warnings.push_back(ignored(outside, key, value, model));
+            }
+        }
+    }
+    return warnings;
+}
+
+}  // namespace vkrope

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/rotary_dim.hpp"
+
+#include <cmath>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+Field share_of_head(const Source& source, std::vector<std::string>& warnings) {
+    if (const Field own = source.by_type() ? partial_rotary_factor({source.section.scope()})
+                                           : Field()) {
+        warn_unless_of_a_type(source, own, {"partial_rotary_factor"}, "partial_rotary_factor",
+                              warnings);
+        return own;
+    }
+    return partial_rotary_factor(source.both());
+}
+
+double portion(const Field& factor) {
+    const double value = positive_number(factor);
+    if (value > 1) {
+        fail(Code::invalid_data, "%s is %s: it must be at most 1", factor.name.c_str(),
+             shown(*factor.value).c_str());
+    }
+    return value;
+}
+
+/// int(head_dim * factor), as transformers computes it.
+std::uint32_t partial(std::uint32_t head_dim, const Field& factor) {
+    return std::uint32_t(head_dim * portion(factor));
+}
+
+void require_valid(const RotaryDim& window, const Head& head, const Field& field) {
+    const std::uint32_t value = window.rotary_dim;
+    if (value >= 2 && value <= head.head_dim && value % 2 == 0) {
+        return;
+    }
+    const std::string reason = field ? field.name + " is " + shown(*field.value) + ": "
+                                     : std::string();
+    fail(Code::invalid_data, "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u",
+         reason.c_str(), value, head.head_dim);
+}
+
+/// Latent attention rotates all of qk_rope_head_dim. A given width, or a share of a whole query
+/// row, must agree.
+void agree_with_latent(const Field& given, const Field& factor, const Head& head, RotaryDim& window,
+                       std::vector<std::string>& warnings) {
+    window.turning_pairs = window.rotary_dim / 2;
+    if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
+        fail(Code::invalid_data,
+             "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
+             "agree",
+             given.name.c_str(), shown(*given.value).c_str(), window.rotary_dim);
+    }
+    if (!factor || *factor.value == 1) {
+        return;
+    }
+    const std::uint32_t row = head.q_rotary_offset + head.head_dim;
+    if (std::lround(portion(factor) * row) != long(window.rotary_dim)) {
+        fail(Code::invalid_data,
+             "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
+             "rows of %u: they must agree",
+             factor.name.c_str(), shown(*factor.value).c_str(), window.rotary_dim, row);
+    }
+    warnings.push_back("ignored key " + factor.name + ": it says of a query row of " +
+                       std::to_string(row) + " what qk_rope_head_dim does");
+}
+
+/// The window of a proportional rotation is the whole head; its slower pairs do not rotate.
+void agree_with_proportional(const Field& given, const Field& factor, const Head& head,
+                             RotaryDim& window, std::vector<std::string>& warnings) {
+    window.share = factor ? portion(factor) : 1;
+    window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
+    if (window.turning_pairs == 0) {
+        fail(Code::invalid_data, "%s is %s: it rotates no pair of a head_dim of %u",
+             factor.name.c_str(), shown(*factor.value).c_str(), head.head_dim);
+    }
+    if (!given) {
+        return;
+    }
+    const std::uint64_t width = whole_number(given, 2, max_head_dim);
+    if (width != 2 * window.turning_pairs && width != head.head_dim) {
+        fail(Code::invalid_data,
+             "%s is %llu but rope_type proportional turns %u channels in a window of %u: they "
+             "must agree",
+             given.name.c_str(), static_cast<unsigned long long>(width), 2 * window.turning_pairs,
+             head.head_dim);
+    }
+    warnings.push_back("ignored key " + given.name + ": rope_type proportional does not use it");
+}
+
+std::uint32_t assumed_rotary_dim(const Source& source, const Head& head,
+                                 std::vector<std::string>& warnings) {
+    if (source.model.type.rotary_dim != 0) {
+        warnings.push_back(source.model.assumed("rotary_dim", source.model.type.rotary_dim));
+        return source.model.type.rotary_dim;
+    }
+    if (source.model.type.partial_rotary_factor != 1) {
+        warnings.push_back(
+            source.model.assumed("partial_rotary_factor", source.model.type.partial_rotary_factor));
+    }
+    return std::uint32_t(head.head_dim * source.model.type.partial_rotary_factor);
+}
+
+}  // namespace
+
+RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::string& rope_type,
+                          std::vector<std::string>& warnings) {
+    RotaryDim window;
+    const Field factor = share_of_head(source, warnings);
+    const Field given = find(source.top, {"rotary_dim", "attn_rotary_emb"});
+    if (head.latent || rope_type == "proportional") {
+        window.rotary_dim = head.head_dim;
+        require_valid(window, head, {});
+        head.latent ? agree_with_latent(given, factor, head, window, warnings)
+                    : agree_with_proportional(given, factor, head, window, warnings);
+        return window;
+    }
+    if (given) {
+        window.rotary_dim = std::uint32_t(whole_number(given, 2, max_head_dim));
+        require_valid(window, head, given);
+    }
+    if (factor) {
+        const std::uint32_t product = partial(head.head_dim, factor);
+        if (given && product != window.rotary_dim) {
+            fail(Code::invalid_data, "%s is %u but %s asks for %u: they must agree",
+                 given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
+        }
+        window.rotary_dim = product;
+        require_valid(window, head, factor);
+    }
+    if (!given && !factor) {
+        window.rotary_dim = assumed_rotary_dim(source, head, warnings);
+        require_valid(window, head, {});
+    }
+    window.turning_pairs = window.rotary_dim / 2;
+    return window;
+}
+
+}  // namespace vkrope

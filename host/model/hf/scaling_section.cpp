@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/scaling_section.hpp"
+
+#include "model/hf/scaling_types.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+
+json object_or_empty(const Scope& config, const char* name) {
+    const Field field = find({config}, {name});
+    if (!field) {
+        return json::object();
+    }
+    if (!field.value->is_object()) {
+        fail(Code::invalid_data, "%s is %s: it must be an object or null", field.name.c_str(),
+             shown(*field.value).c_str());
+    }
+    return *field.value;
+}
+
+/// The section without fields that need no comparison: nulls, and those that share() compares.
+json comparable(const json& section) {
+    json result = json::object();
+    for (const auto& [key, value] : section.items()) {
+        if (value.is_object()) {
+            result[key] = comparable(value);
+        } else if ((key == "type" || key == "rope_type") && value.is_string()) {
+            result["rope_type"] = present_name(value.get<std::string>());
+        } else if (!value.is_null() && key != "rope_theta" && key != "partial_rotary_factor") {
+            result[key] = value;
+        }
+    }
+    return result;
+}
+
+/// The section of rope_parameters that a rope_scaling without layer types describes: that for full
+/// attention. Null if there are no layer types.
+const json* scaled_type(const json& parameters) {
+    const auto full = parameters.find("full_attention");
+    return full != parameters.end() && full->is_object() ? &*full : nullptr;
+}
+
+void require_agreement(const json& parameters, const json& scaling) {
+    // Before layer types had sections, a model scaled its full-attention layers.
+    const json* full = scaled_type(parameters);
+    const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full
+                                                                                 : parameters);
+    const json b = comparable(scaling);
+    if (a == b) {
+        return;
+    }
+    for (const json* side : {&a, &b}) {
+        for (const auto& [key, value] : side->items()) {
+            if (!a.contains(key) || !b.contains(key) || a[key] != b[key]) {
+                fail(Code::invalid_data,
+                     "rope_parameters and rope_scaling differ in %s: they must agree",
+                     shown_key(key).c_str());
+            }
+        }
+    }
+}
+
+/// The layer type whose section has this value of `key`; empty if none has.
+std::string type_that_says(const ScalingSections& sections, const std::string& key,
+                           const json& value) {
+    for (const auto& [type, section] : sections.by_type) {
+        const auto own = section.object.find(key);
+        if (own != section.object.end() && *own == value) {
+            return type;
+        }
+    }
+    return {};
+}
+
+ScalingSections divided(const std::string& name, const json& object,
+                        std::vector<std::string>& warnings) {
+    ScalingSections sections;
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_object()) {
+            sections.by_type.push_back({key, {name + "." + shown_key(key), value}});
+        }
+    }
+    if (sections.by_type.empty()) {
+        sections.all = {name, object};
+        return sections;
+    }
+    if (sections.by_type.size() > max_layer_types) {
+        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu", name.c_str(),
+             sections.by_type.size(), max_layer_types);
+    }
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_object() || value.is_null()) {
+            continue;
+        }
+        const std::string type = type_that_says(sections, key, value);
+        if (type.empty()) {
+            fail(
+                Code::invalid_data,
+                "%s has both %s and parameters per layer type: it is unknown which of them applies",
+                name.c_str(), shown_key(key).c_str());
+        }
+        warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " +
+                           shown(value) + ": each layer type's own " + "is read, and " +
+                           shown_key(type) + " has the same");
+    }
+    return sections;
+}
+
+/// Copies a field that only rope_scaling has; if both have it, they must agree. With sections per
+/// layer type, one of them must agree.
+void share(json& parameters, const json& scaling, const char* key) {
+    const auto old = scaling.find(key);
+    if (old == scaling.end() || old->is_null()) {
+        return;
+    }
+    bool said = false, agrees = false;
+    const auto compare = [&](const json& section) {
+        const auto own = section.find(key);
+        said = said || (own != section.end() && !own->is_null());
+        agrees = agrees || (own != section.end() && *own == *old);
+    };
+    compare(parameters);
+    bool by_type = false;
+    for (const json& section : parameters) {
+        if (section.is_object()) {
+            by_type = true;
+            compare(section);
+        }
+    }
+    if (!said && !by_type) {
+        parameters[key] = *old;
+    } else if (!agrees) {
+        fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree",
+             key);
+    }
+}
+
+/// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling:
+/// InternLMAttention of its modeling_internlm.py.
+ScalingSection of_rotary(const Scope& config, const Field& rotary,
+                         std::vector<std::string>& warnings) {
+    const Scope scope = {rotary.value, rotary.name + "."};
+    ScalingSection section = {rotary.name, json::object()};
+    if (const Field base = find({scope}, {"base"})) {
+        section.object["rope_theta"] = positive_number(base);
+        const Field other = find({config}, {"rope_theta"});
+        if (other && *other.value != *base.value) {
+            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", base.name.c_str(),
+                 shown(*base.value).c_str(), other.name.c_str(), shown(*other.value).c_str());
+        }
+    }
+    const Field type = find({scope}, {"type"});
+    if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
+        fail(type ? Code::not_supported : Code::invalid_data,
+             "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
+             type ? shown(*type.value).c_str() : "missing");
+    }
+    const bool grows = *type.value == "dynamic";
+    section.object["rope_type"] = grows ? "dynamic" : "default";
+    const Field factor = find({scope}, {"scaling_factor"});
+    if (grows) {
+        section.object["factor"] = factor ? positive_number(factor) : 1;
+    }
+    for (const auto& [key, value] : rotary.value->items()) {
+        const bool read = key == "base" || key == "type" || (grows && key == "scaling_factor");
+        if (!read && !value.is_null()) {
+            warnings.push_back("ignored key " + scope.prefix + shown_key(key));
+        }
+    }
+    return section;
+}
+
+}  // namespace
+
+ScalingSection ScalingSection::without_scaling() const {
+    ScalingSection rest = {name, json::object()};
+    for (const auto& [key, value] : object.items()) {
+        if (is_common_field(key) && key != "rope_type" && key != "type") {
+            rest.object[key] = value;
+        }
+    }
+    return rest;
+}
+
+std::vector<std::string> ScalingSections::types() const {
+    std::vector<std::string> names;
+    for (const auto& [type, section] : by_type) {
+        names.push_back(type);
+    }
+    return names;
+}
+
+const ScalingSection* ScalingSections::of(const std::string& type) const {
+    if (by_type.empty()) {
+        return &all;
+    }
+    for (const auto& [name, section] : by_type) {
+        if (name == type) {
+            return &section;
+        }
+    }
+    return nullptr;
+}
+
+ScalingSections scaling_sections(const Scope& config, const ModelType& model,
+                                 std::vector<std::string>& warnings) {
+    json parameters = object_or_empty(config, "rope_parameters");
+    const json scaling = object_or_empty(config, "rope_scaling");
+    if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
+        rotary && rotary.value->is_object()) {
+        if (!parameters.empty() || !scaling.empty()) {
+            fail(Code::invalid_data,
+                 "%s and %s are both there: it is unknown which of them applies",
+                 rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
+        }
+        return {of_rotary(config, rotary, warnings), {}};
+    }
+    if (!parameters.empty() && !scaling.empty()) {
+        require_agreement(parameters, scaling);
+        for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
+            share(parameters, scaling, key);
+        }
+    }
+    if (!parameters.empty()) {
+        return divided(config.prefix + "rope_parameters", parameters, warnings);
+    }
+    // An explicit null in a file turns scaling off.
+    if (scaling.empty() && model.scaling != nullptr &&
+        !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
+        warnings.push_back(std::string("rope_scaling is missing: assuming the default of ") +
+                           model.name);
+        return divided("rope_parameters", json::parse(model.scaling), warnings);
+    }
+    return scaling.empty() ? ScalingSections()
+                           : divided(config.prefix + "rope_scaling", scaling, warnings);
+}
+
+Field partial_rotary_factor(const Scopes& scopes) {
+    return find(scopes, {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction",
+                         "rotary_percent", "rope_percent"});
+}
+
+}  // namespace vkrope

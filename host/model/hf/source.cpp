@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/hf/unsupported.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+/// DBRX and MPT have their numbers in attn_config.
+Scopes lookups(const Scope& config) {
+    Scopes scopes = {config};
+    if (const Field inner = find_first({config}, {"attn_config"});
+        inner && inner.value->is_object()) {
+        scopes.push_back({inner.value, inner.name + "."});
+    }
+    return scopes;
+}
+
+ScalingSection section_of_layer(const Source& source) {
+    const ScalingSection* found = source.sections.of(source.layer.type);
+    if (found == nullptr && source.layer.rotates) {
+        fail(Code::invalid_data, "rope_parameters has no entry for layer type %s",
+             shown_key(source.layer.type).c_str());
+    }
+    const bool unscaled = !source.by_type() && !source.layer.is_full() &&
+                          (source.model.type.layers == LayerRule::local_base ||
+                           source.model.type.layers == LayerRule::scaled_on_full ||
+                           has_local_base(source.top));
+    return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
+}
+
+}  // namespace
+
+Scopes Source::both() const {
+    Scopes scopes = top;
+    scopes.push_back(section.scope());
+    return scopes;
+}
+
+Source find_source(const nlohmann::json& whole, const Scope& config, const ModelQuery& query,
+                   std::vector<std::string>& warnings) {
+    Source source;
+    source.config = config;
+    source.top = lookups(config);
+    source.model = model_class(whole, config, source.top, warnings);
+    const ModelType& model = source.model.type;
+    source.sections = scaling_sections(config, model, warnings);
+    for (const auto& [type, section] : source.sections.by_type) {
+        require_known_scaling(model, section);  // report an unknown type first
+    }
+    if (!source.by_type()) {
+        require_known_scaling(model, source.sections.all);
+    }
+    refuse_unsupported_keys(source.top, model.name != nullptr && model.rope_asked_by == nullptr &&
+                                            !model.absolute_is_meant);
+    refuse_without_rope(source.model, source.top, source.sections.all);
+    refuse_scaling_of_attention(source.top);
+    source.layer = read_layers(config, model, source.sections.types()).choose(query, warnings);
+    source.section = section_of_layer(source);
+    return source;
+}
+
+bool has_local_base(const Scopes& top) {
+    return bool(find_first(top, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"}));
+}
+
+void warn_unless_of_a_type(const Source& source, const Field& own,
+                           std::initializer_list<const char*> names, const char* in_section,
+                           std::vector<std::string>& warnings) {
+    for (const char* name : names) {
+        const Field other = find_first(source.top, {name});
+        const bool known = std::any_of(
+            source.sections.by_type.begin(), source.sections.by_type.end(), [&](const auto& type) {
+                const Field field = other ? find_first({type.second.scope()}, {in_section})
+                                          : Field();
+                return field && *field.value == *other.value;
+            });
+        if (other && !known) {
+            warnings.push_back("ignored key " + other.name + ", which is " + shown(*other.value) +
+                               ": " + own.name + " is read, which is " + shown(*own.value));
+        }
+    }
+}
+
+}  // namespace vkrope

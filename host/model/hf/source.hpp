@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Where the numbers of the layers that a query asks for are found in a configuration.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "model/hf/layers.hpp"
+#include "model/hf/model_class.hpp"
+#include "model/hf/nesting.hpp"
+#include "model/hf/scaling_section.hpp"
+
+namespace vkrope {
+
+struct Source {
+    Scope config;  ///< the language model's own object
+    Scopes top;    ///< it, and an attn_config inside it
+    ModelClass model;
+    ScalingSections sections;
+    LayerKind layer;         ///< the kind of layer that is asked for
+    ScalingSection section;  ///< of that kind
+
+    /// rope_parameters has one section per layer type.
+    bool by_type() const { return !sections.by_type.empty(); }
+
+    /// `top`, and the section.
+    Scopes both() const;
+};
+
+/// Fails if the configuration asks for something that is not supported, or has no such layer.
+Source find_source(const nlohmann::json& whole, const Scope& config, const ModelQuery& query,
+                   std::vector<std::string>& warnings);
+
+/// Whether sliding layers have a base of their own.
+bool has_local_base(const Scopes& top);
+
+/// For models with a section per layer type. The sections count; the top level repeats one of
+/// them, or is for older readers. Warns of a value there that no section has.
+///
+/// own         the value of the section that is read
+/// names       of the same field at the top level
+/// in_section  its name in a section
+void warn_unless_of_a_type(const Source& source, const Field& own,
+                           std::initializer_list<const char*> names, const char* in_section,
+                           std::vector<std::string>& warnings);
+
+}  // namespace vkrope

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "model/hf/unsupported.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/hf/scaling_types.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+
+/// Values of a key that are not supported.
+enum class When { is_true, is_false, is_given, not_rope };
+
+struct UnsupportedKey {
+    const char* name;
+    When when;
+    const char* reason;
+};
+
+constexpr const char* no_rope = "the model does not use RoPE";
+
+constexpr UnsupportedKey unsupported_keys[] = {
+    {"alibi", When::is_true, no_rope},
+    {"layer_rope_theta", When::is_given,
+     "a base of its own for each layer is not supported yet"},  // Granite SWA
+    {"mla_use_nope", When::is_true, no_rope},                   // Kimi Linear
+    {"position_embedding_type", When::not_rope, no_rope},       // Granite 4, BERT
+    {"position_encoding_2d", When::is_true,
+     "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
+    {"rope", When::is_false, no_rope},                                  // OLMo before transformers
+    {"rotary", When::is_false, no_rope},                                // GPT-J
+    {"use_long_context", When::is_true,
+     "its base is multiplied, which is not supported yet"},  // Zamba 2
+    {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
+    {"use_rope", When::is_false, no_rope},
+};
+
+/// Top-level keys that name RoPE and are read, or that describe no rotation.
+constexpr const char* known_keys[] = {"attn_rotary_emb",
+                                      "original_rope",
+                                      "partial_rotary_factor",
+                                      "global_rope_theta",
+                                      "local_rope_theta",
+                                      "mrope_interleaved",
+                                      "mrope_section",
+                                      "no_rope_layer_interval",
+                                      "no_rope_layers",
+                                      "qk_rope_head_dim",
+                                      "rope_embedding_base",
+                                      "rope_freq_constant",
+                                      "rope_dail_config",
+                                      "rope_hf_config",
+                                      "rope_impl",
+                                      "rope_interleave",
+                                      "rope_interleaved",
+                                      "rope_local_base_freq",
+                                      "rope_parameters",
+                                      "rope_pct",
+                                      "rope_percent",
+                                      "rope_ratio",
+                                      "rope_scaling",
+                                      "rope_theta",
+                                      "rotary_base",
+                                      "rotary_dim",
+                                      "rotary_emb_base",
+                                      "rotary_emb_fraction",
+                                      "rotary_emb_interleaved",
+                                      "rotary_pct",
+                                      "rotary_percent",
+                                      "swa_rope_theta",
+                                      "xdrope_section"};
+
+template <std::size_t count>
+bool contains(const char* const (&names)[count], const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool is_about_rope(const std::string& key) {
+    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos;
+}
+
+/// A key with a rule for true or false is looked at only if its value is a boolean.
+bool looked_at(const std::string& key, const json& value) {
+    const auto asks = [&](const UnsupportedKey& row) {
+        const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
+        return key == row.name && (value.is_boolean() || !yes_or_no);
+    };
+    return contains(known_keys, key) ||
+           std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
+}
+
+/// "rope", "rotary", Cohere's "rope_gptj".
+bool is_rope(const std::string& type) {
+    return type.rfind("rope", 0) == 0 || type.rfind("rotary", 0) == 0;
+}
+
+bool applies(When when, const json& value) {
+    switch (when) {
+        case When::is_true: return value == true;
+        case When::is_false: return value == false;
+        case When::is_given: return is_set(value);
+        default: return is_set(value) && !(value.is_string() && is_rope(value.get<std::string>()));
+    }
+}
+
+/// Whether some key says that the model has RoPE.
+bool names_rope(const Scopes& scopes) {
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool type_of_rope = key == "position_embedding_type" && value.is_string() &&
+                                      is_rope(value.get_ref<const std::string&>());
+            if (is_about_rope(key) || type_of_rope) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
+    for (const UnsupportedKey& key : unsupported_keys) {
+        const Field field = find_first(scopes, {key.name});
+        // Classes derived from BERT's write this whether they have such embeddings or not:
+        // ModernBERT has none.
+        const bool idle = rotates_by_class && key.when == When::not_rope && field &&
+                          *field.value == "absolute";
+        if (field && !idle && applies(key.when, *field.value)) {
+            fail(Code::not_supported, "%s is %s: %s", field.name.c_str(),
+                 shown(*field.value).c_str(), key.reason);
+        }
+    }
+}
+
+void refuse_without_rope(const ModelClass& model, const Scopes& top,
+                         const ScalingSection& section) {
+    const char* key = model.type.rope_asked_by;
+    Scopes scopes = top;
+    scopes.push_back(section.scope());
+    if (key != nullptr && !find_first(scopes, {key})) {
+        fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE", key,
+             model.type.name);
+    }
+    // An unknown class may have no RoPE at all.
+    if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
+        fail(Code::not_supported, "%s: it is unknown, and no key names RoPE",
+             stated(model.unknown).c_str());
+    }
+}
+
+void refuse_scaling_of_attention(const Scopes& top) {
+    const Field chosen = find_first(top, {"rope_impl"});
+    const bool by_transformers = chosen && *chosen.value == "hf";
+    const Field section = find_first(top,
+                                     {by_transformers ? "rope_hf_config" : "rope_dail_config"});
+    const Field type = section && section.value->is_object()
+                           ? find_first({{section.value, section.name + "."}}, {"type"})
+                           : Field();
+    const char* plain = by_transformers ? "no_scaling" : "original";
+    if (type && *type.value != plain) {
+        fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(), plain);
+    }
+}
+
+void require_known_scaling(const ModelType& model, const ScalingSection& section) {
+    if (scaling_type(section) == "ntk" && !model.mixed_ntk) {
+        const Field type = find_first({section.scope()}, {"rope_type", "type"});
+        fail(Code::not_supported, "%s: it is supported only for model_type new",
+             stated(type).c_str());
+    }
+}
+
+std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object) {
+    std::vector<std::string> ignored;
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool read = looked_at(key, value) ||
+                              (rotary_object && key == "rotary" && value.is_object());
+            if (is_about_rope(key) && !read && is_set(value)) {
+                ignored.push_back(scope.prefix + shown_key(key));
+            }
+        }
+    }
+    return ignored;
+}
+
+}  // namespace vkrope

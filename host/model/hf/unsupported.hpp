@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What a configuration asks for and this importer does not have, and what it does not read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/hf/field.hpp"
+#include "model/hf/model_class.hpp"
+#include "model/hf/scaling_section.hpp"
+
+namespace vkrope {
+
+/// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
+/// changes it in a way that is not implemented. Ignoring the key would silently give wrong angles.
+///
+/// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
+void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
+
+/// Fails with not_supported for a class that has RoPE only if the file says so, and for an unknown
+/// class, if no key names RoPE.
+///
+/// section  the scaling of all layers
+void refuse_without_rope(const ModelClass& model, const Scopes& top, const ScalingSection& section);
+
+/// MPT has its scaling in attn_config, once for each implementation that it may use. Fails with
+/// not_supported if the chosen one scales.
+void refuse_scaling_of_attention(const Scopes& top);
+
+/// Several formulas are called ntk. Fails with not_supported for one that is not known.
+void require_known_scaling(const ModelType& model, const ScalingSection& section);
+
+/// Keys of the language model's own object that look like RoPE and are not read; for the warnings.
+///
+/// rotary_object  the object called rotary is read
+std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object);
+
+}  // namespace vkrope

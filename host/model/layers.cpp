@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "model/layers.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;
+
+/// Kinds of layers that are not softmax attention, and do not rotate.
+constexpr const char* other_kinds[] = {
+    "conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
+    "moe",  "recurrent"};
+
+template <class Names>
+bool contains(const Names& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
+constexpr const char* rotating_kinds[] = {chunked_attention,   "deepseek_sparse_attention",
+                                          full_attention,      "hybrid",
+                                          "minimax_m3_sparse", sliding_attention};
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) {
+        text += (text.empty() ? "" : ", ") + shown_key(name);
+    }
+    return text;
+}
+
+}  // namespace
+
+bool Layers::type_rotates(const std::string& type) const {
+    if (contains(other_kinds, type)) {
+        return false;
+    }
+    return !(type == full_attention && (rule == LayerRule::none_on_full || without_rope_is_full));
+}
+
+bool Layers::rotates(std::uint64_t layer) const {
+    if (!rotating.empty()) {
+        return layer >= rotating.size() || rotating[layer];
+    }
+    return no_rope_interval == 0 || (layer + 1) % no_rope_interval != 0;
+}
+
+std::string Layers::type_of(std::uint64_t layer) const {
+    if (!list.empty()) {
+        return list[layer % list.size()];
+    }
+    if (without_rope_is_full) {
+        return rotates(layer) ? chunked_attention : full_attention;
+    }
+    if (period != 0) {
+        return layer % period == full_in_period ? full_attention : sliding_attention;
+    }
+    return {};
+}
+
+/// The kinds of layers of the model, full attention first.
+std::vector<std::string> Layers::types() const {
+    std::vector<std::string> found;
+    if (!list.empty()) {
+        found = list;
+    } else if (without_rope_is_full) {
+        found = {full_attention, chunked_attention};
+    } else if (period != 0) {
+        found = {full_attention};
+        if (period > 1) {
+            found.push_back(sliding_attention);
+        }
+    } else {
+        found = named;
+    }
+    std::stable_partition(found.begin(), found.end(),
+                          [](const std::string& type) { return type == full_attention; });
+    std::vector<std::string> once;
+    for (const std::string& type : found) {
+        if (!contains(once, type)) {
+            once.push_back(type);
+        }
+    }
+    return once;
+}
+
+LayerKind Layers::of_layer(std::uint64_t layer) const {
+    const std::string type = type_of(layer);
+    if (type.empty() && !named.empty()) {
+        fail(Code::invalid_data,
+             "%slayer_types is missing: which of the layer types layer %llu has is unknown",
+             prefix.c_str(), ull{layer});
+    }
+    return {type, rotates(layer) && type_rotates(type)};
+}
+
+LayerKind Layers::of_type(const std::string& type) const {
+    return {type, type_rotates(type)};
+}
+
+LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warnings) const {
+    const std::vector<std::string> all = types();
+    warnings.insert(warnings.end(), ignored.begin(), ignored.end());
+    const LayerKind chosen = chosen_of(all, query, warnings);
+    const bool any = query.layer < 0 && query.layer_type.empty();
+    for (const std::string& type : all) {
+        // A type with parameters of its own needs no warning.
+        if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
+            !contains(named, type) && (any || type == chosen.type)) {
+            warnings.push_back("layer type " + shown_key(type) +
+                               " is unknown: assuming that it rotates as " + sliding_attention +
+                               " does");
+        }
+    }
+    for (const std::string& type : named) {
+        if (!contains(all, type)) {
+            warnings.push_back("ignored rope_parameters." + shown_key(type) +
+                               ": the model has no layers of that type");
+        }
+    }
+    return chosen;
+}
+
+LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+                            std::vector<std::string>& warnings) const {
+    if (query.layer >= 0) {
+        const auto layer = std::uint64_t(query.layer);
+        if (count != 0 && layer >= count) {
+            fail(Code::invalid_argument, "layer is %d: the model has only %llu layers", query.layer,
+                 ull{count});
+        }
+        return of_layer(layer);
+    }
+    if (!query.layer_type.empty()) {
+        const std::string asked(query.layer_type);
+        if (all.empty()) {
+            fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types",
+                 shown_key(asked).c_str());
+        }
+        if (!contains(all, asked)) {
+            fail(Code::invalid_argument, "layer_type is '%s': the layer types of the model are %s",
+                 shown_key(asked).c_str(), joined(all).c_str());
+        }
+        return of_type(asked);
+    }
+    const bool some_by_number = !rotating.empty() ? std::find(rotating.begin(), rotating.end(),
+                                                              false) != rotating.end()
+                                                  : no_rope_interval != 0;
+    if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
+        if (some_by_number) {
+            warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
+        }
+        if (all.empty() && rule == LayerRule::local_base) {
+            warnings.push_back(
+                "ignored the base of local layers: no key layer_types says which layers those are");
+        }
+        return {all.empty() ? std::string() : all[0], true};
+    }
+    const auto turning = std::find_if(all.begin(), all.end(),
+                                      [&](const std::string& type) { return type_rotates(type); });
+    const LayerKind chosen = of_type(turning == all.end() ? all[0] : *turning);
+    const bool differ = rule != LayerRule::same || !named.empty() ||
+                        std::any_of(all.begin(), all.end(),
+                                    [&](const std::string& type) { return !type_rotates(type); });
+    if (differ || some_by_number) {
+        warnings.push_back("the model has layers of several types (" + joined(all) +
+                           "): assuming " + shown_key(chosen.type));
+    }
+    return chosen;
+}
+
+}  // namespace vkrope

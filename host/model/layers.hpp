@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The kinds of layers of a model, whatever its file: which of them have RoPE, and the choice of one
+// for a query.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vkrope/model.hpp"
+
+namespace vkrope {
+
+inline constexpr const char* full_attention = "full_attention";
+inline constexpr const char* sliding_attention = "sliding_attention";
+inline constexpr const char* chunked_attention = "chunked_attention";
+
+/// How the RoPE of a model differs between its layers.
+enum class LayerRule {
+    same,        ///< all layers have the same RoPE
+    local_base,  ///< sliding layers have a base of their own and no scaling: Gemma 3, ModernBERT
+    scaled_on_full,           ///< sliding layers have no scaling: OLMo 3
+    none_on_full,             ///< full-attention layers have no RoPE: Cohere 2
+    none_on_full_of_sliding,  ///< the same, if `sliding_window` is set: EXAONE 4
+};
+
+/// A kind of layer, to choose its RoPE.
+struct LayerKind {
+    std::string
+        type;  ///< "full_attention", "sliding_attention", ...; empty if the model has one kind
+    bool rotates = true;  ///< false for a layer without RoPE
+    bool is_full() const { return type.empty() || type == "full_attention"; }
+};
+
+/// What a file says of its layers, or the class of its model.
+struct Layers {
+    std::string prefix;              ///< of keys, in messages
+    std::vector<std::string> named;  ///< layer types that have parameters of their own
+    LayerRule rule = LayerRule::same;
+    std::uint64_t count = 0;             ///< 0: unknown
+    std::vector<std::string> list;       ///< types by layer, repeated; empty: by pattern
+    std::uint64_t period = 0;            ///< 0: no pattern
+    std::uint64_t full_in_period = 0;    ///< the layer of a period that is full attention
+    std::vector<bool> rotating;          ///< by layer; empty: by interval
+    std::uint64_t no_rope_interval = 0;  ///< 0: none
+    std::vector<std::string> ignored;    ///< warnings of keys that contradict what overrides them
+    bool without_rope_is_full = false;   ///< layers without RoPE are full attention: Llama 4
+
+    /// The kind that the query asks for; if it asks for none, the one that a reader most likely
+    /// means, with a warning that names it.
+    LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
+
+   private:
+    std::string type_of(std::uint64_t layer) const;
+    bool type_rotates(const std::string& type) const;
+    bool rotates(std::uint64_t layer) const;
+    std::vector<std::string> types() const;
+    LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+                        std::vector<std::string>& warnings) const;
+    LayerKind of_layer(std::uint64_t layer) const;
+    LayerKind of_type(const std::string& type) const;
+};
+
+}  // namespace vkrope

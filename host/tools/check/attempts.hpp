@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The mistakes one by one: each returns the operation with one change, or nothing where suitable
+// data could not show it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+
+using Attempt = std::optional<Trial>;
+using Positions = std::vector<std::int64_t>;  // of one axis, [batch, tokens]
+
+/// The correct operation.
+Trial right(const Evidence& evidence);
+
+/// The correct operation with one change.
+template <class Change>
+Attempt with(const Evidence& evidence, const Change& change) {
+    Trial trial = right(evidence);
+    change(trial.operation);
+    return trial;
+}
+
+/// The attempt, or none.
+Attempt if_any(bool applicable, Attempt attempt);
+
+/// Unscaled frequencies; empty for a base that has none.
+std::vector<double> powers(double base, std::uint32_t rotary_dim);
+
+std::uint32_t rotary_dim(const Evidence& evidence);
+
+/// Whether two lists of frequencies differ by more than rounding.
+bool differ(const std::vector<double>& a, const std::vector<double>& b);
+
+/// The correct operation with other frequencies, if their pairs fit in the row from the rotary
+/// offset on.
+Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& inv_freq);
+
+/// Replaces the positions on every axis: change(token, right) returns the position of one token,
+/// counted over all sequences.
+Attempt with_positions(const Evidence& evidence,
+                       const std::function<std::int64_t(std::uint64_t, const Positions&)>& change);
+
+// The pairs and the turn.
+Attempt swapped_pairing(const Evidence& evidence);
+Attempt reordered_pairs(const Evidence& evidence);
+Attempt inverse_direction(const Evidence& evidence);
+Attempt rotated_twice(const Evidence& evidence);
+Attempt cos_and_sin_exchanged(const Evidence& evidence);
+
+// The attention factor.
+Attempt attention_factor_missing(const Evidence& evidence);
+Attempt attention_factor_applied(const Evidence& evidence);
+Attempt attention_factor_twice(const Evidence& evidence);
+Attempt attention_factor_divided(const Evidence& evidence);
+Attempt softmax_scale_applied(const Evidence& evidence);
+
+// The frequencies.
+Attempt frequencies_unscaled(const Evidence& evidence);
+Attempt scaling_ignored(const Evidence& evidence);
+Attempt base_10000(const Evidence& evidence);
+Attempt base_10000_with_factor(const Evidence& evidence);
+Attempt scaling_twice(const Evidence& evidence);
+Attempt whole_head(const Evidence& evidence);
+Attempt exponent_of_head_dim(const Evidence& evidence);
+Attempt inclusive_spacing(const Evidence& evidence);
+
+// The positions, and their axes.
+Attempt position_plus_one(const Evidence& evidence);
+Attempt position_minus_one(const Evidence& evidence);
+Attempt positions_zero(const Evidence& evidence);
+Attempt not_rotated(const Evidence& evidence);
+Attempt positions_from_zero(const Evidence& evidence);
+Attempt positions_of_first_sequence(const Evidence& evidence);
+Attempt sections_ignored(const Evidence& evidence);
+Attempt sections_in_the_other_order(const Evidence& evidence);
+Attempt height_and_width_exchanged(const Evidence& evidence);
+
+// The window, and the layout.
+Attempt window_of_the_other_tensor(const Evidence& evidence);
+Attempt window_at_start(const Evidence& evidence);
+Attempt window_at_end(const Evidence& evidence);
+Attempt positions_along_heads(const Evidence& evidence);
+Attempt positions_along_batch(const Evidence& evidence);
+Attempt tokens_and_heads_exchanged(const Evidence& evidence);
+Attempt tokens_and_sequences_exchanged(const Evidence& evidence);
+
+// The arithmetic.
+Attempt float32_angles(const Evidence& evidence);
+Attempt float32_angles_by_running_product(const Evidence& evidence);
+Attempt tables_in_16_bits(const Evidence& evidence);
+Attempt subnormals_flushed(const Evidence& evidence);
+
+/// The pow() of an engine decides the last bits of a float32 frequency, and implementations differ.
+/// At a far position each variant is another angle.
+std::vector<Turn> float32_products(const Evidence& evidence);
+
+}  // namespace vkrope::tools

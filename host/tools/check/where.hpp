@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Where an output is wrong: the region, and the rows in words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/judge.hpp"
+
+namespace vkrope::tools {
+
+/// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
+/// tensor.
+std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict);
+
+/// The sequences, tokens and heads of the set rows: "token 3, heads 1, 4-7". An axis all of whose
+/// indices occur is left out.
+std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& rows);
+
+}  // namespace vkrope::tools

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Model files and rotations through the C interface.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "c_rotation.hpp"
+#include "support/c_numbers.hpp"
+#include "support/gguf_builder.hpp"
+#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.h"
+
+using namespace vkrope::test;
+
+TEST_CASE("C: a query's pairing replaces the model's") {
+    const std::string config =
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
+    auto query = sized<vkrope_model_query>();
+    vkrope_pairing pairing = VKROPE_PAIRING_INTERLEAVED;
+    for (const bool given : {false, true}) {
+        query.pairing = given ? &pairing : nullptr;
+        vkrope_rotation* read = nullptr;
+        REQUIRE(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read,
+                                               nullptr) == VKROPE_SUCCESS);
+        const OwnedRotation rotation(read);
+        CHECK(info_of(rotation).pairing ==
+              (given ? VKROPE_PAIRING_INTERLEAVED : VKROPE_PAIRING_HALF_SPLIT));
+        CHECK(info_of(rotation).base == 10000);
+    }
+    put(pairing, 9u);
+    vkrope_rotation* none = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &none, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.pairing is 9"));
+}
+
+TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
+    vkrope_error error;
+    vkrope_rotation* rotation = nullptr;
+    const char broken[] = "{\"model_type\": ";
+    CHECK(vkrope_rotation_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
+    CHECK(rotation == nullptr);
+    CHECK(!std::string(error.what).empty());
+    CHECK(vkrope_rotation_from_hf_config(nullptr, 0, nullptr, &rotation, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "json is null"));
+}
+
+TEST_CASE("C: what is asked of a model, zero being the default") {
+    const std::string json =
+        R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+           "rope_theta": 10000.0, "num_hidden_layers": 3,
+            "max_position_embeddings": 2048})";
+    auto query = sized<vkrope_model_query>();
+    const auto ask = [&](vkrope_error& error) {
+        vkrope_rotation* rotation = nullptr;
+        const vkrope_result result = vkrope_rotation_from_hf_config(json.data(), json.size(),
+                                                                    &query, &rotation, &error);
+        CHECK((rotation != nullptr) == (result == VKROPE_SUCCESS));
+        vkrope_rotation_destroy(rotation);
+        return result;
+    };
+    vkrope_error error;
+    CHECK(ask(error) == VKROPE_SUCCESS);
+    std::uint32_t layer = 2;  // the last one
+    query.layer = &layer;
+    CHECK(ask(error) == VKROPE_SUCCESS);
+    layer = 3;
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    layer = UINT32_MAX;
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "query.layer is 4294967295"));
+    query = sized<vkrope_model_query>();
+    query.tower = "vision";
+    CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "vision_config"));
+}
+
+TEST_CASE("C: a GGUF file, through a function and from a disk") {
+    GgufBuilder file("qwen2vl");
+    file.u32("attention.key_length", 128)
+        .u32("rope.dimension_count", 128)
+        .f32("rope.freq_base", 1e6f);
+    const std::string bytes = file.i32_list("rope.dimension_sections", {16, 24, 24, 0}).file();
+    const vkrope_read_at read = [](void* user, std::uint64_t offset, void* to, std::size_t count) {
+        return static_cast<std::string*>(user)->copy(static_cast<char*>(to), count,
+                                                     std::size_t(offset));
+    };
+    std::string content = bytes;
+    vkrope_rotation* made = nullptr;
+    vkrope_error error;
+    REQUIRE(vkrope_rotation_from_gguf(content.size(), read, &content, nullptr, &made, &error) ==
+            VKROPE_SUCCESS);
+    const OwnedRotation rotation(made);
+    CHECK(info_of(rotation).pairing == VKROPE_PAIRING_HALF_SPLIT);
+    CHECK(info_of(rotation).inv_freq_count == 64);
+    REQUIRE(info_of(rotation).sections != nullptr);
+    CHECK(info_of(rotation).sections->pairs[1] == 24);
+
+    const std::string path = std::string(VKROPE_TEST_SCRATCH) + "/c.gguf";
+    std::ofstream(path, std::ios::binary) << bytes;
+    REQUIRE(vkrope_rotation_from_gguf_file(path.c_str(), nullptr, &made, &error) == VKROPE_SUCCESS);
+    CHECK(info_of(OwnedRotation(made)).inv_freq_count == 64);
+
+    auto query = sized<vkrope_model_query>();
+    query.tower = "vision";
+    CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "vision"));
+    CHECK(made == nullptr);
+    content.resize(20);  // shorter than the stated size
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
+    CHECK(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "read is null"));
+    CHECK(vkrope_rotation_from_gguf_file(nullptr, nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "path is null"));
+    CHECK(vkrope_rotation_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) ==
+          VKROPE_ERROR_INVALID_DATA);
+    CHECK(says(error, "does not exist"));
+}
+
+TEST_CASE("C: a rotation has its sections, and null without any") {
+    CHECK(info_of(rotation_of(four_channels())).sections == nullptr);
+    auto sections = sized<vkrope_sections>();
+    sections.order = VKROPE_SECTIONS_INTERLEAVED;
+    sections.axes = 3;
+    sections.pairs[0] = 1, sections.pairs[2] = 1;
+    sections.leftover_axis = 2;
+    auto info = four_channels();
+    info.sections = &sections;
+    const OwnedRotation rotation = rotation_of(info);
+    const vkrope_rotation_info read = info_of(rotation);
+    REQUIRE(read.sections != nullptr);
+    CHECK(read.sections != &sections);
+    CHECK(std::memcmp(read.sections, &sections, sizeof sections) == 0);
+
+    const std::string json = R"({"model_type": "qwen2_vl", "head_dim": 128, "rope_theta": 1e6,
+        "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
+    vkrope_rotation* made = nullptr;
+    REQUIRE(vkrope_rotation_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) ==
+            VKROPE_SUCCESS);
+    const OwnedRotation model(made);
+    const vkrope_rotation_info of_model = info_of(model);
+    REQUIRE(of_model.sections != nullptr);
+    CHECK(of_model.sections->axes == 3);
+    CHECK(of_model.sections->pairs[1] == 24);
+
+    sections.struct_size = 1;
+    vkrope_rotation* none = nullptr;
+    vkrope_error error;
+    CHECK(vkrope_rotation_create(&info, &none, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "info.sections"));
+    CHECK(none == nullptr);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Plans of angle tables and their content through the C interface.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "c_rotation.hpp"
+#include "support/c_numbers.hpp"
+#include "support/gguf_builder.hpp"
+#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.h"
+
+using namespace vkrope::test;
+
+TEST_CASE("C: plan and content of a table are those of the C++ tier") {
+    const OwnedRotation rotation = rotation_of(four_channels());
+    vkrope::Rotation same;
+    same.head_dim = same.rotary_dim = 4;
+    same.inv_freq = frequencies;
+    for (const auto source :
+         {vkrope::AngleSource::by_default, vkrope::AngleSource::factored_texture,
+          vkrope::AngleSource::computed, vkrope::AngleSource::direct_texture,
+          vkrope::AngleSource::direct_buffer}) {
+        const auto expected = vkrope::plan_angles(same, source, 100, 64);
+        REQUIRE(expected);
+        auto plan = sized<vkrope_angle_plan>();
+        REQUIRE(vkrope_plan_angles(rotation.get(), vkrope_angle_source(source), 100, 64, &plan,
+                                   nullptr) == VKROPE_SUCCESS);
+        CHECK(int(plan.source) == int(expected->source));
+        CHECK(plan.format == expected->format);
+        CHECK(plan.extent.width == expected->extent.width);
+        CHECK(plan.extent.height == expected->extent.height);
+        CHECK(plan.usage == expected->usage);
+        CHECK(plan.pairs == expected->pairs);
+        CHECK(plan.rows == expected->rows);
+        CHECK(plan.fold_log2 == expected->fold_log2);
+        CHECK(plan.row_texels == expected->row_texels);
+        REQUIRE(plan.bytes == expected->bytes);
+
+        std::vector<float> theirs(expected->bytes / 4), ours(expected->bytes / 4);
+        REQUIRE(vkrope::fill_angles(same, expected.value, theirs.data(), expected->bytes));
+        REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes, nullptr) ==
+                VKROPE_SUCCESS);
+        CHECK(ours == theirs);
+
+        // The same table in two parts.
+        auto lines = sized<vkrope_angle_lines>();
+        REQUIRE(vkrope_get_angle_lines(&plan, &lines, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(lines.count * lines.bytes == plan.bytes);
+        std::vector<float> parts(expected->bytes / 4);
+        const auto half = std::uint32_t(lines.count / 2), rest = std::uint32_t(lines.count - half);
+        const std::size_t half_bytes = half * lines.bytes;
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, 0, half, parts.data(), half_bytes,
+                                      nullptr) == VKROPE_SUCCESS);
+        CHECK(vkrope_fill_angle_lines(rotation.get(), &plan, half, rest,
+                                      parts.data() + half_bytes / 4, plan.bytes - half_bytes,
+                                      nullptr) == VKROPE_SUCCESS);
+        CHECK(parts == theirs);
+
+        vkrope_error error;
+        CHECK(vkrope_fill_angles(rotation.get(), &plan, ours.data(), expected->bytes - 1, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, "bytes"));
+    }
+    vkrope_error error;
+    auto plan = sized<vkrope_angle_plan>();
+    CHECK(vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "source is 99"));
+    // The meaning of a zero argument.
+    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRECISION_EXACT == 0 &&
+                  VKROPE_CONVERSION_BY_DEVICE == 0);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan,
+                               nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, (1u << 22) + 1, 0, &plan,
+                               nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
+    CHECK(plan.usage == VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT);
+    plan.source = VKROPE_ANGLES_BY_DEFAULT;
+    float numbers[12] = {};
+    CHECK(vkrope_fill_angles(rotation.get(), &plan, numbers, sizeof numbers, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "plan.source is 0"));
+}
+
+TEST_CASE("C: the product of an angle is the rotation's, and its table that of the C++ tier") {
+    auto info = four_channels();
+    info.attention_factor = 1.25;
+    CHECK(info_of(rotation_of(info)).precision == VKROPE_ANGLE_PRECISION_EXACT);
+    info.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
+    const OwnedRotation rotation = rotation_of(info);
+    CHECK(info_of(rotation).precision == VKROPE_ANGLE_PRECISION_FLOAT32);
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan,
+                               nullptr) == VKROPE_SUCCESS);
+    CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
+    std::vector<float> ours(plan.bytes / 4), theirs(plan.bytes / 4), exact(plan.bytes / 4);
+    REQUIRE(vkrope_fill_angles(rotation.get(), &plan, ours.data(), plan.bytes, nullptr) ==
+            VKROPE_SUCCESS);
+    vkrope::Rotation same;
+    same.head_dim = same.rotary_dim = 4;
+    same.inv_freq = frequencies;
+    same.attention_factor = 1.25;
+    const auto planned = vkrope::plan_angles(same, vkrope::AngleSource::direct_texture, 4000, 4096);
+    REQUIRE(vkrope::fill_angles(same, planned.value, exact.data(), plan.bytes));
+    same.precision = vkrope::AnglePrecision::float32;
+    REQUIRE(vkrope::fill_angles(same, planned.value, theirs.data(), plan.bytes));
+    CHECK(ours == theirs);
+    CHECK(ours != exact);
+    vkrope_error error;
+    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_COMPUTED, 4000, 4096, &plan, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32"));
+}
+
+TEST_CASE("C: the image of a plan, and an upload that is refused before anything is recorded") {
+    const OwnedRotation rotation = rotation_of(four_channels());
+    auto plan = sized<vkrope_angle_plan>();
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan,
+                               nullptr) == VKROPE_SUCCESS);
+    VkImageCreateInfo image;
+    vkrope_error error;
+    REQUIRE_MESSAGE(vkrope_get_angle_image_info(&plan, &image, &error) == VKROPE_SUCCESS,
+                    error.what);
+    CHECK(image.format == plan.format);
+    CHECK(image.extent.width == plan.extent.width);
+    CHECK(image.usage == (VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT));
+    VkImageViewCreateInfo view;
+    const auto handle = (VkImage)std::uintptr_t{5};
+    REQUIRE_MESSAGE(vkrope_get_angle_view_info(&plan, handle, &view, &error) == VKROPE_SUCCESS,
+                    error.what);
+    CHECK(view.image == handle);
+    auto device = sized<vkrope_device_ref>();
+    device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
+    device.get_instance_proc_addr = no_functions;
+    auto upload = sized<vkrope_angle_upload>();
+    const auto commands = reinterpret_cast<VkCommandBuffer>(std::uintptr_t{1});
+    const auto refuses = [&](const char* words) {
+        CHECK(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error) ==
+              VKROPE_ERROR_INVALID_ARGUMENT);
+        CHECK(says(error, words));
+    };
+    refuses("upload.staging is null");
+    upload.staging = (VkBuffer)std::uintptr_t{1};
+    refuses("upload.image is null");
+    upload.image = handle;
+    upload.staging_offset = 8;
+    refuses("upload.staging_offset is 8");
+    upload.staging_offset = 16;
+    upload.first_line = plan.extent.height;
+    refuses("upload.lines is 0 and upload.first_line is 5: the table has only 5 lines");
+    upload.first_line = 0;
+    refuses("get_instance_proc_addr: it returned null for ");
+    VkBuffer buffer = VK_NULL_HANDLE;
+    plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
+    upload.buffer = buffer;
+    refuses("plan.source is 5");
+}

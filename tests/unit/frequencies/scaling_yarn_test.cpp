@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// YaRN, and DeepSeek's form of it, against the paper.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "scaling_checks.hpp"
+#include "vkrope/frequencies.hpp"
+
+using namespace vkrope::test;
+using namespace vkrope;
+
+TEST_CASE("YaRN without truncation blends by the logarithm of the turns") {
+    struct Numbers {
+        double base, factor, original, beta_fast, beta_slow;
+        std::uint32_t rotary_dim;
+    };
+    for (const Numbers& n : {Numbers{10000, 40, 4096, 32, 1, 64},
+                             {1e6, 4, 32768, 32, 1, 128},
+                             {150000, 32, 4096, 32, 1, 64},
+                             {10000, 16, 2048, 8, 2, 80},
+                             {500000, 1, 8192, 32, 1, 128}}) {
+        const std::vector<double> before = plain(n.base, n.rotary_dim);
+        std::vector<double> after = before;
+        double attention_factor = -1;
+        const YarnScaling scaling = {.factor = n.factor,
+                                     .original_max_position_embeddings = n.original,
+                                     .beta_fast = n.beta_fast,
+                                     .beta_slow = n.beta_slow,
+                                     .truncate = false};
+        REQUIRE(scale_yarn(after, n.base, scaling, attention_factor));
+        CHECK(close(attention_factor, 1 + 0.1L * std::log((long double)n.factor)));
+        for (std::size_t j = 0; j < before.size(); ++j) {
+            CAPTURE(j);
+            const long double share = yarn_share_divided(before[j], n.original, n.beta_fast,
+                                                         n.beta_slow);
+            // The range is clamped to rotary_dim - 1, which none of these reaches.
+            CHECK(std::fabs(after[j] - before[j] * (share / n.factor + 1 - share)) <=
+                  1e-12L * before[j]);
+        }
+    }
+}
+
+TEST_CASE("YaRN with truncation blends between whole pairs") {
+    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47 and 64 ln(4096 / (2 pi)) / (2 ln 10000)
+    // = 22.51: pairs 10 to 23.
+    const std::vector<double> before = plain(10000, 64);
+    std::vector<double> after = before;
+    double attention_factor = 0;
+    REQUIRE(scale_yarn(after, 10000, {.factor = 40, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    for (std::size_t j = 0; j < 32; ++j) {
+        CAPTURE(j);
+        const long double share = j <= 10 ? 0 : j >= 23 ? 1 : (j - 10) / 13.0L;
+        CHECK(close(after[j], before[j] * (share / 40 + 1 - share)));
+    }
+}
+
+TEST_CASE("YaRN at its edges") {
+    double attention_factor = 0;
+    // Equal betas: a step, one thousandth of a pair wide. 64 ln(4096 / (8 * 2 pi)) / (2 ln 10000)
+    // = 15.29.
+    const std::vector<double> before = plain(10000, 64);
+    std::vector<double> after = before;
+    const YarnScaling step = {.factor = 4,
+                              .original_max_position_embeddings = 4096,
+                              .beta_fast = 8,
+                              .beta_slow = 8,
+                              .truncate = false};
+    REQUIRE(scale_yarn(after, 10000, step, attention_factor));
+    for (std::size_t j = 0; j < 32; ++j) {
+        CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
+    }
+    // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 also have
+    // magnitude 1.
+    after = before;
+    REQUIRE(scale_yarn(after, 10000, {.factor = 1, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    CHECK(attention_factor == 1);
+    for (std::size_t j = 0; j < 32; ++j) {
+        CHECK(close(after[j], before[j]));
+    }
+    REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    CHECK(attention_factor == 1);
+    // One pair: low is max(0, floor(2 ln(...) / ...)) = 0, so it does not change; zero frequencies
+    // stay zero.
+    std::vector<double> one = {1.0}, still = {0, 0};
+    REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    CHECK(one[0] == 1);
+    REQUIRE(scale_yarn(still, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    CHECK(still == std::vector<double>{0, 0});
+}
+
+TEST_CASE("YaRN's attention factor: given, of both mscales, or of the factor") {
+    const long double ln = std::log(40.0L);
+    const auto of = [](double given, double mscale, double all_dim) {
+        std::vector<double> inv_freq = {1, 0.1};
+        double attention_factor = 0;
+        REQUIRE(scale_yarn(inv_freq, 10000,
+                           {.factor = 40,
+                            .original_max_position_embeddings = 4096,
+                            .attention_factor = given,
+                            .mscale = mscale,
+                            .mscale_all_dim = all_dim},
+                           attention_factor));
+        return attention_factor;
+    };
+    CHECK(of(1.25, 0.707, 0.5) == 1.25);
+    CHECK(close(of(0, 0.707, 0.5), (0.0707L * ln + 1) / (0.05L * ln + 1)));
+    CHECK(of(0, 0.707, 0.707) == 1);
+    CHECK(close(of(0, 0.707, 0), 0.1L * ln + 1));
+    CHECK(close(of(0, 0, 0.707), 0.1L * ln + 1));
+}
+
+TEST_CASE("YaRN names the number that breaks its rule") {
+    double attention_factor = -3;
+    const auto bad = [&](double base, const YarnScaling& scaling, const std::string& text) {
+        refused(
+            [&](std::vector<double>& f) { return scale_yarn(f, base, scaling, attention_factor); },
+            text);
+    };
+    for (const double number : not_positive) {
+        bad(1e4, {number, 4096}, "factor is ");
+        bad(1e4, {4, number}, "original_max_position_embeddings is ");
+        bad(1e4, {4, 4096, number}, "beta_fast is ");
+        bad(1e4, {4, 4096, 32, number}, "beta_slow is ");
+        bad(number, {4, 4096}, "base is ");
+    }
+    bad(1, {4, 4096}, "base is 1: it must be finite and above 1");
+    bad(1e4, {4, 4096, 1, 32}, "beta_fast is 1: it must be at least beta_slow, which is 32");
+    bad(1e4, {4, 4096, 32, 1, true, -1}, "attention_factor is -1");
+    bad(1e4, {4, 4096, 32, 1, true, 0, infinity}, "mscale is inf");
+    bad(1e4, {4, 4096, 32, 1, true, 0, 1, not_a_number}, "mscale_all_dim is ");
+    CHECK(attention_factor == -3);
+}
+
+TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
+    const long double ln = std::log(40.0L);
+    std::vector<double> yarn = plain(10000, 64), deepseek = yarn;
+    double attention_factor = 0, softmax_scale = 0;
+    REQUIRE(scale_yarn(yarn, 10000, {.factor = 40, .original_max_position_embeddings = 4096},
+                       attention_factor));
+    DeepseekYarnScaling scaling = {.factor = 40,
+                                   .original_max_position_embeddings = 4096,
+                                   .mscale = 0.707,
+                                   .mscale_all_dim = 0.707};
+    REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
+    CHECK(deepseek == yarn);
+    CHECK(attention_factor == 1);
+    CHECK(close(softmax_scale, (0.0707L * ln + 1) * (0.0707L * ln + 1)));
+
+    scaling.mscale = 1, scaling.mscale_all_dim = 0;
+    REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
+    CHECK(close(attention_factor, 0.1L * ln + 1));
+    CHECK(softmax_scale == 1);
+    scaling.mscale = 0, scaling.mscale_all_dim = 1;
+    REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
+    CHECK(close(attention_factor, 1 / (0.1L * ln + 1)));
+    CHECK(close(softmax_scale, (0.1L * ln + 1) * (0.1L * ln + 1)));
+
+    refused(
+        [&](std::vector<double>& f) {
+            return scale_deepseek_yarn(f, 1e4, {0, 4096}, attention_factor, softmax_scale);
+        },
+        "factor is 0");
+    refused(
+        [&](std::vector<double>& f) {
+            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, -1}, attention_factor,
+                                       softmax_scale);
+        },
+        "mscale is -1");
+    refused(
+        [&](std::vector<double>& f) {
+            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
+                                       softmax_scale);
+        },
+        "mscale_all_dim is inf");
+}

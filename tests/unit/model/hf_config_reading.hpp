@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Reads a configuration for the tests of model families.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "vkrope/model.hpp"
+
+namespace vkrope::test {
+
+inline constexpr Pairing half = Pairing::half_split;
+inline constexpr Pairing interleaved = Pairing::interleaved;
+
+inline bool close(double a, double b) {
+    return std::fabs(a - b) <= 1e-12 * std::fabs(b);
+}
+
+inline Rotation imported(const std::string& json, const ModelQuery& query = {}) {
+    const Result<Rotation> result = from_hf_config(json, query);
+    REQUIRE_MESSAGE(result, result.status.what, " in ", json.substr(0, 300));
+    return result.value;
+}
+
+inline bool warns(const Rotation& rotation, const std::string& text) {
+    for (const std::string& warning : rotation.warnings) {
+        if (warning.find(text) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+inline std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
+    return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
+}
+
+/// Checks that all frequencies are those of `base`, divided by `factor`.
+inline void check_plain(const Rotation& rotation, double base, double factor = 1) {
+    REQUIRE(rotation.inv_freq.size() == rotation.rotary_dim / 2);
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        CAPTURE(j);
+        CHECK(close(rotation.inv_freq[j],
+                    std::pow(base, -2.0 * double(j) / rotation.rotary_dim) / factor));
+    }
+}
+
+struct Family {
+    std::string json;  // without its braces
+    std::uint32_t head_dim, rotary_dim;
+    Pairing pairing;
+    double base;
+    std::size_t warnings = 0;
+};
+
+}  // namespace vkrope::test
