@@ -175,8 +175,8 @@ void check_statuses(const std::string& option, const std::string& file, const Js
                 tools::fail(tools::ExitCode::bad_file,
                             "{}: '{}': the check '{}' has the status '{}', which is not a "
                             "known status",
-                            option,
-                            file, shown_key(check.at("id").get<std::string>()), shown_key(status));
+                            option, file, shown_key(check.at("id").get<std::string>()),
+                            shown_key(status));
             }
         }
     }

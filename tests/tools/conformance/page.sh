@@ -65,7 +65,10 @@ judge() {
             ($1 == "ink" || $1 == "quiet") && contrast($2, background) < 4.5 {
                 print $1 " is hard to read: " $2 " on " background
             }
-            $1 == "section" { sections++; if ($3 < width / 2 || $4 < 20) print "section " $2 ": " $3 " x " $4 }
+            $1 == "section" {
+                sections++
+                if ($3 < width / 2 || $4 < 20) print "section " $2 ": " $3 " x " $4
+            }
             $1 == "row" { rows++ }
             $1 == "smallest_text" && $2 < 9 { print "text in a figure is " $2 " high" }
             END { if (sections < least) print sections " sections"; if (!rows) print "no rows" }
@@ -79,7 +82,9 @@ for page in report:5 matrix:2; do
             judge "$pages/${page%:*}.html" $width $scheme "${page#*:}"
             echo "${page%:*}, $width pixels, $scheme: $(grep -c '^row' "$work/facts") rows," \
                 "$(wc -l <"$work/problems") problems"
-            [ ! -s "$work/problems" ] || { wrong "$page, $width, $scheme:" && cat "$work/problems"; }
+            [ -s "$work/problems" ] || continue
+            wrong "$page, $width pixels, $scheme:"
+            cat "$work/problems"
         done
     done
 done

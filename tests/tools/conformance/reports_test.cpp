@@ -99,7 +99,8 @@ TEST_CASE("a report in a folder is named after its devices") {
 TEST_CASE("rows of a benchmark are medians, with the spread of their repetitions") {
     const auto bench = nlohmann::ordered_json::parse(R"({"benchmarks": [
         {"run_name": "a/manual_time", "real_time": 5, "time_unit": "us", "roof": 0.25},
-        {"run_name": "a/manual_time", "aggregate_name": "median", "real_time": 4, "time_unit": "us", "roof": 0.5},
+        {"run_name": "a/manual_time", "aggregate_name": "median", "real_time": 4, "time_unit": "us",
+         "roof": 0.5},
         {"run_name": "a/manual_time", "aggregate_name": "cv", "real_time": 0.1},
         {"run_name": "b", "real_time": 7, "time_unit": "ns"}]})");
     const auto rows = bench_rows(bench);

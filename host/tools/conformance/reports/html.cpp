@@ -12,23 +12,34 @@ namespace vkrope::conformance::html {
 namespace {
 
 constexpr const char* style = R"(
-:root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;--bar:#0072b2;--good:#00694a;--bad:#b00020}
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;--bar:#56b4e9;--good:#5fd6a8;--bad:#ff6b7d}}
-body{margin:0 auto;max-width:64rem;padding:1rem;background:var(--paper);color:var(--ink);font:1rem/1.45 sans-serif}
+:root{
+color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;
+--bar:#0072b2;--good:#00694a;--bad:#b00020}
+@media (prefers-color-scheme:dark){:root{
+--paper:#14171a;--ink:#e8e8e8;--quiet:#a8a8a8;--line:#33383d;
+--bar:#56b4e9;--good:#5fd6a8;--bad:#ff6b7d}}
+body{margin:0 auto;max-width:64rem;padding:1rem;font:1rem/1.45 sans-serif}
+body{background:var(--paper);color:var(--ink)}
 h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}h3{font-size:1rem;margin-top:1.5rem}
 h1,h2,h3,p,td,dd,li,pre{overflow-wrap:anywhere}
 p,dt{color:var(--quiet)}.verdict{color:var(--ink);font-size:1.1rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}dd{margin:0}
 table{border-collapse:collapse;width:100%}
-th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-pre{white-space:pre-wrap;max-height:30rem;overflow-y:auto;font-size:.85rem}code{overflow-wrap:anywhere}
-.good{color:var(--good);font-weight:bold}.bad{color:var(--bad);font-weight:bold}.none{color:var(--quiet);font-weight:bold}
-.bar{display:block;min-width:6rem;height:.5rem;border:1px solid var(--line)}.bar i{display:block;height:100%;background:var(--bar)}
-figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:28rem;height:auto}
+th,td{padding:.25rem .5rem;text-align:left;vertical-align:top}
+th,td{border-bottom:1px solid var(--line)}
+pre{white-space:pre-wrap;max-height:30rem;overflow-y:auto;font-size:.85rem}
+code{overflow-wrap:anywhere}
+.good,.bad,.none{font-weight:bold}
+.good{color:var(--good)}.bad{color:var(--bad)}.none{color:var(--quiet)}
+.bar{display:block;min-width:6rem;height:.5rem;border:1px solid var(--line)}
+.bar i{display:block;height:100%;background:var(--bar)}
+figure{margin:1rem 0;overflow-x:auto}
+figure svg{display:block;width:100%;min-width:28rem;height:auto}
 @media (max-width:50rem){
 dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
 thead{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:.3rem 0}
-td{display:block;border:0;padding:.1rem 0}td::before{content:attr(data-head) ": ";color:var(--quiet)}
+td{display:block;border:0;padding:.1rem 0}
+td::before{content:attr(data-head) ": ";color:var(--quiet)}
 }
 )";
 

@@ -84,8 +84,9 @@ std::string content_of(const std::string& option, const std::string& file, std::
     for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
         if (content.size() > max_bytes) {
-            tools::fail(ExitCode::bad_file, "{}: '{}' has more than {} bytes, more than any report has",
-                        option, file, max_bytes);
+            tools::fail(ExitCode::bad_file,
+                        "{}: '{}' has more than {} bytes, more than any report has", option, file,
+                        max_bytes);
         }
     }
     return content;
@@ -113,8 +114,8 @@ ReportFile report_from(const std::string& option, const std::string& file) {
                     bad.what());
     }
     if (read.report.is_null()) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' is not an archive of --report: it has no report.json",
-                    option, file);
+        tools::fail(ExitCode::bad_file,
+                    "{}: '{}' is not an archive of --report: it has no report.json", option, file);
     }
     return read;
 }
