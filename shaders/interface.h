@@ -28,8 +28,11 @@ VKROPE_CONSTANT binding_turns = 9;       // uniforms: constants for computed ang
 VKROPE_CONSTANT binding_texture = 10;    // rows of the angle table
 VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
-VKROPE_CONSTANT binding_parameters = 13;  // reserved
-VKROPE_CONSTANT binding_count = 14;
+VKROPE_CONSTANT binding_parameters = 13;  // weights and biases
+VKROPE_CONSTANT binding_q_scales = 14;    // a factor for each token
+VKROPE_CONSTANT binding_k_scales = 15;
+VKROPE_CONSTANT binding_v_scales = 16;
+VKROPE_CONSTANT binding_count = 17;
 
 // Bindings of positions.comp.
 VKROPE_CONSTANT position_binding_out = 0;
@@ -90,7 +93,46 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(47, section_6, 0)                                                                            \
     X(48, section_7, 0)                                                                            \
     X(49, counter, 0)         /* 1: may count tokens whose position or slot is out of range */     \
-    X(50, k_after_q, 0)       /* 1: loads K after storing Q, for lack of registers */
+    X(50, k_after_q, 0)       /* 1: loads K after storing Q, for lack of registers */              \
+    X(51, finish, 0)          /* finish_*: who takes the steps of q_steps, k_steps, v_steps */     \
+    X(52, norms_held, 1)      /* rows of a tensor whose norms a lane holds */                      \
+    X(53, exchanged, 1)       /* sums of units that the lanes of a workgroup share */              \
+    X(54, q_steps, 0)         /* step_* */                                                         \
+    X(55, q_row_heads, 1)     /* heads that a norm takes as one row */                             \
+    X(56, q_inverse_n, 0)     /* f32 bits: 1 / channels of such a row */                           \
+    X(57, q_eps, 0)           /* f32 bits */                                                       \
+    X(58, q_clip, 0)          /* f32 bits */                                                       \
+    X(59, q_factor, 0)        /* f32 bits; step_scale */                                           \
+    X(60, q_bias, 0)          /* shape_* */                                                        \
+    X(61, q_bias_at, 0)       /* floats from the start of the parameters */                        \
+    X(62, q_weight, 0)        /* shape_* */                                                        \
+    X(63, q_weight_at, 0)                                                                          \
+    X(64, q_norm_bias, 0)     /* shape_* */                                                        \
+    X(65, q_norm_bias_at, 0)                                                                       \
+    X(66, k_steps, 0)                                                                              \
+    X(67, k_row_heads, 1)                                                                          \
+    X(68, k_inverse_n, 0)                                                                          \
+    X(69, k_eps, 0)                                                                                \
+    X(70, k_clip, 0)                                                                               \
+    X(71, k_factor, 0)                                                                             \
+    X(72, k_bias, 0)                                                                               \
+    X(73, k_bias_at, 0)                                                                            \
+    X(74, k_weight, 0)                                                                             \
+    X(75, k_weight_at, 0)                                                                          \
+    X(76, k_norm_bias, 0)                                                                          \
+    X(77, k_norm_bias_at, 0)                                                                       \
+    X(78, v_steps, 0)                                                                              \
+    X(79, v_row_heads, 1)                                                                          \
+    X(80, v_inverse_n, 0)                                                                          \
+    X(81, v_eps, 0)                                                                                \
+    X(82, v_clip, 0)                                                                               \
+    X(83, v_factor, 0)                                                                             \
+    X(84, v_bias, 0)                                                                               \
+    X(85, v_bias_at, 0)                                                                            \
+    X(86, v_weight, 0)                                                                             \
+    X(87, v_weight_at, 0)                                                                          \
+    X(88, v_norm_bias, 0)                                                                          \
+    X(89, v_norm_bias_at, 0)
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 VKROPE_CONSTANT max_batch = 4;  // heads
@@ -107,6 +149,28 @@ VKROPE_CONSTANT element_bf16 = 2;
 VKROPE_CONSTANT conversion_integer = 0;
 VKROPE_CONSTANT conversion_normals = 1;
 VKROPE_CONSTANT conversion_native = 2;
+
+// Who takes the steps of a row besides its rotation.
+VKROPE_CONSTANT finish_none = 0;    // nobody: there are none
+VKROPE_CONSTANT finish_owned = 1;   // a lane has whole rows: the heads of a token, one by one
+VKROPE_CONSTANT finish_shared = 2;  // the lanes of a row exchange their sums
+
+// Bits of q_steps, k_steps and v_steps.
+VKROPE_CONSTANT step_rms = 1;
+VKROPE_CONSTANT step_layer = 2;
+VKROPE_CONSTANT step_token = 4;    // a norm takes all heads of a token as one row
+VKROPE_CONSTANT step_before = 8;   // a norm comes before the rotation
+VKROPE_CONSTANT step_after = 16;   // or after it
+VKROPE_CONSTANT step_rounds = 32;  // Norm::round_between
+VKROPE_CONSTANT step_one_sum = 64; // squares cannot overflow
+VKROPE_CONSTANT step_clip = 128;
+VKROPE_CONSTANT step_scale = 256;
+VKROPE_CONSTANT step_scale_call = 512;  // Push::q_scale is the factor
+VKROPE_CONSTANT step_scale_tokens = 1024;
+
+VKROPE_CONSTANT shape_none = 0;
+VKROPE_CONSTANT shape_channel = 1;
+VKROPE_CONSTANT shape_head_channel = 2;
 
 VKROPE_CONSTANT positions_implicit = 0;
 VKROPE_CONSTANT positions_ids = 1;  // one per token, or one per token and axis
@@ -143,9 +207,9 @@ VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which sh
 VKROPE_CONSTANT flag_slot_mapping_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
 VKROPE_CONSTANT flag_v = 256;              // V is copied along with K; it is not in place
+VKROPE_CONSTANT flag_first_head = 65536;   // from here on: the first head of this dispatch
 
-// Bytes of Push::offsets: where each item starts in its binding, in elements or words. Offsets that
-// no shader reads yet are reserved.
+// Bytes of Push::offsets: where each item starts in its binding, in elements or words.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_q_out = 1;
 VKROPE_CONSTANT offset_k_in = 2;
@@ -184,7 +248,7 @@ struct Push {
     uint table_stride;              // 116  log2 of rows per column; words, or elements, per row
     uint table_texels;              // 120  texels per row; separate sin: where it starts, in words
     uint gain;                      // 124  f32 bits: cos and sin are multiplied by it
-    uint q_scale;                   // 128  reserved
+    uint q_scale;                   // 128  f32 bits; step_scale_call
 };
 
 // Flags of positions.comp, which writes int32 ids.

@@ -60,6 +60,21 @@ layout(set = 0, binding = binding_v_out, std430) buffer VOutWide {
 layout(set = 0, binding = binding_v_out, std430) buffer VOutWord {
     uint v_out_word[];
 };
+layout(set = 0, binding = binding_parameters, std430) readonly buffer ParametersWide {
+    uvec4 parameters_wide[];
+};
+layout(set = 0, binding = binding_parameters, std430) readonly buffer ParametersWord {
+    uint parameters_word[];
+};
+layout(set = 0, binding = binding_q_scales, std430) readonly buffer QScales {
+    uint q_scales[];
+};
+layout(set = 0, binding = binding_k_scales, std430) readonly buffer KScales {
+    uint k_scales[];
+};
+layout(set = 0, binding = binding_v_scales, std430) readonly buffer VScales {
+    uint v_scales[];
+};
 layout(set = 0, binding = binding_ids, std430) readonly buffer Ids {
     uint ids[];
 };
@@ -83,6 +98,8 @@ layout(set = 0, binding = binding_turns, std140) uniform Turns {
 };
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
+shared vec2 exchange[exchanged];  // sums of the units of rows
+
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
 #define VKROPE_RARE_BRANCHES (rare_branches != 0)
@@ -94,6 +111,9 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #define VKROPE_TURN_WORDS(index) turns[index]
 #define VKROPE_ID_WORD(index) ids[index]
 #define VKROPE_SLOT_WORD(index) slot_mapping[index]
+#define VKROPE_PARAMETER_WORD(index) parameters_word[index]
+#define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
+#define VKROPE_EXCHANGED(index) exchange[index]
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -101,6 +121,8 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #include "angles.glsl"
 #include "sections.glsl"
 #include "token.glsl"
+#include "steps.glsl"
+#include "norm.glsl"
 
 // Functions have one exit and few callers, since compilers inline all of them.
 
@@ -110,6 +132,8 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #define VKROPE_TENSOR_AT(side) offset_q_##side
 #define VKROPE_TENSOR_HEADS (push.heads & 0xffffu)
 #define VKROPE_TENSOR_IN_PLACE flag_q_in_place
+#define VKROPE_TENSOR_SCALE_AT offset_q_scales
+#define VKROPE_TENSOR_SCALE_WORD(index) q_scales[index]
 #define VKROPE_TENSOR_SCATTERS false
 #include "tensor.glsl"
 
@@ -119,6 +143,8 @@ layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
+#define VKROPE_TENSOR_SCALE_AT offset_k_scales
+#define VKROPE_TENSOR_SCALE_WORD(index) k_scales[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
@@ -129,127 +155,10 @@ const uint v_batch = k_batch;
 #define VKROPE_TENSOR_AT(side) offset_v_##side
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE 0
+#define VKROPE_TENSOR_SCALE_AT offset_v_scales
+#define VKROPE_TENSOR_SCALE_WORD(index) v_scales[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
-
-// ---- The rotated steps of a row ----
-
-const uint rotating = rotary_dim / (2 * unit_elements);
-const uint lane_steps = (rotating + step_lanes * steps_together - 1) /
-                        (step_lanes * steps_together) * steps_together;
-
-uint step_of(uint lane, uint n) {
-    return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
-}
-
-// Whether each of the two units of a step holds whole pairs; the units are then `rotating` units
-// apart.
-const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
-                        pairing_out == pairing_interleaved && unit_elements > 1;
-
-// First pairs of the two runs that a step rotates. The runs are adjacent, or apart like the units.
-uvec2 pairs_of(uint step) {
-    uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
-    if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
-    return pairs;
-}
-
-// (pair in its window, channels of that window, first channel of that window).
-uvec3 window_of(uint pair) {
-    uvec3 window = uvec3(pair, window_dim_0, window_at_0);
-    if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
-        window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
-    if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2) {
-        window = uvec3(pair - (window_dim_0 + window_dim_1) / 2, window_dim_2, window_at_2);
-    }
-    if (window_dim_3 != 0 && pair >= (window_dim_0 + window_dim_1 + window_dim_2) / 2) {
-        window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2, window_dim_3,
-                       window_at_3);
-    }
-    return window;
-}
-
-// First channels of the two units that hold these pairs, under the pairing `order`.
-uvec2 channels_of(uint order, uvec2 pairs) {
-    uvec3 window = window_of(pairs.x);
-    uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
-    if (runs_apart) {
-        window = window_of(pairs.y);
-        channels.y = 2 * window.x + window.z;
-    }
-    return channels;
-}
-
-// cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
-// not read.
-void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
-    const uint row = covered ? angle.row : 0;
-    if (angles == angles_texture)
-        vkrope_texture_angles(row, pair, n, push.table_stride, push.table_texels, c, s);
-    else if (angles == angles_factored)
-        vkrope_factored_angles(row, push.table_rows, pair, n, push.table_stride, push.table_texels,
-                               c, s);
-    else if (angles == angles_computed)
-        vkrope_computed_angles(row, pair, n, c, s);
-    else if (angles == angles_pairs)
-        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * push.table_stride, pair, n, c, s);
-    else
-        vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
-                           push.table_texels, row * push.table_stride + pair, c, s);
-    s = vkrope_flip(s, angle.sign);
-}
-
-Angle angle_of(Token token, uint pair) {
-    Angle angle = token.angle;
-    if (axes != 0) angle = vkrope_axis_angle(vkrope_axis_of(pair));
-    return angle;
-}
-
-const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
-// 0: all pairs of a run take their angles from one row of a vkrope table (not cos_sin_cache).
-const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
-                           (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
-
-// cos and sin of the pairs of a step.
-void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
-    if (angles_misfit == 0) {
-        pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
-        if (runs_apart) {
-            Unit other_c, other_s;
-            pairs_angles(token.covered, angle_of(token, pairs.y), pairs.y, run_elements, other_c,
-                         other_s);
-            c = vkrope_join(unit_elements, c, other_c);
-            s = vkrope_join(unit_elements, s, other_s);
-        }
-    } else {
-        float cosines[8], sines[8];
-        for (uint i = 0; i < 8; ++i) {
-            cosines[i] = sines[i] = 0;
-            if (i < unit_elements) {
-                const uint pair = i < unit_elements / 2 ? pairs.x + i
-                                                        : pairs.y + i - unit_elements / 2;
-                pairs_angles(token.covered, angle_of(token, pair), pair, 1, c, s);
-                cosines[i] = c.a.x;
-                sines[i] = s.a.x;
-            }
-        }
-        c = Unit(vec4(cosines[0], cosines[1], cosines[2], cosines[3]),
-                 vec4(cosines[4], cosines[5], cosines[6], cosines[7]));
-        s = Unit(vec4(sines[0], sines[1], sines[2], sines[3]),
-                 vec4(sines[4], sines[5], sines[6], sines[7]));
-    }
-}
-
-Step rotating_step(Token token, uvec2 pairs) {
-    Step step;
-    step.rotates = token.covered;
-    step.from = channels_of(pairing, pairs);
-    step.to = pairing == pairing_out ? step.from : channels_of(pairing_out, pairs);
-    angles_of(token, pairs, step.c, step.s);
-    step.c = vkrope_scale(step.c, uintBitsToFloat(push.gain));
-    step.s = vkrope_scale(step.s, uintBitsToFloat(push.gain));
-    return step;
-}
 
 // ---- The share of a lane in a token ----
 
@@ -389,10 +298,94 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     }
 }
 
+// ---- Norms, biases, clip and scale ----
+
+// All rows of a token, or those of every head_lanes-th head.
+void finish_rows(uint index, uint z, uint head_lane) {
+    const Token token = vkrope_token(index, z);
+    const uint q_heads = push.heads & 0xffffu, k_heads = push.heads >> 16;
+    const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
+    const uint q_there = q_to(index, z, token), k_there = k_to(index, z, token),
+               v_there = v_to(index, z, token);
+    const float q_factor = q_token_factor(index, z), k_factor = k_token_factor(index, z),
+                v_factor = v_token_factor(index, z);
+    const uint k_stored = token.stored ? k_heads : 0;
+    const uint v_stored = vkrope_has(flag_v) ? k_stored : 0;
+    for (uint first = head_lane; first < max(q_heads, k_stored); first += head_lanes * norms_held) {
+        if (q_head_dim != 0) q_hold_norms(token, q_row, first, q_heads);
+        if (k_head_dim != 0) k_hold_norms(token, k_row, first, k_stored);
+        for (uint n = 0; n < rotating; ++n) {
+            const Step step = rotating_step(token, pairs_of(n));
+            if (q_head_dim != 0)
+                q_finish_heads(true, q_turned_step(step), q_row, q_there, first, q_heads, q_factor);
+            if (k_head_dim != 0)
+                k_finish_heads(true, k_turned_step(step), k_row, k_there, first, k_stored,
+                               k_factor);
+        }
+        if (q_copying != 0) q_finish_copied(q_row, q_there, first, q_heads, q_factor);
+        if (k_copying != 0) k_finish_copied(k_row, k_there, first, k_stored, k_factor);
+        if (v_head_dim != 0) {
+            v_hold_norms(token, v_row, first, v_stored);
+            v_finish_copied(v_row, v_there, first, v_stored, v_factor);
+        }
+    }
+    if (counter != 0) {
+        if (head_lane == 0 && vkrope_counts(token, z))
+            atomicAdd(status[VKROPE_OFFSET(offset_status)], 1);
+    }
+}
+
+// A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
+void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
+    const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
+    const bool in_call = wanted < push.tokens;
+    const uint index = min(wanted, push.tokens - 1);
+    const Token token = vkrope_token(index, z);
+    q_Share q = q_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    k_Share k = k_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    v_Share v = v_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    if (q_head_dim != 0) q_load_share(q);
+    if (k_head_dim != 0) k_load_share(k);
+    if (v_head_dim != 0) {
+        if (vkrope_has(flag_v)) v_load_share(v);
+    }
+    if (rotating != 0) {
+        if (step_lane < rotating) q.step = k.step = rotating_step(token, pairs_of(step_lane));
+    }
+    if (q_head_dim != 0) {
+        if (q_has_share()) q_finish_share(q);
+    }
+    if (k_head_dim != 0) {
+        if (k_has_share()) k_finish_share(k);
+    }
+    if (v_head_dim != 0) {
+        if (v_has_share() && vkrope_has(flag_v)) v_finish_share(v);
+    }
+    if (counter != 0) {
+        if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&
+            vkrope_counts(token, z))
+            atomicAdd(status[VKROPE_OFFSET(offset_status)], 1);
+    }
+}
+
+void finish_lane() {
+    const uint lane = gl_LocalInvocationID.x;
+    const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes,
+               token_lane = lane / (step_lanes * head_lanes);
+    if (finish == finish_shared) {
+        finish_shares(step_lane, head_lane, token_lane);
+    } else {
+        const uint index = gl_WorkGroupID.x * group_tokens + token_lane;
+        if (index < push.tokens) finish_rows(index, gl_WorkGroupID.z, head_lane);
+    }
+}
+
 void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes;
-    if (group_tokens == 1) {
+    if (finish != finish_none) {
+        finish_lane();
+    } else if (group_tokens == 1) {
         serve(gl_WorkGroupID.x, gl_WorkGroupID.z, step_lane, head_lane);
     } else {
         const uint index = gl_WorkGroupID.x * group_tokens + lane / (step_lanes * head_lanes);

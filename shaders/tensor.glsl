@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One tensor: how its units are loaded and stored, where its rows are, and what a lane does with
-// them. Include it once per tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
-// and the constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size.
+// them. Include it once per tensor. Needs interface.h, element.glsl and steps.glsl, and the
+// constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size.
 // Define these macros before each include, which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
@@ -14,6 +14,8 @@
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: whether its rows go to the slots of slot_mapping
+//
+// With norm.glsl, finish.glsl is included too, which names more.
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
@@ -35,18 +37,8 @@
 #ifndef VKROPE_TENSOR_SCATTERS
 #error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
 #endif
-#ifndef VKROPE_TOKEN_GLSL
-#error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
-#endif
-
-#ifndef VKROPE_TENSOR_GLSL
-#define VKROPE_TENSOR_GLSL
-// Two units of a row, at the same channels in every head.
-struct Step {
-    uvec2 from, to;  // first channels in input and output, from rotary_offset on
-    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
-    Unit c, s;       // cos and sin of their pairs
-};
+#ifndef VKROPE_STEPS_GLSL
+#error "tensor.glsl: include interface.h, element.glsl and steps.glsl first"
 #endif
 
 #define T(name) VKROPE_TENSOR(name)
@@ -325,6 +317,10 @@ void T(copy)(uint lane, uint from, uint to, uint first) {
     }
 }
 
+#ifdef VKROPE_NORM_GLSL
+#include "finish.glsl"
+#endif
+
 #undef T
 #undef VKROPE_TENSOR
 #undef VKROPE_TENSOR_TURNS
@@ -333,3 +329,5 @@ void T(copy)(uint lane, uint from, uint to, uint first) {
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE
 #undef VKROPE_TENSOR_SCATTERS
+#undef VKROPE_TENSOR_SCALE_AT
+#undef VKROPE_TENSOR_SCALE_WORD

@@ -15,6 +15,12 @@ struct vkrope_rotation {
     std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rotation_info
     VkBool32 rotates = VK_TRUE;         // of.rotates, in the form of vkrope_rotation_info
     vkrope_sections sections = {};      // of.sections, in the form of vkrope_rotation_info
+    // of.finish, in the form of vkrope_model_finish.
+    struct Finished {
+        vkrope_norm norm = {};
+        vkrope_finish finish = {};
+    } q_finish, k_finish, v_finish;
+    vkrope_query_scale query_scale = {};
 };
 
 namespace vkrope::c {
@@ -27,6 +33,15 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
 
 /// Reads the plan at `from`. `name` is the parameter name in error messages.
 Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& plan) noexcept;
+
+/// Reads the finish at `from`; null means none. `name` is the parameter name in error messages.
+Status read_finish(const vkrope_finish* from, const char* name, Finish& finish) noexcept;
+
+/// Writes the finish of a model to its handle.
+void set_finish(vkrope_rotation& rotation) noexcept;
+
+/// Reads the kernel properties at `from`.
+Status read_info(const vkrope_kernel_info* from, KernelInfo& info);
 
 /// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;

@@ -15,6 +15,8 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
+static_assert(VKROPE_QUERY_SCALING_MINISTRAL3 == int(QueryScaling::ministral3));
+
 // Runs `scale` on the caller's frequencies; they change only if it succeeds.
 template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
@@ -214,6 +216,16 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
                                  [&](std::vector<double>& scaled, double& factor) {
                                      return scale_ggml(scaled, base, numbers, factor);
                                  });
+    });
+}
+
+vkrope_result vkrope_query_scales(const vkrope_query_scale* scale, const int32_t* positions,
+                                  size_t count, float* scales, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        vkrope_query_scale c;
+        if (Status s = read(scale, "scale", c); !s) return s;
+        return query_scales({enum_from<QueryScaling>(c.kind), c.length, c.beta}, positions, count,
+                            scales);
     });
 }
 

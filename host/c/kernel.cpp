@@ -70,31 +70,6 @@ Status write_channels(const HeadFormat& width, const char* name, vkrope_head_for
     return write(c, name, to);
 }
 
-Status read_info(const vkrope_kernel_info* from, KernelInfo& info) {
-    vkrope_kernel_info c;
-    if (Status s = read(from, "info", c); !s) return s;
-    if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
-    if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
-    if (Status s = read_width(c.v, "info.v", info.v); !s) return s;
-    if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
-    info.pairing = enum_from<Pairing>(c.pairing);
-    info.rotary_dim = c.rotary_dim;
-    info.angles = enum_from<AngleSource>(c.angles);
-    info.conversion = enum_from<Conversion>(c.conversion);
-    info.q_heads = c.q_heads;
-    info.k_heads = c.k_heads;
-    info.v_heads = c.v_heads;
-    info.positions = enum_from<PositionSource>(c.positions);
-    info.mapping = enum_from<Mapping>(c.mapping);
-    if (c.pairing_out) info.pairing_out = enum_from<Pairing>(*c.pairing_out);
-    info.scatter_k = c.scatter_k;
-    info.table = enum_from<Element>(c.table);
-    static_assert(VKROPE_MAX_WINDOWS == max_windows);
-    for (std::uint32_t i = 0; i < max_windows; ++i)
-        info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
-    return {};
-}
-
 Status read_tensor(const vkrope_tensor* from, const char* name, Tensor& tensor) {
     vkrope_tensor c;
     if (Status s = read_optional(from, name, c); !s) return s;
@@ -162,6 +137,11 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     call.direction = enum_from<Direction>(c.direction);
     call.gain = enum_from<Gain>(c.gain);
     call.out_of_range = c.out_of_range;
+    call.parameters = c.parameters;
+    call.q_scale_tokens = c.q_scale_tokens;
+    call.k_scale_tokens = c.k_scale_tokens;
+    call.v_scale_tokens = c.v_scale_tokens;
+    if (c.q_scale != 0) call.q_scale = c.q_scale;
     return {};
 }
 
@@ -185,6 +165,33 @@ Status read_position_call(const vkrope_position_call* from, PositionCall& call) 
 }
 
 }  // namespace
+
+Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
+    vkrope_kernel_info c;
+    if (Status s = read(from, "info", c); !s) return s;
+    if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
+    if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
+    if (Status s = read_width(c.v, "info.v", info.v); !s) return s;
+    if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
+    info.pairing = enum_from<Pairing>(c.pairing);
+    info.rotary_dim = c.rotary_dim;
+    info.angles = enum_from<AngleSource>(c.angles);
+    info.conversion = enum_from<Conversion>(c.conversion);
+    info.q_heads = c.q_heads;
+    info.k_heads = c.k_heads;
+    info.v_heads = c.v_heads;
+    info.positions = enum_from<PositionSource>(c.positions);
+    info.mapping = enum_from<Mapping>(c.mapping);
+    if (c.pairing_out) info.pairing_out = enum_from<Pairing>(*c.pairing_out);
+    info.scatter_k = c.scatter_k;
+    info.table = enum_from<Element>(c.table);
+    static_assert(VKROPE_MAX_WINDOWS == max_windows);
+    for (std::uint32_t i = 0; i < max_windows; ++i)
+        info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
+    if (Status s = read_finish(c.q_finish, "info.q_finish", info.q_finish); !s) return s;
+    if (Status s = read_finish(c.k_finish, "info.k_finish", info.k_finish); !s) return s;
+    return read_finish(c.v_finish, "info.v_finish", info.v_finish);
+}
 
 vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
                                       PFN_vkGetInstanceProcAddr get_instance_proc_addr,

@@ -124,6 +124,7 @@ std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation) {
     handle->sections.axes = sections.axes;
     std::copy(std::begin(sections.pairs), std::end(sections.pairs), handle->sections.pairs);
     handle->sections.leftover_axis = sections.leftover_axis;
+    set_finish(*handle);
     return handle;
 }
 

@@ -73,6 +73,8 @@ constexpr Renamed renamed[] = {
      "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and "
      "_SHADER_FLOAT16, and a device with "
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
+    {"scale.kind is #: it must be a QueryScaling",
+     "scale.kind is #: it must be a vkrope_query_scaling"},
     {"not enough memory for a Kernel", "not enough memory for a vkrope_kernel"},
     {"not enough memory for a PositionKernel", "not enough memory for a vkrope_position_kernel"},
     {"not enough memory for a DescriptorArena", "not enough memory for a vkrope_arena"},

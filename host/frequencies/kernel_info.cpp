@@ -62,4 +62,26 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     return {{}, info};
 }
 
+Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
+                               std::optional<Element> q, std::optional<Element> k,
+                               std::optional<Element> v) noexcept {
+    Result<KernelInfo> made = kernel_info(rotation, plan, q, k);
+    if (!made) return made;
+    const ModelFinish& finish = rotation.finish;
+    if (q) {
+        made->q_finish = finish.q;
+        made->q_heads = finish.q_heads;
+    }
+    if (k) {
+        made->k_finish = finish.k;
+        made->k_heads = finish.k_heads;
+    }
+    if (v) {
+        made->v = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
+        made->v_finish = finish.v;
+        made->v_heads = finish.k_heads;
+    }
+    return made;
+}
+
 }  // namespace vkrope

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // requirements() and create(): everything that happens before the first call is recorded.
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
 
+#include "kernel/geometry/finish.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/resolve/resolve.hpp"
+#include "parameter_layout.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -32,65 +35,100 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
-// `info` belongs to the part of the pipeline.
-shader::Constants constants_of(const Kernel& kernel, const KernelInfo& info,
-                               const Geometry& geometry, bool counts) {
+// The constants of a tensor's finish; `first` is its first one.
+void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t heads,
+                const TensorParameters& parameters, shader::uint& first) {
+    const std::uint32_t of_row = row_heads(finish, heads);
+    const float inverse_n = float(1 / (double(of_row) * width.head_dim));
+    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+    const std::uint32_t values[] = {steps_of(finish, width),
+                                    of_row,
+                                    bits(inverse_n),
+                                    bits(finish.norm.eps),
+                                    bits(finish.clip),
+                                    bits(finish.scale),
+                                    std::uint32_t(parameters.bias.shape),
+                                    parameters.bias.offset,
+                                    std::uint32_t(parameters.weight.shape),
+                                    parameters.weight.offset,
+                                    std::uint32_t(parameters.norm_bias.shape),
+                                    parameters.norm_bias.offset};
+    static_assert(offsetof(shader::Constants, k_steps) - offsetof(shader::Constants, q_steps) ==
+                      sizeof values &&
+                  offsetof(shader::Constants, v_steps) - offsetof(shader::Constants, k_steps) ==
+                      sizeof values);
+    if (width.head_dim != 0) std::memcpy(&first, values, sizeof values);
+}
+
+shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geometry& geometry,
+                               bool counts) {
+    const KernelInfo& info = part.info;
     const Windows windows = windows_of(info);
     const auto& of = windows.of;
     const auto& sections = info.sections;
     static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
-    return {.workgroup_size = geometry.workgroup_size(),
-            .step_lanes = geometry.step_lanes,
-            .head_lanes = geometry.head_lanes,
-            .group_tokens = geometry.group_tokens,
-            .steps_together = geometry.steps_together,
-            .units_apart = geometry.units_apart,
-            .rare_branches = geometry.units_apart,  // on a GPU
-            .q_batch = geometry.q_batch,
-            .k_batch = geometry.k_batch,
-            .whole_batches = geometry.whole_batches,
-            .access = geometry.access,
-            .unit_elements = geometry.unit_elements,
-            .conversion = kernel.conversion,
-            .q_head_dim = info.q.head_dim,
-            .q_rotary_offset = info.q.rotary_offset,
-            .q_element_in = std::uint32_t(info.q.in),
-            .q_element_out = std::uint32_t(info.q.out),
-            .k_head_dim = info.k.head_dim,
-            .k_rotary_offset = info.k.rotary_offset,
-            .k_element_in = std::uint32_t(info.k.in),
-            .k_element_out = std::uint32_t(info.k.out),
-            .v_head_dim = info.v.head_dim,
-            .v_element_in = std::uint32_t(info.v.in),
-            .v_element_out = std::uint32_t(info.v.out),
-            .scatter = info.scatter_k,
-            .pairing = std::uint32_t(info.pairing),
-            .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
-            .rotary_dim = info.rotary_dim,
-            .window_dim_0 = of[0].rotary_dim,
-            .window_dim_1 = of[1].rotary_dim,
-            .window_dim_2 = of[2].rotary_dim,
-            .window_dim_3 = of[3].rotary_dim,
-            .window_at_0 = of[0].offset,
-            .window_at_1 = of[1].offset,
-            .window_at_2 = of[2].offset,
-            .window_at_3 = of[3].offset,
-            .angles = angles_of(info),
-            .positions = info.positions == PositionSource::implicit ? shader::positions_implicit
-                                                                    : shader::positions_ids,
-            .axes = sections.axes,
-            .section_order = std::uint32_t(sections.order),
-            .leftover_axis = sections.leftover_axis,
-            .section_0 = sections.pairs[0],
-            .section_1 = sections.pairs[1],
-            .section_2 = sections.pairs[2],
-            .section_3 = sections.pairs[3],
-            .section_4 = sections.pairs[4],
-            .section_5 = sections.pairs[5],
-            .section_6 = sections.pairs[6],
-            .section_7 = sections.pairs[7],
-            .counter = counts,
-            .k_after_q = geometry.k_after_q};
+    shader::Constants constants = {
+        .workgroup_size = geometry.workgroup_size(),
+        .step_lanes = geometry.step_lanes,
+        .head_lanes = geometry.head_lanes,
+        .group_tokens = geometry.group_tokens,
+        .steps_together = geometry.steps_together,
+        .units_apart = geometry.units_apart,
+        .rare_branches = geometry.units_apart,  // on a GPU
+        .q_batch = geometry.q_batch,
+        .k_batch = geometry.k_batch,
+        .whole_batches = geometry.whole_batches,
+        .access = geometry.access,
+        .unit_elements = geometry.unit_elements,
+        .conversion = kernel.conversion,
+        .q_head_dim = info.q.head_dim,
+        .q_rotary_offset = info.q.rotary_offset,
+        .q_element_in = std::uint32_t(info.q.in),
+        .q_element_out = std::uint32_t(info.q.out),
+        .k_head_dim = info.k.head_dim,
+        .k_rotary_offset = info.k.rotary_offset,
+        .k_element_in = std::uint32_t(info.k.in),
+        .k_element_out = std::uint32_t(info.k.out),
+        .v_head_dim = info.v.head_dim,
+        .v_element_in = std::uint32_t(info.v.in),
+        .v_element_out = std::uint32_t(info.v.out),
+        .scatter = info.scatter_k,
+        .pairing = std::uint32_t(info.pairing),
+        .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
+        .rotary_dim = info.rotary_dim,
+        .window_dim_0 = of[0].rotary_dim,
+        .window_dim_1 = of[1].rotary_dim,
+        .window_dim_2 = of[2].rotary_dim,
+        .window_dim_3 = of[3].rotary_dim,
+        .window_at_0 = of[0].offset,
+        .window_at_1 = of[1].offset,
+        .window_at_2 = of[2].offset,
+        .window_at_3 = of[3].offset,
+        .angles = angles_of(info),
+        .positions = info.positions == PositionSource::implicit ? shader::positions_implicit
+                                                                : shader::positions_ids,
+        .axes = sections.axes,
+        .section_order = std::uint32_t(sections.order),
+        .leftover_axis = sections.leftover_axis,
+        .section_0 = sections.pairs[0],
+        .section_1 = sections.pairs[1],
+        .section_2 = sections.pairs[2],
+        .section_3 = sections.pairs[3],
+        .section_4 = sections.pairs[4],
+        .section_5 = sections.pairs[5],
+        .section_6 = sections.pairs[6],
+        .section_7 = sections.pairs[7],
+        .counter = counts,
+        .k_after_q = geometry.k_after_q,
+        .finish = geometry.finish,
+        .norms_held = geometry.norms_held,
+        .exchanged = std::uint32_t(
+            geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1)};
+    if (geometry.finish == shader::finish_none) return constants;
+    set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
+    set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);
+    set_finish(info.v_finish, info.v, info.v_heads, part.parameters.v, constants.v_steps);
+    return constants;
 }
 
 // The pipelines that record() may choose for one part: every load for every kind of access that the
@@ -111,8 +149,8 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
         if (!processor && &part == &kernel.q && !kernel.apart && !(many == last))
-            kernel.pipelines[kernel.pipeline_count++] = {&part.info, many};
-        kernel.pipelines[kernel.pipeline_count++] = {&part.info, last};
+            kernel.pipelines[kernel.pipeline_count++] = {&part, many};
+        kernel.pipelines[kernel.pipeline_count++] = {&part, last};
     }
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
@@ -131,6 +169,9 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     info.q_heads = info.k_heads = info.v_heads = 0;
     (kernel.apart ? info.q : info.k) = kernel.info.v;
     (kernel.apart ? info.q_heads : info.k_heads) = kernel.info.v_heads;
+    info.q_finish = info.k_finish = info.v_finish = {};
+    (kernel.apart ? info.q_finish : info.k_finish) = kernel.info.v_finish;
+    (kernel.apart ? kernel.v.parameters.q : kernel.v.parameters.k) = kernel.q.parameters.v;
     info.rotary_dim = 0;
     for (Window& window : info.windows) window = {};
     choose_geometries(kernel, kernel.v, processor);
@@ -140,18 +181,25 @@ void make_part_of_v(Kernel& kernel, bool processor) {
 // same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
-    kernel.q = kernel.k = kernel.v = {kernel.info};
-    if (!kernel.v_joins) kernel.q.info.v = kernel.k.info.v = {};
+    kernel.q = kernel.k = kernel.v = {kernel.info, {}};
+    lay_out_parameters(kernel.info, kernel.q.parameters);
+    if (!kernel.v_joins) {
+        kernel.q.info.v = kernel.k.info.v = {};
+        kernel.q.info.v_finish = kernel.k.info.v_finish = {};
+    }
     if (kernel.info.v.head_dim != 0) make_part_of_v(kernel, processor);
     if (!kernel.apart) return choose_geometries(kernel, kernel.q, processor);
     kernel.q.info.k = {};
     kernel.k.info.q = kernel.info.k;
     kernel.k.info.q_heads = kernel.info.k_heads;
     kernel.k.info.k = {};
+    kernel.k.info.q_finish = kernel.info.k_finish;
+    kernel.k.parameters.q = kernel.q.parameters.k;
+    kernel.q.info.k_finish = kernel.k.info.k_finish = {};
     if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
     if (kernel.info.k.head_dim == 0) return;
     if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k &&
-        kernel.info.q_heads == kernel.info.k_heads) {
+        kernel.info.q_heads == kernel.info.k_heads && !has_finish(kernel.info)) {
         kernel.k = kernel.q;
     } else {
         choose_geometries(kernel, kernel.k, processor);
@@ -163,7 +211,7 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
-        const shader::Constants constants = constants_of(kernel, *pipeline.info, pipeline.geometry,
+        const shader::Constants constants = constants_of(kernel, *pipeline.part, pipeline.geometry,
                                                          counts);
         const std::uint32_t modes = kernel.conversion == shader::conversion_integer
                                         ? kernel.modes

@@ -9,8 +9,10 @@ namespace vkrope {
 /// Three kinds of access times two loads or two tensors, and three for V.
 inline constexpr std::uint32_t max_pipelines = 9;
 
+struct Part;
+
 struct Pipeline {
-    const KernelInfo* info = nullptr;  ///< of the part that it belongs to
+    const Part* part = nullptr;  ///< the part that it belongs to
     Geometry geometry;
     VkPipeline handle = VK_NULL_HANDLE;
 };
@@ -18,7 +20,8 @@ struct Pipeline {
 /// The tensors of one dispatch: Q, K and V, or some of them. With `apart`, the shader sees each
 /// tensor as Q; otherwise it sees a V without K as a K that does not rotate.
 struct Part {
-    KernelInfo info;  ///< as the shader sees it
+    KernelInfo info;           ///< as the shader sees it
+    ParameterPlan parameters;  ///< likewise
     std::uint32_t first_pipeline =
         0;  ///< of Kernel::pipelines; widest access first; per access, many tokens before few
     std::uint32_t pipeline_count = 0;

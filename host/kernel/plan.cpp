@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernel/geometry/finish.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -16,8 +17,9 @@ constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 using BindingOf = VkDescriptorBufferInfo Bindings::*;
 constexpr BindingOf read_bindings[] = {
-    &Bindings::q_in,         &Bindings::k_in,  &Bindings::v_in,     &Bindings::ids,
-    &Bindings::slot_mapping, &Bindings::table, &Bindings::table_sin};
+    &Bindings::q_in,         &Bindings::k_in,     &Bindings::v_in,      &Bindings::ids,
+    &Bindings::slot_mapping, &Bindings::table,    &Bindings::table_sin, &Bindings::parameters,
+    &Bindings::q_scales,     &Bindings::k_scales, &Bindings::v_scales};
 constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out,
                                           &Bindings::status};
 
@@ -73,17 +75,49 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
 // A tensor of a call, and its names in errors.
 struct Named {
     const ResolvedTensor& tensor;
-    const char *in, *out;
+    const Finish& finish;
+    const char *in, *out, *scales;
     bool scattered;
 };
-Named named_q(const ResolvedCall& call) noexcept {
-    return {call.q, "q_in", "q_out", false};
+Named named_q(const Kernel& kernel, const ResolvedCall& call) noexcept {
+    return {call.q, kernel.info.q_finish, "q_in", "q_out", "q_scale_tokens", false};
 }
-Named named_k(const ResolvedCall& call) noexcept {
-    return {call.k, "k_in", "k_out", true};
+Named named_k(const Kernel& kernel, const ResolvedCall& call) noexcept {
+    return {call.k, kernel.info.k_finish, "k_in", "k_out", "k_scale_tokens", true};
 }
-Named named_v(const ResolvedCall& call) noexcept {
-    return {call.v, "v_in", "v_out", true};
+Named named_v(const Kernel& kernel, const ResolvedCall& call) noexcept {
+    return {call.v, kernel.info.v_finish, "v_in", "v_out", "v_scale_tokens", true};
+}
+
+// Whether the parameters of a tensor depend on the head.
+bool differs_by_head(const Finish& finish) noexcept {
+    return finish.bias == ParameterShape::head_channel ||
+           finish.norm.weight == ParameterShape::head_channel ||
+           finish.norm.bias == ParameterShape::head_channel;
+}
+
+// A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
+// are counted from one number in a dispatch.
+Status check_heads(const Job& job, const Named& named, const Tiling& tiling) noexcept {
+    const Counts &whole = tiling.whole, &box = tiling.box;
+    const bool token = named.finish.norm.span == NormSpan::token;
+    if (token && whole.groups > 1)
+        return error(Code::not_supported,
+                     "%s has %u groups of heads: a norm over a token takes heads of one stride",
+                     named.in, whole.groups);
+    const Geometry& geometry = job.pipeline->geometry;
+    const bool too_long = geometry.finish == shader::finish_owned &&
+                          owned_iterations(job.part->info, geometry).row > most_iterations;
+    if (token && (box.heads != whole.heads || too_long))
+        return error(Code::limit_exceeded,
+                     "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
+                     "on this device",
+                     named.in, whole.heads, too_long ? 0 : box.heads);
+    if (!differs_by_head(named.finish) || box.groups == 1 || box.heads == whole.heads) return {};
+    return error(Code::limit_exceeded,
+                 "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
+                 "groups, here it takes %u heads",
+                 named.in, whole.heads, box.heads);
 }
 
 Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job,
@@ -95,14 +129,18 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
     if (named.scattered && call.slot_mapping.buffer)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
+    bound.packed_tokens = tensor.scales.buffer != VK_NULL_HANDLE;
+    if (bound.packed_tokens) bound.add(named.scales, tensor.scales);
     const Counts whole = {.batch = call.batch,
                           .groups = tensor.heads / group_heads,
                           .heads = group_heads,
                           .tokens = call.tokens,
                           .pages = tensor.pages,
                           .rows = std::max(tensor.out.page_size, 1u)};
-    return tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
-                kernel.storage_limits, kernel.dispatch_limits);
+    Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
+                                 kernel.storage_limits, kernel.dispatch_limits);
+    if (tiling) tiling.status = check_heads(job, named, tiling.value);
+    return tiling;
 }
 
 bool same_rows(const View& a, const View& b) noexcept {
@@ -122,7 +160,9 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
     const struct {
         bool present;
         Named named;
-    } tensors[] = {{job.q, named_q(call)}, {job.k, named_k(call)}, {job.v, named_v(call)}};
+    } tensors[] = {{job.q, named_q(kernel, call)},
+                   {job.k, named_k(kernel, call)},
+                   {job.v, named_v(kernel, call)}};
     std::uint32_t groups = 1;
     for (const auto& [present, named] : tensors) {
         if (present) groups = std::max(groups, named.tensor.heads / named.tensor.group_heads);
@@ -138,6 +178,8 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
         const Counts &box = tiling->box, &whole = tiling->whole;
         if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
             return false;
+        // A dispatch has one number for the first head of all of its tensors.
+        if (differs_by_head(named.finish) && box.groups != whole.groups) return false;
         Counts& shared = job.tiling.box;
         if (first) job.tiling = tiling.value;
         if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens)
@@ -165,8 +207,9 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
     bool q = call.q.heads != 0, k = call.k.heads != 0;
-    // A V in place needs no copy; alone, its tokens are still counted.
-    bool v = call.v.heads != 0 && (!call.v.in_place || (counts && !q && !k));
+    // A V in place without a finish needs no copy; alone, its tokens are still counted.
+    const bool v_changes = !call.v.in_place || has_finish(kernel.info.v_finish);
+    bool v = call.v.heads != 0 && (v_changes || (counts && !q && !k));
     const bool slots_of_k = k;  // the first tensor with slots counts those outside the cache
     const auto add = [&](Job job) {
         job.counts_positions = counts && jobs.count == 0;  // a token counts once
@@ -192,10 +235,11 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         bool present;
         Job job;
         Named named;
-    } alone[] = {
-        {q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(call)},
-        {k, {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}}, named_k(call)},
-        {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(call)}};
+    } alone[] = {{q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(kernel, call)},
+                 {k,
+                  {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}},
+                  named_k(kernel, call)},
+                 {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(kernel, call)}};
     for (const auto& [present, of, named] : alone) {
         if (!present) continue;
         Job job = of;
@@ -261,16 +305,29 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     struct Seen {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
-        std::uint32_t first_offset, in_place_flag;
+        std::uint32_t first_offset, in_place_flag, scales_offset;
+        VkDescriptorBufferInfo& scales;
     };
     static_assert(shader::offset_q_out == shader::offset_q_in + 1 &&
                   shader::offset_k_out == shader::offset_k_in + 1 &&
                   shader::offset_v_out == shader::offset_v_in + 1);
-    const Seen as_q = {work.q_heads, push.q_in, push.q_out, shader::offset_q_in,
-                       shader::flag_q_in_place};
-    const Seen as_k = {work.k_heads, push.k_in, push.k_out, shader::offset_k_in,
-                       shader::flag_k_in_place};
-    const Seen as_v = {work.k_heads, push.k_in, push.k_out, shader::offset_v_in, 0};
+    const Seen as_q = {work.q_heads,
+                       push.q_in,
+                       push.q_out,
+                       shader::offset_q_in,
+                       shader::flag_q_in_place,
+                       shader::offset_q_scales,
+                       bindings.q_scales};
+    const Seen as_k = {work.k_heads,
+                       push.k_in,
+                       push.k_out,
+                       shader::offset_k_in,
+                       shader::flag_k_in_place,
+                       shader::offset_k_scales,
+                       bindings.k_scales};
+    const Seen as_v = {work.k_heads,        push.k_in, push.k_out,
+                       shader::offset_v_in, 0,         shader::offset_v_scales,
+                       bindings.v_scales};
     const bool together = job.q + job.k + job.v > 1;
     const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in,
                             VkDescriptorBufferInfo& out) {
@@ -285,6 +342,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out,
                     offsets.of[seen.first_offset + 1]);
         if (of.in_place) in_place |= seen.in_place_flag;
+        if (!of.scales.buffer) return;
+        shader::RowLayout packed;  // the shader knows it
+        seen.scales = place(of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
+                            offsets.of[seen.scales_offset]);
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
     if (job.k) tensor(resolved.k, kernel.apart ? as_q : as_k, bindings.k_in, bindings.k_out);
@@ -302,6 +363,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
                         box.first.pages + box.count.pages == whole.pages &&
                         box.first.rows + box.count.rows == whole.rows;
+    const std::uint32_t first_head = has_finish(kernel.info)
+                                         ? box.first.groups * whole.heads + box.first.heads
+                                         : 0;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) |
@@ -310,7 +374,11 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) |
                  (z_is_group ? shader::flag_z_is_group : 0) |
                  (call.paged_cache.int64 ? shader::flag_slot_mapping_64 : 0) |
-                 (call.positions.int64 ? shader::flag_ids_64 : 0);
+                 (call.positions.int64 ? shader::flag_ids_64 : 0) |
+                 first_head * shader::flag_first_head;
+    push.q_scale = std::bit_cast<std::uint32_t>(resolved.q_scale);
+    bindings.parameters = resolved.parameters;
+    offsets.of[shader::offset_parameters] = resolved.parameters_offset;
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
                           box.first.batch * resolved.position_step;

@@ -35,7 +35,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 /// Buffers that a dispatch binds; unused members have no buffer.
 struct Bindings {
     VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
-                           table_sin = {};                                   ///< read
+                           table_sin = {}, parameters = {}, q_scales = {}, k_scales = {},
+                           v_scales = {};                                    ///< read
     VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};  ///< written
 };
 

@@ -29,6 +29,10 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
         case shader::binding_table:
         case shader::binding_turns: return or_else(of.table, in);
         case shader::binding_table_sin: return or_else(of.table_sin, in);
+        case shader::binding_parameters: return or_else(of.parameters, in);
+        case shader::binding_q_scales: return or_else(of.q_scales, in);
+        case shader::binding_k_scales: return or_else(of.k_scales, in);
+        case shader::binding_v_scales: return or_else(of.v_scales, in);
         default: return or_else(of.status, out);
     }
 }

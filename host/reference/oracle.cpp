@@ -2,112 +2,16 @@
 #include "reference/oracle.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cfloat>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <stdexcept>
 
-#include "reference/element.hpp"
-
-static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double that is wider than double");
+#include "reference/rows.hpp"
+#include "reference/turns.hpp"
 
 namespace vkrope::reference {
 namespace {
 
 constexpr double unit = 0x1p-24;  // u: half an ulp of 1 in f32
-
-std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index) {
-    if (bytes == 4) {
-        std::uint32_t bits;
-        std::memcpy(&bits, static_cast<const char*>(elements) + index * 4, 4);
-        return bits;
-    }
-    std::uint16_t bits;
-    std::memcpy(&bits, static_cast<const char*>(elements) + index * 2, 2);
-    return bits;
-}
-
-constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
-
-bool has_row(const Cache& cache, std::int64_t slot) {
-    return slot >= 0 && std::uint64_t(slot) < cache.pages * cache.page_size;
-}
-
-/// First element of a row, or nowhere.
-std::uint64_t row_of(const Tensor& tensor, const Place& place) {
-    const std::uint64_t group = tensor.heads_per_group == 0 ? tensor.heads : tensor.heads_per_group;
-    const std::uint64_t head = place.head / group * tensor.group_stride +
-                               place.head % group * tensor.head_stride;
-    if (!tensor.cache) {
-        return place.batch * tensor.batch_stride + place.token * tensor.token_stride + head;
-    }
-    const Cache& cache = *tensor.cache;
-    const std::int64_t slot = cache.slot_mapping[place.batch * tensor.tokens + place.token];
-    if (!has_row(cache, slot)) {
-        return nowhere;
-    }
-    return std::uint64_t(slot) / cache.page_size * cache.page_stride +
-           std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
-}
-
-/// The channels of one pair in the input and in the output.
-struct Pair {
-    std::array<std::uint64_t, 2> in, out;
-};
-
-std::vector<Window> windows_of(const Operation& operation) {
-    if (!operation.windows.empty()) {
-        return operation.windows;
-    }
-    return {{0, operation.inv_freq.size()}};
-}
-
-std::vector<Pair> pairs_of(const Operation& operation) {
-    std::vector<Pair> pairs;
-    for (const Window& window : windows_of(operation)) {
-        const auto channels = [&](bool interleaved,
-                                  std::uint64_t j) -> std::array<std::uint64_t, 2> {
-            const std::uint64_t first = operation.rotary_offset + window.offset +
-                                        (interleaved ? 2 * j : j);
-            return {first, first + (interleaved ? 1 : window.pairs)};
-        };
-        for (std::uint64_t j = 0; j < window.pairs; ++j) {
-            pairs.push_back(
-                {channels(operation.interleaved, j),
-                 channels(operation.interleaved_out.value_or(operation.interleaved), j)});
-        }
-    }
-    return pairs;
-}
-
-/// Element tables are made when first needed.
-const ElementTable& table_of(Type type) {
-    if (type == Type::f32) {
-        static const ElementTable f32(Type::f32);
-        return f32;
-    }
-    if (type == Type::f16) {
-        static const ElementTable f16(Type::f16);
-        return f16;
-    }
-    static const ElementTable bf16(Type::bf16);
-    return bf16;
-}
-
-std::size_t bytes_of(Type type) {
-    return type == Type::f32 ? 4 : 2;
-}
-
-/// A product of 31 and 53 bits does not fit in a long double. `rest` is its exact rounding error;
-/// cos and sin are rotated by this tiny angle.
-CosSin exact_cos_sin(long double position, long double inv_freq) {
-    const long double angle = position * inv_freq;
-    const long double rest = std::fma(position, inv_freq, -angle);
-    const long double c = std::cos(angle), s = std::sin(angle);
-    return {c - rest * s, s + rest * c};
-}
 
 class Comparison {
    public:
@@ -115,14 +19,7 @@ class Comparison {
                const void* output)
         : in_(in), out_(out), operation_(operation), input_(input), output_(output),
           in_element_(table_of(in.type)), out_element_(table_of(out.type)),
-          pairs_(pairs_of(operation)), angles_(operation.inv_freq.size()) {
-        switch (operation.gain) {
-            case Gain::apply: factor_ = operation.attention_factor; break;
-            case Gain::omit: factor_ = 1; break;
-            case Gain::divide_out:
-                factor_ = 1 / static_cast<long double>(operation.attention_factor);
-                break;
-        }
+          pairs_(pairs_of(operation)), factor_(factor_of(operation)) {
         verdict_.within.resize(operation.limits_u.size());
         verdict_.rows_beyond.resize(in.batch * in.tokens * in.heads);
         verdict_.beyond_in.resize(in.head_dim);
@@ -147,15 +44,13 @@ class Comparison {
             return;
         }
         const std::int64_t position = operation_.positions[batch * in_.tokens + token];
-        const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position)
-                                                    : std::uint64_t(position);
-        const bool covered = distance < operation_.covered;
+        const bool covered = is_covered(operation_, position);
         const std::int64_t slot = out_.cache ? out_.cache->slot_mapping[batch * in_.tokens + token]
                                              : 0;
         const bool slot_outside = out_.cache && slot != -1 && !has_row(*out_.cache, slot);
         verdict_.out_of_range += !covered || slot_outside ? 1 : 0;
         if (covered) {
-            turn_to(position);
+            turn_to(operation_, position, angles_);
         }
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
             const Place place = {batch, token, head, 0};
@@ -181,16 +76,6 @@ class Comparison {
 
     bool is_compared(std::uint64_t row) const {
         return operation_.rows.empty() || operation_.rows[row];
-    }
-
-    void turn_to(std::int64_t position) {
-        for (std::size_t j = 0; j < angles_.size(); ++j) {
-            const CosSin turn = operation_.cos_sin
-                                    ? operation_.cos_sin(position, j)
-                                    : exact_cos_sin(position, operation_.inv_freq[j]);
-            angles_[j] = {factor_ * turn.cos,
-                          factor_ * (operation_.inverse ? -turn.sin : turn.sin)};
-        }
     }
 
     void row(Place place, bool covered) {
@@ -329,8 +214,8 @@ class Comparison {
     const ElementTable& in_element_;
     const ElementTable& out_element_;
     const std::vector<Pair> pairs_;
+    const long double factor_;             // multiplies cos and sin
     std::vector<std::uint64_t> unpaired_;  // channels
-    long double factor_ = 1;               // multiplies cos and sin
     std::vector<CosSin> angles_;           // of the current token, with factor and direction
     Verdict verdict_;
     bool found_wrong_ = false;
@@ -338,76 +223,14 @@ class Comparison {
     long double worst_exact_ = 0;
 };
 
-void require(bool holds, const char* rule) {
-    if (!holds) {
-        throw std::invalid_argument(rule);
-    }
-}
-
-void check_cache(const Tensor& out) {
-    if (!out.cache) {
-        return;
-    }
-    std::vector<std::int64_t> slots = out.cache->slot_mapping;
-    require(slots.size() == out.batch * out.tokens,
-            "oracle: slots must have batch * tokens elements");
-    slots.erase(std::remove_if(slots.begin(), slots.end(),
-                               [&](std::int64_t slot) { return !has_row(*out.cache, slot); }),
-                slots.end());
-    std::sort(slots.begin(), slots.end());
-    require(std::adjacent_find(slots.begin(), slots.end()) == slots.end(),
-            "oracle: no two tokens may name one row");
-}
-
-void check_windows(const Operation& operation, std::uint64_t head_dim) {
-    std::uint64_t end = 0, pairs = 0;
-    for (const Window& window : windows_of(operation)) {
-        require(window.offset >= end, "oracle: windows must ascend and not overlap");
-        end = window.offset + 2 * window.pairs;
-        pairs += window.pairs;
-    }
-    require(pairs == operation.inv_freq.size(),
-            "oracle: inv_freq must have an element for each pair of the windows");
-    require(operation.rotary_offset + end <= head_dim,
-            "oracle: the window must lie inside head_dim");
-}
-
 }  // namespace
-
-// A product of 31 and 53 bits does not fit in a long double. `rest` is its exact rounding error;
-// cos and sin are rotated by this tiny angle.
-CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
-    const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
-    const long double angle = p * f;
-    const long double rest = std::fma(p, f, -angle);
-    const long double c = std::cos(angle), s = std::sin(angle);
-    return {c - rest * s, s + rest * c};
-}
-
-void each_row(const Tensor& tensor,
-              const std::function<void(std::uint64_t row, std::uint64_t first)>& visit) {
-    for (std::uint64_t row = 0; row < tensor.batch * tensor.tokens * tensor.heads; ++row) {
-        const std::uint64_t token = row / tensor.heads;
-        const std::uint64_t first = row_of(
-            tensor, {token / tensor.tokens, token % tensor.tokens, row % tensor.heads, 0});
-        if (first != nowhere) {
-            visit(row, first);
-        }
-    }
-}
 
 Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input,
                 const void* output, const std::function<void(double)>& progress) {
-    require(in.batch == out.batch && in.tokens == out.tokens && in.heads == out.heads &&
-                in.head_dim == out.head_dim,
-            "oracle: input and output must have one shape");
-    require(operation.positions.size() == in.batch * in.tokens,
-            "oracle: positions must have batch * tokens elements");
+    check_tensors(in, out);
+    check_operation(operation, in);
     require(operation.rows.empty() || operation.rows.size() == in.batch * in.tokens * in.heads,
             "oracle: rows must have batch * tokens * heads elements");
-    require(!in.cache, "oracle: only an output has slots");
-    check_cache(out);
-    check_windows(operation, in.head_dim);
     Comparison comparison(in, out, operation, input, output);
     const std::uint64_t total = in.batch * in.tokens;
     for (std::uint64_t i = 0; i < total; ++i) {

@@ -156,7 +156,7 @@ std::string list_of(const std::vector<DeviceInfo>& found, const std::vector<std:
         text += ' ';
         text += found[i].name;
     }
-    return text.empty() ? "none" : text;
+    return text.empty() ? "no device" : text;
 }
 
 }  // namespace

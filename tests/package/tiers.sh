@@ -12,7 +12,7 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='status\.hpp|interface\.h|vkrope/types\.hpp'
+shared='status\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
 may_include frequencies "$shared|frequencies/.*|vkrope/frequencies\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
@@ -24,14 +24,15 @@ may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|reference/oracle\.hpp|reference/element\.hpp'
+tiers='vkrope/.*|reference/(oracle|finish|element)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
     "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
 may_include tools/roof \
     "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
-may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
+may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
+may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'

@@ -11,6 +11,38 @@
 
 namespace vkrope {
 
+/// Formula of the factor that multiplies the query of a token after the rotation. p is its
+/// position, counted from 0.
+enum class QueryScaling : std::uint32_t {
+    none = 0,  ///< 1
+    /// ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
+    /// trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM.
+    logn = 1,
+    /// 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
+    /// of Llama4TextAttention in Hugging Face's modeling_llama4.py.
+    llama4 = 2,
+    /// 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
+    /// original_max_position_embeddings of Ministral3Attention in Hugging Face's
+    /// modeling_ministral3.py.
+    ministral3 = 3,
+};
+
+/// Scale of the queries by position; see query_scales().
+struct QueryScale {
+    QueryScaling kind = QueryScaling::none;
+    double length = 0;  ///< finite and above 0; logn: above 1
+    double beta = 0;    ///< llama4, ministral3: finite and at least 0
+};
+
+/// What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
+/// the scale of the queries by position. A parameter shape that is not none says that the model has
+/// such a weight or bias. Biases of the projections are not included.
+struct ModelFinish {
+    Finish q = {}, k = {}, v = {};
+    QueryScale query_scale = {};             ///< if it has a kind, q.scale_tokens is true
+    std::uint32_t q_heads = 0, k_heads = 0;  ///< heads of a layer, V's as K's; 0: unknown
+};
+
 /// RoPE parameters of a model or of one of its layer types.
 struct Rotation {
     Pairing pairing = Pairing::half_split;
@@ -37,6 +69,8 @@ struct Rotation {
     std::string rope_type = "default";  ///< scaling type as the model names it
     /// What was ignored or assumed while reading the model.
     std::vector<std::string> warnings = {};
+    ModelFinish finish =
+        {};  ///< what else the layer does to Q, K and V; never applied by rotations
 };
 
 /// inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j in [0, rotary_dim / 2).
@@ -234,6 +268,14 @@ struct GgmlScaling {
 Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling,
                   double& attention_factor);
 
+/// Computes the factor of each token, in double and rounded once: Call::q_scale_tokens
+/// (kernel.hpp).
+///
+/// positions  [count], at least 0
+/// scales     receives [count]; unchanged on error
+Status query_scales(const QueryScale& scale, const std::int32_t* positions, std::size_t count,
+                    float* scales) noexcept;
+
 /// Largest `max_position` of a table; positions are int32. Computed angles also cover -2^31.
 inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 
@@ -308,6 +350,17 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                                std::optional<Element> q, std::optional<Element> k) noexcept;
 
+/// As above, for a kernel that also takes the other steps of the model: q_finish, k_finish,
+/// v_finish and the head counts are those of rotation.finish. V has the head_dim of K.
+/// Call::parameters then needs the model's weights, see plan_parameters, and Call::q_scale_tokens
+/// the query_scales of rotation.finish.query_scale.
+///
+/// v  element type of input and output; nullopt if the kernel does not handle V
+/// The model's finish of an absent tensor is left out.
+Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
+                               std::optional<Element> q, std::optional<Element> k,
+                               std::optional<Element> v) noexcept;
+
 /// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded
 /// once from double. For computed angles, writes the fractions of a turn. Fractions are computed in
 /// integers, so distant positions are as exact as near ones.
@@ -324,6 +377,37 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory
 /// bytes  size of `memory`, at least lines * angle_lines(plan).bytes
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
                    std::uint32_t lines, void* memory, std::size_t bytes);
+
+/// Plans the parameter buffer of a kernel: the weights and biases that q_finish, k_finish and
+/// v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have no
+/// shape.
+Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept;
+
+/// A weight or bias as the model stores it: `count` elements, row by row.
+struct ParameterSource {
+    const void* data = nullptr;  ///< null: absent
+    Element element = Element::f32;
+    std::size_t count = 0;  ///< elements: ParameterItem::count
+};
+
+/// Sources of one tensor.
+struct TensorParameterSources {
+    ParameterSource bias, weight, norm_bias;
+};
+
+/// Sources for fill_parameters.
+struct ParameterSources {
+    TensorParameterSources q, k, v;
+};
+
+/// Writes the parameter buffer of `plan`: the sources as f32, plus ParameterItem::added, rounded
+/// once. Every item of the plan must have a source of its size, and every other item none.
+///
+/// memory  plan.bytes bytes, aligned to 4; may be mapped device memory: it is written once, in
+///         order, and never read
+/// bytes   size of `memory`, at least plan.bytes
+Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
+                       std::size_t bytes) noexcept;
 
 /// inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units of
 /// 2^-64 turn, truncated).

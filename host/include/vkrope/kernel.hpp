@@ -200,6 +200,14 @@ struct Call {
     /// (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
     /// Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
+    /// Weights and biases of the kernel's q_finish, k_finish and v_finish, as plan_parameters
+    /// (frequencies.hpp) places them. Offset must be a multiple of 16; range at least
+    /// ParameterPlan::bytes.
+    VkDescriptorBufferInfo parameters = {};
+    float q_scale = 1;  ///< with Finish::scale_call: multiplies Q; finite and not 0; else 1
+    /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must
+    /// be multiples of 4.
+    VkDescriptorBufferInfo q_scale_tokens = {}, k_scale_tokens = {}, v_scale_tokens = {};
 };
 
 /// Number of dispatches that record() makes for a call, and of sets that it takes from an arena. 0

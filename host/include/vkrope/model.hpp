@@ -39,6 +39,9 @@ struct ModelQuery {
 ///
 /// A layer without RoPE has rotates = false, no rotary_dim and no frequencies.
 ///
+/// Rotation::finish says which norms of Q, K and V the model's class has, with the eps of the file
+/// or else of the class; whether it clamps them; and how it scales queries by position.
+///
 /// An unsupported scaling type, or a model whose RoPE this library does not know, is
 /// Code::not_supported and named. Code::invalid_data names a field that is missing, of the wrong
 /// kind, out of range or contradicted by another. Rotation::warnings lists what was assumed or

@@ -222,6 +222,85 @@ enum class Conversion : std::uint32_t {
     integer,  ///< by integer operations
 };
 
+/// Which norm a row takes. A row is the channels of one head, or of all heads of a token.
+enum class NormKind : std::uint32_t {
+    none = 0,
+    rms = 1,    ///< x / sqrt(mean of x^2 + eps)
+    layer = 2,  ///< (x - m) / sqrt(mean of (x - m)^2 + eps), m the mean of x
+};
+
+/// What a norm takes as one row.
+enum class NormSpan : std::uint32_t {
+    head = 0,   ///< the head_dim channels of one head (Qwen3, Gemma 3)
+    token = 1,  ///< all heads of a token (OLMo 2, video models); requires the number of heads
+};
+
+/// Where a norm stands.
+enum class NormPlace : std::uint32_t {
+    before = 0,  ///< before clip and rotation
+    after = 1,   ///< after the rotation (HunYuan, Llama 4)
+};
+
+/// Shape of a weight or bias in the parameter buffer.
+enum class ParameterShape : std::uint32_t {
+    none = 0,          ///< absent
+    channel = 1,       ///< [head_dim], the same for all heads
+    head_channel = 2,  ///< [heads, head_dim], which [heads * head_dim] equals; requires the number
+                       ///< of heads
+};
+
+/// A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
+/// channel of an RMS norm is within (k/2 + 7) 2^-24 of exact, relative, with k = ceil(log2
+/// head_dim)
+/// + (token: ceil(log2 heads)). A row that contains an infinity becomes NaN there and 0 elsewhere,
+/// a row that contains a NaN becomes NaN.
+struct Norm {
+    NormKind kind = NormKind::none;  ///< none: the other fields have no effect and must be default
+    NormSpan span = NormSpan::head;
+    NormPlace place = NormPlace::before;
+    float eps = 0;  ///< added to the mean square, inside the root: 1e-20 to 1
+    ParameterShape weight = ParameterShape::none;
+    std::uint32_t weight_offset = 0;  ///< 0: the weight is w; 1: it is 1 + w (Gemma). See
+                                      ///< fill_parameters
+    ParameterShape bias = ParameterShape::none;  ///< layer only; added after the weight
+    /// Rounds to the output element type after the division and again after the weight, as Hugging
+    /// Face does for many models; else nothing is rounded before the store.
+    bool round_between = false;
+};
+
+/// What happens to a tensor besides its rotation, in this order: bias, norm before, clip, rotation
+/// (never of V), norm after, scale, store. Channels that are not rotated take every other step.
+struct Finish {
+    ParameterShape bias = ParameterShape::none;  ///< added to the input
+    Norm norm = {};
+    float clip = 0;   ///< clamps to -clip to clip; finite; 0: does not
+    float scale = 1;  ///< multiplies; finite and not 0
+    /// q_finish only: Call::q_scale multiplies too. Its double product with `scale`, rounded to
+    /// float, is one factor.
+    bool scale_call = false;
+    bool scale_tokens = false;  ///< one factor a token multiplies too: Call::q_scale_tokens
+};
+
+/// Place of a weight or bias in a parameter buffer.
+struct ParameterItem {
+    ParameterShape shape = ParameterShape::none;  ///< none: absent
+    std::uint32_t offset = 0;  ///< floats from the start of the buffer; a multiple of 4
+    std::uint32_t count = 0;   ///< floats
+    std::uint32_t added = 0;   ///< fill_parameters adds it: Norm::weight_offset
+};
+
+/// Parameters of one tensor.
+struct TensorParameters {
+    ParameterItem bias, weight, norm_bias;  ///< Finish::bias, Norm::weight, Norm::bias
+};
+
+/// Layout of the parameter buffer of a layer: f32 weights and biases of Q, K and V. The caller
+/// creates the buffer; fill_parameters (frequencies.hpp) writes its content.
+struct ParameterPlan {
+    TensorParameters q, k, v;
+    std::size_t bytes = 0;  ///< size of the content; 0: the kernel reads no parameters
+};
+
 /// Properties that are fixed when a kernel is created (kernel.hpp); everything else is per call.
 /// kernel_info() (frequencies.hpp) derives it from a rotation.
 struct KernelInfo {
@@ -249,6 +328,9 @@ struct KernelInfo {
     /// Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU, lanes are
     /// distributed accordingly.
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
+    /// Norms, biases, clip and scale around the rotation; by default none. Of a tensor that is
+    /// absent they must be none. A norm requires a head_dim of at most 4096.
+    Finish q_finish = {}, k_finish = {}, v_finish = {};
 };
 
 }  // namespace vkrope

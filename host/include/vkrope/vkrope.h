@@ -510,6 +510,46 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, si
                                                             double* attention_factor,
                                                             vkrope_error* error);
 
+/** Formula of the factor that multiplies the query of a token after the rotation. p is its
+ * position, counted from 0. */
+typedef enum vkrope_query_scaling {
+    VKROPE_QUERY_SCALING_NONE = 0, /**< 1 */
+    /** ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
+     * trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM. */
+    VKROPE_QUERY_SCALING_LOGN = 1,
+    /** 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
+     * of Llama4TextAttention in Hugging Face's modeling_llama4.py. */
+    VKROPE_QUERY_SCALING_LLAMA4 = 2,
+    /** 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
+     * original_max_position_embeddings of Ministral3Attention in Hugging Face's
+     * modeling_ministral3.py. */
+    VKROPE_QUERY_SCALING_MINISTRAL3 = 3,
+    VKROPE_QUERY_SCALING_MAX_ENUM = 0x7fffffff
+} vkrope_query_scaling;
+
+/** Scale of the queries by position. */
+typedef struct vkrope_query_scale {
+    size_t struct_size;        /**< sizeof this struct */
+    vkrope_query_scaling kind; /**< formula */
+    uint32_t reserved;         /**< 0 */
+    double length;             /**< finite and above 0; logn: above 1 */
+    double beta;               /**< llama4, ministral3: finite and at least 0 */
+} vkrope_query_scale;
+
+/**
+ * Computes the factor of each token, in double and rounded once: vkrope_call::q_scale_tokens.
+ *
+ * @param scale      formula
+ * @param positions  [count], at least 0
+ * @param count      number of tokens
+ * @param scales     receives [count]; unchanged on error
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query_scale* scale,
+                                                              const int32_t* positions,
+                                                              size_t count, float* scales,
+                                                              vkrope_error* error);
+
 /**
  * The angle inv_freq in turns, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64
  * turn, truncated).
@@ -898,6 +938,72 @@ typedef enum vkrope_conversion {
     VKROPE_CONVERSION_MAX_ENUM = 0x7fffffff
 } vkrope_conversion;
 
+/** Which norm a row takes. A row is the channels of one head, or of all heads of a token. */
+typedef enum vkrope_norm_kind {
+    VKROPE_NORM_NONE = 0,
+    VKROPE_NORM_RMS = 1,   /**< x / sqrt(mean of x^2 + eps) */
+    VKROPE_NORM_LAYER = 2, /**< (x - m) / sqrt(mean of (x - m)^2 + eps), m the mean of x */
+    VKROPE_NORM_KIND_MAX_ENUM = 0x7fffffff
+} vkrope_norm_kind;
+
+/** What a norm takes as one row. */
+typedef enum vkrope_norm_span {
+    VKROPE_NORM_SPAN_HEAD = 0, /**< the head_dim channels of one head (Qwen3, Gemma 3) */
+    VKROPE_NORM_SPAN_TOKEN =
+        1, /**< all heads of a token (OLMo 2, video models); requires the number of heads */
+    VKROPE_NORM_SPAN_MAX_ENUM = 0x7fffffff
+} vkrope_norm_span;
+
+/** Where a norm stands. */
+typedef enum vkrope_norm_place {
+    VKROPE_NORM_PLACE_BEFORE = 0, /**< before clip and rotation */
+    VKROPE_NORM_PLACE_AFTER = 1,  /**< after the rotation (HunYuan, Llama 4) */
+    VKROPE_NORM_PLACE_MAX_ENUM = 0x7fffffff
+} vkrope_norm_place;
+
+/** Shape of a weight or bias in the parameter buffer. */
+typedef enum vkrope_parameter_shape {
+    VKROPE_PARAMETER_NONE = 0,         /**< absent */
+    VKROPE_PARAMETER_CHANNEL = 1,      /**< [head_dim], the same for all heads */
+    VKROPE_PARAMETER_HEAD_CHANNEL = 2, /**< [heads, head_dim], which [heads * head_dim] equals;
+                                          requires the number of heads */
+    VKROPE_PARAMETER_SHAPE_MAX_ENUM = 0x7fffffff
+} vkrope_parameter_shape;
+
+/** A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
+ * channel of an RMS norm is within (k/2 + 7) 2^-24 of exact, relative, with k = ceil(log2
+ * head_dim) + (token: ceil(log2 heads)). A row that contains an infinity becomes NaN there and 0
+ * elsewhere, a row that contains a NaN becomes NaN. */
+typedef struct vkrope_norm {
+    size_t struct_size;            /**< sizeof this struct */
+    vkrope_norm_kind kind;         /**< none: the other fields must be 0 */
+    vkrope_norm_span span;         /**< what is one row */
+    vkrope_norm_place place;       /**< before or after the rotation */
+    float eps;                     /**< added to the mean square, inside the root: 1e-20 to 1 */
+    vkrope_parameter_shape weight; /**< multiplies what the root has divided */
+    uint32_t weight_offset;        /**< 0: the weight is w; 1: it is 1 + w (Gemma). See
+                                      vkrope_fill_parameters */
+    vkrope_parameter_shape bias;   /**< layer only; added after the weight */
+    /** Rounds to the output element type after the division and again after the weight, as Hugging
+     * Face does for many models; else nothing is rounded before the store. */
+    VkBool32 round_between;
+} vkrope_norm;
+
+/** What happens to a tensor besides its rotation, in this order: bias, norm before, clip, rotation
+ * (never of V), norm after, scale, store. Channels that are not rotated take every other step. */
+typedef struct vkrope_finish {
+    size_t struct_size;          /**< sizeof this struct */
+    const vkrope_norm* norm;     /**< null: none */
+    vkrope_parameter_shape bias; /**< added to the input */
+    float clip;                  /**< clamps to -clip to clip; finite; 0: does not */
+    float scale;                 /**< multiplies; finite; 0: 1 */
+    /** q_finish only: vkrope_call::q_scale multiplies too. Its double product with `scale`, rounded
+     * to float, is one factor. */
+    VkBool32 scale_call;
+    VkBool32 scale_tokens; /**< one factor a token multiplies too: vkrope_call::q_scale_tokens */
+    uint32_t reserved;     /**< 0 */
+} vkrope_finish;
+
 /** Properties that are fixed when a kernel is created; everything else is per call. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;     /**< sizeof this struct */
@@ -928,7 +1034,93 @@ typedef struct vkrope_kernel_info {
     uint32_t reserved; /**< 0 */
     /** Pairing of the output; null: the same. A different one requires out-of-place calls. */
     const vkrope_pairing* pairing_out;
+    /** Norms, biases, clip and scale around the rotation; null: none. Of a tensor that is absent
+     * they must be none. A norm requires a head_dim of at most 4096. */
+    const vkrope_finish* q_finish;
+    const vkrope_finish* k_finish; /**< of K, as q_finish */
+    const vkrope_finish* v_finish; /**< of V, as q_finish */
 } vkrope_kernel_info;
+
+/** Place of a weight or bias in a parameter buffer. Has no size: it never changes. */
+typedef struct vkrope_parameter_item {
+    vkrope_parameter_shape shape; /**< none: absent */
+    uint32_t offset;              /**< floats from the start of the buffer; a multiple of 4 */
+    uint32_t count;               /**< floats */
+    uint32_t added;               /**< vkrope_fill_parameters adds it: vkrope_norm::weight_offset */
+} vkrope_parameter_item;
+
+/** Parameters of one tensor. Has no size: it never changes. */
+typedef struct vkrope_tensor_parameters {
+    vkrope_parameter_item bias;      /**< vkrope_finish::bias */
+    vkrope_parameter_item weight;    /**< vkrope_norm::weight */
+    vkrope_parameter_item norm_bias; /**< vkrope_norm::bias */
+} vkrope_tensor_parameters;
+
+/** Layout of the parameter buffer of a layer: f32 weights and biases of Q, K and V. The caller
+ * creates the buffer; vkrope_fill_parameters writes its content. */
+typedef struct vkrope_parameter_plan {
+    size_t struct_size;         /**< sizeof this struct */
+    vkrope_tensor_parameters q; /**< of Q */
+    vkrope_tensor_parameters k; /**< of K */
+    vkrope_tensor_parameters v; /**< of V */
+    size_t bytes;               /**< size of the content; 0: the kernel reads no parameters */
+} vkrope_parameter_plan;
+
+/**
+ * Plans the parameter buffer of a kernel: the weights and biases that q_finish, k_finish and
+ * v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have no
+ * shape. Thread-safe.
+ *
+ * @param info   of the kernel
+ * @param plan   struct_size set; receives the rest
+ * @param error  optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a shape that breaks its rules;
+ *         VKROPE_ERROR_LIMIT_EXCEEDED for more floats than a storage buffer can have
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info,
+                                                                 vkrope_parameter_plan* plan,
+                                                                 vkrope_error* error);
+
+/** A weight or bias as the model stores it. Has no size: it never changes. */
+typedef struct vkrope_parameter_source {
+    const void* data;       /**< `count` elements, row by row; null: absent */
+    size_t count;           /**< elements: vkrope_parameter_item::count */
+    vkrope_element element; /**< element type of the source */
+    uint32_t reserved;      /**< 0 */
+} vkrope_parameter_source;
+
+/** Sources of one tensor. Has no size: it never changes. */
+typedef struct vkrope_tensor_parameter_sources {
+    vkrope_parameter_source bias;      /**< vkrope_finish::bias */
+    vkrope_parameter_source weight;    /**< vkrope_norm::weight */
+    vkrope_parameter_source norm_bias; /**< vkrope_norm::bias */
+} vkrope_tensor_parameter_sources;
+
+/** Sources for vkrope_fill_parameters. */
+typedef struct vkrope_parameter_sources {
+    size_t struct_size;                /**< sizeof this struct */
+    vkrope_tensor_parameter_sources q; /**< of Q */
+    vkrope_tensor_parameter_sources k; /**< of K */
+    vkrope_tensor_parameter_sources v; /**< of V */
+} vkrope_parameter_sources;
+
+/**
+ * Writes the parameter buffer of `plan`: the sources as f32, plus vkrope_parameter_item::added,
+ * rounded once. Every item of the plan must have a source of its size, and every other item none.
+ * Thread-safe.
+ *
+ * @param plan     from vkrope_plan_parameters
+ * @param sources  weights and biases
+ * @param memory   plan->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ *                 once, in order, and never read
+ * @param bytes    size of `memory`, at least plan->bytes
+ * @param error    optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a source that is missing, of another size, or of an
+ *         item that the plan does not have, and for memory that is too small or not aligned
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_fill_parameters(const vkrope_parameter_plan* plan, const vkrope_parameter_sources* sources,
+                       void* memory, size_t bytes, vkrope_error* error);
 
 /**
  * Axis that rotates pair `pair` of the angle table; 0 without sections (null), and for sections
@@ -969,6 +1161,31 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
     const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_head_format* q,
     vkrope_head_format* k, vkrope_kernel_info* info, vkrope_error* error);
+
+/** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
+ * the scale of the queries by position. A parameter shape that is not none says that the model has
+ * such a weight or bias. Biases of the projections are not included. */
+typedef struct vkrope_model_finish {
+    size_t struct_size;                    /**< sizeof this struct */
+    const vkrope_finish* q;                /**< for vkrope_kernel_info::q_finish */
+    const vkrope_finish* k;                /**< for vkrope_kernel_info::k_finish */
+    const vkrope_finish* v;                /**< for vkrope_kernel_info::v_finish */
+    const vkrope_query_scale* query_scale; /**< if it has a kind, q->scale_tokens is true */
+    uint32_t q_heads;                      /**< query heads of a layer; 0: unknown */
+    uint32_t k_heads;                      /**< key heads of a layer, and value heads; 0: unknown */
+} vkrope_model_finish;
+
+/**
+ * What else the layer of a rotation does to Q, K and V, as read from a model. Rotations never apply
+ * it; a kernel does if its vkrope_kernel_info has it.
+ *
+ * @param rotation  a rotation
+ * @param finish    struct_size set; receives the rest. Its pointers are valid until the rotation is
+ *                  destroyed
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_finish(
+    const vkrope_rotation* rotation, vkrope_model_finish* finish, vkrope_error* error);
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it,
  * each into its own command buffer. */
@@ -1124,6 +1341,17 @@ typedef struct vkrope_call {
      * any other V has its own. */
     const vkrope_tensor* v_in;
     const vkrope_tensor* v_out; /**< may be the same pointer as v_in */
+    /** Weights and biases of the kernel's q_finish, k_finish and v_finish, as
+     * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
+     * vkrope_parameter_plan::bytes. */
+    VkDescriptorBufferInfo parameters;
+    /** With vkrope_finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and
+     * range must be multiples of 4. */
+    VkDescriptorBufferInfo q_scale_tokens;
+    VkDescriptorBufferInfo k_scale_tokens; /**< of K, as q_scale_tokens */
+    VkDescriptorBufferInfo v_scale_tokens; /**< of V, as q_scale_tokens */
+    float q_scale;     /**< with vkrope_finish::scale_call: multiplies Q; finite; 0: 1 */
+    uint32_t reserved; /**< 0 */
 } vkrope_call;
 
 /**

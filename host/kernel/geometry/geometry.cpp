@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernel/geometry/finish.hpp"
+
 namespace vkrope {
 
 namespace {
@@ -154,11 +156,71 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     return geometry;
 }
 
+// ---- Kernels with a finish ----
+
+// Steps of the row with most of them.
+std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
+    std::uint64_t steps = divide_up(info.v.head_dim, 2 * std::uint64_t{unit});
+    for (const HeadFormat& width : {info.q, info.k}) {
+        if (width.head_dim == 0) continue;
+        steps = std::max(steps,
+                         rotating_steps(info, unit) +
+                             divide_up(width.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
+    }
+    return steps;
+}
+
+bool has_norm_of_token(const KernelInfo& info) {
+    return info.q_finish.norm.span == NormSpan::token ||
+           info.k_finish.norm.span == NormSpan::token || info.v_finish.norm.span == NormSpan::token;
+}
+
+// A lane owns the rows of a token: it holds their norms, then takes each step in all heads.
+Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
+    constexpr std::uint32_t most_held = 64;
+    geometry.finish = shader::finish_owned;
+    geometry.norms_held = most_held;
+    geometry.step_lanes = geometry.head_lanes = geometry.steps_together = 1;
+    geometry.units_apart = false;
+    geometry.q_batch = geometry.k_batch = 0;
+    geometry.group_tokens = std::min(limits.workgroup_invocations, 128u);
+    if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
+        while (widths_allow_unit(info, 2 * geometry.unit_elements)) geometry.unit_elements *= 2;
+    }
+    return geometry;
+}
+
+// Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row.
+Geometry shared(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
+    constexpr std::uint32_t shared_bytes = 16384, sum_bytes = 8;
+    const bool whole_token = has_norm_of_token(info);
+    const std::uint32_t lanes = std::min(limits.workgroup_invocations, whole_token ? 128u : 64u);
+    const std::uint64_t wanted = row_steps(info, geometry.unit_elements);
+    const std::uint32_t heads = std::max({info.q_heads, info.k_heads, info.v_heads});
+    geometry.finish = shader::finish_shared;
+    geometry.units_apart = true;
+    geometry.q_batch = geometry.k_batch = 1;
+    geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
+    geometry.head_lanes = power_of_two_up_to(
+        std::min(lanes / geometry.step_lanes, heads != 0 ? 2 * std::min(heads, lanes) - 1 : 8));
+    const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
+    if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
+    while (geometry.group_tokens > 1 && exchanged(info, geometry) * sum_bytes > shared_bytes)
+        geometry.group_tokens /= 2;
+    while (geometry.head_lanes > 1 && exchanged(info, geometry) * sum_bytes > shared_bytes)
+        geometry.head_lanes /= 2;
+    return exchanged(info, geometry) * sum_bytes > shared_bytes ? owned(info, geometry, limits)
+                                                                : geometry;
+}
+
 }  // namespace
 
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept {
     Geometry geometry = {.access = access, .unit_elements = unit_elements(info, access)};
+    if (has_finish(info))
+        return load == Load::processor ? owned(info, geometry, limits)
+                                       : shared(info, geometry, limits);
     return load == Load::processor ? on_processor(info, geometry, limits)
                                    : on_gpu(info, geometry, load == Load::many_tokens, limits);
 }
@@ -170,13 +232,17 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                                     std::min(geometry.q_batch, geometry.k_batch);
         return std::uint32_t(std::min<std::uint64_t>(65535, group * limits.workgroup_count[1]));
     }
-    constexpr std::uint64_t iterations = 16384;  // for Q, and the same for K and for V
+    if (geometry.finish == shader::finish_owned) {
+        const Iterations taken = owned_iterations(info, geometry);
+        const std::uint64_t left = most_iterations - std::min(most_iterations, taken.row);
+        return std::uint32_t(std::clamp<std::uint64_t>(left / taken.head, 1, 65535));
+    }
     const std::uint32_t unit = geometry.unit_elements;
     const std::uint64_t steps = divide_up(rotating_steps(info, unit),
                                           geometry.step_lanes * geometry.steps_together);
     const std::uint64_t copies = divide_up(copying_steps(info, unit), geometry.step_lanes);
     return std::uint32_t(
-        std::max<std::uint64_t>(1, iterations / (steps * geometry.steps_together + copies)));
+        std::max<std::uint64_t>(1, most_iterations / (steps * geometry.steps_together + copies)));
 }
 
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {

@@ -40,6 +40,8 @@ struct Geometry {
     bool whole_batches = false;  ///< lanes have full batches, unless a call is split by heads
     bool units_apart = false;    ///< neighbouring lanes have neighbouring units
     bool k_after_q = false;      ///< Q fills the registers of a lane: it loads K after storing Q
+    std::uint32_t finish = shader::finish_none;  ///< who takes the steps of a finish
+    std::uint32_t norms_held = 1;                ///< finish_owned: rows whose norms a lane holds
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
 };
@@ -48,7 +50,8 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.step_lanes == b.step_lanes && a.head_lanes == b.head_lanes &&
            a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches &&
-           a.units_apart == b.units_apart && a.k_after_q == b.k_after_q;
+           a.units_apart == b.units_apart && a.k_after_q == b.k_after_q && a.finish == b.finish &&
+           a.norms_held == b.norms_held;
 }
 
 /// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of
@@ -81,6 +84,9 @@ bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides
 /// The geometry of a pipeline for this access and load.
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
+
+/// Most loop iterations of a lane for one tensor: llvmpipe silently ends a shader after 65 535.
+inline constexpr std::uint64_t most_iterations = 16384;
 
 /// Most heads of a tensor in one dispatch. A lane that has all heads loops over them, and llvmpipe
 /// silently ends a shader after 65 535 iterations of all its loops together.

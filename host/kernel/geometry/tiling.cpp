@@ -134,6 +134,9 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
         return result;
     }
 
+    // The shader takes the tokens of a dispatch for the stride of sequences.
+    if (bound.packed_tokens && box.tokens != whole.tokens) box.batch = 1;
+
     const View& out = *bound.views[1];
     tiling.heads_outer = out.page_size == 0 && out.head > out.token;
     return result;

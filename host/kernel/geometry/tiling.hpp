@@ -20,12 +20,13 @@ struct Tiling {
 };
 
 /// The views bound for a tensor, each of which must fit maxStorageBufferRange: input and output,
-/// and ids and slots if present.
+/// and ids, slots and factors of tokens if present.
 struct Bound {
-    static constexpr std::uint32_t most = 4;
+    static constexpr std::uint32_t most = 5;
     const char* names[most] = {};
     const View* views[most] = {};
     std::uint32_t count = 0;
+    bool packed_tokens = false;  ///< one view has [batch, tokens] without strides in the shader
 
     void add(const char* name, const View& view) {
         names[count] = name;

@@ -2,7 +2,7 @@
 // Rules for what is fixed when a kernel is created.
 #include <cinttypes>
 
-#include "kernel/resolve/resolve.hpp"
+#include "kernel/resolve/rules.hpp"
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
@@ -161,7 +161,8 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      unsigned(info.table));
     if (Status s = check_width("q", info.q, info, true); !s) return s;
     if (Status s = check_width("k", info.k, info, true); !s) return s;
-    return check_width("v", info.v, info, false);
+    if (Status s = check_width("v", info.v, info, false); !s) return s;
+    return check_finish(info);
 }
 
 }  // namespace vkrope

@@ -122,6 +122,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     if (status = resolve_positions(info, call, resolved); !status) return result;
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
     if (status = resolve_gain(call, resolved); !status) return result;
+    if (status = resolve_finish(info, limits, call, resolved); !status) return result;
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
         status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
                             resolved.status_offset);

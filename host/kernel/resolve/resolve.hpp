@@ -15,6 +15,7 @@ struct ResolvedTensor {
     /// Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
     std::uint32_t pages = 1;  ///< of the cache, if scattered
+    View scales;              ///< a factor for each token; without, it has no buffer
 };
 
 /// A call that breaks no rule.
@@ -29,7 +30,10 @@ struct ResolvedCall {
     std::uint32_t ids_axis = 0;       ///< stride of axes, in words
     std::uint32_t position_step = 0;  ///< implicit: from one sequence to the next
     std::uint32_t page_size = 1;
-    float gain = 1;  ///< multiplies cos and sin
+    float gain = 1;                          ///< multiplies cos and sin
+    VkDescriptorBufferInfo parameters = {};  ///< as bound; without any, null
+    std::uint32_t parameters_offset = 0;     ///< words from the start of the binding
+    float q_scale = 1;                       ///< Call::q_scale * Finish::scale
 };
 
 /// Checks the arguments of create().

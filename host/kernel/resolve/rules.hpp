@@ -18,9 +18,13 @@ Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const Pag
                       bool rotates, TensorRows& in, TensorRows& out,
                       ResolvedTensor& resolved) noexcept;
 
+Status check_finish(const KernelInfo& info) noexcept;
+
 Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
+                      ResolvedCall& resolved) noexcept;
+Status resolve_finish(const KernelInfo& info, const StorageLimits& limits, const Call& call,
                       ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 

@@ -85,7 +85,11 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     const Words read[] = {words_of("positions.ids", resolved.ids, call),
                           words_of("paged_cache.slot_mapping", resolved.slot_mapping, call),
                           words_of("angles.buffer", call.angles.buffer, resolved.table),
-                          words_of("angles.sin", call.angles.sin, resolved.table_sin)};
+                          words_of("angles.sin", call.angles.sin, resolved.table_sin),
+                          words_of("parameters", call.parameters, resolved.parameters),
+                          words_of("q_scale_tokens", resolved.q.scales, call),
+                          words_of("k_scale_tokens", resolved.k.scales, call),
+                          words_of("v_scale_tokens", resolved.v.scales, call)};
     const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];

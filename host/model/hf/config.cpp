@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/hf/base.hpp"
+#include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
 #include "model/hf/nesting.hpp"
 #include "model/hf/rotary_dim.hpp"
@@ -136,6 +137,8 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
         rotation.rotary_dim = window.rotary_dim;
         read_frequencies(source, head, window, query.seq_len, rotation);
     }
+    rotation.finish = model_finish(source.model.name, source.top, source.both(),
+                                   source.layer.rotates);
     for (const std::string& key : ignored_keys(source.top, source.model.type.rotary_object)) {
         warnings.push_back("ignored key " + key);
     }

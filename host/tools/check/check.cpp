@@ -3,7 +3,6 @@
 #include "check/check.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "files/model_options.hpp"
@@ -93,20 +92,80 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
     };
     const auto& tensors = result.inputs.tensors;
     if (tensors[Q]) {
-        result.q = judged_by("--actual", options.actual, *tensors[Q], rotation.q_rotary_offset,
+        result.q = judged_by("--actual", options.actual[Q], *tensors[Q], rotation.q_rotary_offset,
                              rotation.k_rotary_offset);
     }
     if (tensors[K]) {
-        result.k = judged_by("--actual-k", options.actual_k, *tensors[K], rotation.k_rotary_offset,
+        result.k = judged_by("--actual-k", options.actual[K], *tensors[K], rotation.k_rotary_offset,
                              rotation.q_rotary_offset);
     }
 }
 
+StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inputs,
+                           const Limits& limits) {
+    constexpr OfEachTensor<const char*> names = {"--actual", "--actual-k", "--actual-v"};
+    const Rotation& rotation = inputs.rotate.rotation;
+    StepsEvidence evidence;
+    evidence.rotation = evidence_of(options, inputs.rotate);
+    StepsResult result;
+    for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& input = inputs.rotate.tensors[which];
+        if (!input) {
+            continue;
+        }
+        JudgedSteps judged = {.actual = read_actual(names[which], options.actual[which], *input,
+                                                    options.given.layout),
+                              .judgement = {}};
+        evidence.rotation.in = input->view;
+        evidence.rotation.out = judged.actual.view;
+        evidence.rotation.input = input->array.data.data();
+        evidence.rotation.output = judged.actual.array.data.data();
+        evidence.rotation.operation.rotary_offset = which == Q ? rotation.q_rotary_offset
+                                                               : rotation.k_rotary_offset;
+        evidence.rotation.other_offset = which == Q ? rotation.k_rotary_offset
+                                                    : rotation.q_rotary_offset;
+        evidence.steps = steps_of(inputs, which);
+        evidence.rotates = which != V;
+        ProgressLine progress(fmt::format("checking {}", names[which]));
+        judged.judgement = judge_steps(evidence, limits,
+                                       [&progress](double fraction) { progress.update(fraction); });
+        result[which] = std::move(judged);
+    }
+    return result;
+}
+
+/// Judges outputs of an engine that takes other steps beside the rotation.
+ExitCode check_steps(const CheckOptions& options) {
+    FinishOptions steps = options.steps;
+    steps.given = options.given;
+    steps.given.gain = Gain::apply;  // the factor of the model, so that a missing one shows
+    const FinishInputs inputs = read_inputs(steps);
+    Limits limits;
+    limits.tolerance = options.tolerance.value_or(limits.tolerance);
+    const StepsResult result = judge_steps_of(options, inputs, limits);
+    report(options, limits, result);
+    const JudgedSteps* worst = nullptr;
+    for (const std::optional<JudgedSteps>& judged : result) {
+        if (judged && (worst == nullptr || judged->judgement.outcome > worst->judgement.outcome)) {
+            worst = &*judged;
+        }
+    }
+    const Outcome outcome = worst->judgement.outcome;
+    if (outcome == Outcome::pass || (outcome == Outcome::close && options.tolerance)) {
+        return ExitCode::success;
+    }
+    fail(ExitCode::verification_failed, "{}: {}", worst->actual.option,
+         worst->judgement.right.worst);
+}
+
 ExitCode check_output(const CheckOptions& options) {
     const auto& inputs = options.given.inputs;
-    check_tensors({{{"--q", inputs[Q], "--actual", options.actual},
-                    {"--k", inputs[K], "--actual-k", options.actual_k},
-                    {}}});
+    check_tensors({{{"--q", inputs[Q], "--actual", options.actual[Q]},
+                    {"--k", inputs[K], "--actual-k", options.actual[K]},
+                    {"--v", inputs[V], "--actual-v", options.actual[V]}}});
+    if (asks_for_steps(options.steps) || !inputs[V].empty()) {
+        return check_steps(options);
+    }
     RotateOptions given = options.given;
     given.gain = Gain::apply;  // the factor of the model, so that a missing one shows
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
@@ -126,8 +185,10 @@ void add_files(CommandLine& command, CheckOptions& options) {
     RotateOptions& given = options.given;
     command.add_text("--q", "FILE", given.inputs[Q], "The query tensor before the rotation, .npy.");
     command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation, .npy.");
-    command.add_text("--actual", "FILE", options.actual, "The engine's output for --q, .npy.");
-    command.add_text("--actual-k", "FILE", options.actual_k, "The engine's output for --k, .npy.");
+    command.add_text("--v", "FILE", given.inputs[V], "The value tensor, .npy.");
+    command.add_text("--actual", "FILE", options.actual[Q], "The engine's output for --q, .npy.");
+    command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k, .npy.");
+    command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v, .npy.");
     add_positions(command, given);
 }
 
@@ -143,16 +204,6 @@ void add_operation(CommandLine& command, CheckOptions& options) {
     add_window(command, given);
 }
 
-double parse_tolerance(const std::string& text) {
-    double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc() || stop != end || !(value > 0 && value < 1)) {
-        throw BadValue(fmt::format("'{}' must be a number above 0 and below 1", text));
-    }
-    return value;
-}
-
 }  // namespace
 
 const Judged& deciding(const CheckResult& result) {
@@ -165,14 +216,16 @@ const Judged& deciding(const CheckResult& result) {
 void add_check(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "check",
-        "Judge another engine's rotation, and name the mistake that explains it; needs no device.");
+        "Judge another engine's rotation, and the norms and other steps around it, and name the "
+        "mistake that explains it; needs no device.");
     const auto options = std::make_shared<CheckOptions>();
     add_model_options(command, options->given.model);
     add_files(command, *options);
     add_operation(command, *options);
-    command.add_value(
-        "--tolerance", "X",
-        [options](const std::string& text) { options->tolerance = parse_tolerance(text); },
+    add_steps(command, options->steps);
+    command.add_number(
+        "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
+        "a number above 0 and below 1",
         "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
         "within 0.01 is called the right operation but does not pass.");
     command.add_flag("--json", options->json, "Write JSON.");

@@ -6,13 +6,16 @@
 #include <string>
 
 #include "check/judge.hpp"
+#include "check/steps.hpp"
+#include "finish/finish.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
 
 struct CheckOptions {
     RotateOptions given;  // input of the other engine: model, tensors, positions, operation
-    std::string actual, actual_k;  // paths of its Q and K outputs; empty: not given
+    OfEachTensor<std::string> actual;  // paths of its outputs; empty: not given
+    FinishOptions steps;               // around the rotation; its `given` is not used
     std::optional<double> tolerance;
     bool json = false;
 };
@@ -23,6 +26,13 @@ struct Judged {
     Judgement judgement;
 };
 
+/// The judgement of a tensor with steps around its rotation.
+struct JudgedSteps {
+    TensorFile actual;
+    StepsJudgement judgement;
+};
+using StepsResult = OfEachTensor<std::optional<JudgedSteps>>;
+
 struct CheckResult {
     RotateInputs inputs;
     std::optional<Judged> q, k;
@@ -31,6 +41,12 @@ struct CheckResult {
 
 /// Returns the deciding tensor: the worse one, or Q if both are equally bad.
 const Judged& deciding(const CheckResult& result);
+
+/// Returns the word of the report, "pass".
+const char* word_of(Outcome outcome);
+
+/// Prints the report on steps to stdout, as text or as JSON.
+void report(const CheckOptions& options, const Limits& limits, const StepsResult& result);
 
 /// Prints the report to stdout, as text or as JSON.
 void report(const CheckOptions& options, const CheckResult& result);

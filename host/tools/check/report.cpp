@@ -13,16 +13,6 @@
 namespace vkrope::tools {
 namespace {
 
-const char* word_of(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::pass: return "pass";
-        case Outcome::close: return "close";
-        case Outcome::mistake: return "mistake";
-        case Outcome::unexplained: break;
-    }
-    return "unexplained";
-}
-
 // As JSON.
 
 /// Null if not finite: JSON has no infinity.
@@ -232,6 +222,16 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
 }
 
 }  // namespace
+
+const char* word_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass: return "pass";
+        case Outcome::close: return "close";
+        case Outcome::mistake: return "mistake";
+        case Outcome::unexplained: break;
+    }
+    return "unexplained";
+}
 
 void report(const CheckOptions& options, const CheckResult& result) {
     if (options.json) {

@@ -27,6 +27,8 @@ void add_options(tools::CommandLine& program, Options& options) {
                      "Run only checks and cases with this id; * and ? stand for any characters.");
     program.add_choice("--level", options.level, levels,
                        "How much of the built-in checks to run (quick).");
+    program.add_integer("--repeat", options.repeat, 1u, 1000000u,
+                        "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,
                      "Include the UUID of each device in the JSON report.");
     program.add_text("--report", "FILE.zip", options.archive,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <tuple>
 
 #include "conformance/suite.hpp"
@@ -25,17 +26,26 @@ auto fields(const Sections& sections) {
     const auto& [order, axes, pairs, leftover_axis] = sections;
     return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
 }
+auto fields(const Norm& norm) {
+    const auto& [kind, span, place, eps, weight, weight_offset, bias, round_between] = norm;
+    return std::tuple(kind, span, place, eps, weight, weight_offset, bias, round_between);
+}
+auto fields(const Finish& finish) {
+    const auto& [bias, norm, clip, scale, scale_call, scale_tokens] = finish;
+    return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens);
+}
 
 /// The structured binding fails to compile if a field is added to KernelInfo, until it is compared
 /// too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
-                     scatter_k, windows, sections, table, conversion, q_heads, k_heads,
-                     v_heads] = info;
+                     scatter_k, windows, sections, table, conversion, q_heads, k_heads, v_heads,
+                     q_finish, k_finish, v_finish] = info;
         return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
                           mapping, pairing_out, scatter_k, fields(sections), table, conversion,
-                          q_heads, k_heads, v_heads);
+                          q_heads, k_heads, v_heads, fields(q_finish), fields(k_finish),
+                          fields(v_finish));
     };
     return fields_of(a) == fields_of(b) &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
@@ -74,6 +84,13 @@ Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
         check(buffer.upload(data, bytes));
     }
     return buffer;
+}
+
+void DeviceUnderTest::download(Buffer& buffer, void* target, std::size_t bytes,
+                               VkDeviceSize offset) {
+    check(buffer.download(target, bytes, offset));
+    const std::string_view bits(static_cast<const char*>(target), bytes);
+    answers_ = answers_ * 0x9e3779b97f4a7c15 + std::hash<std::string_view>()(bits);
 }
 
 const Traits& DeviceUnderTest::traits() {
@@ -137,6 +154,38 @@ std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
            std::move(arena));
     return count;
+}
+
+void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls) {
+    const Kernel* kernel = kernel_for(info);
+    std::uint64_t count = 0;
+    for (const Call& call : calls) {
+        count += value_of(dispatches(kernel, call));
+    }
+    const DeviceRef& ref = device_.ref();
+    const auto add_barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(
+        ref.get_instance_proc_addr(ref.instance, "vkCmdPipelineBarrier"));
+    const Boundary boundary = vkrope::boundary();
+    VkMemoryBarrier memory = {};
+    memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    memory.srcAccessMask = boundary.output_access | boundary.in_place_access;
+    memory.dstAccessMask = boundary.input_access | memory.srcAccessMask;
+    Owned<DescriptorArena> arena = arena_for(kernel, count);
+    DescriptorArena* const sets = arena.get();
+    submit(
+        [&](VkCommandBuffer commands) {
+            for (const Call& call : calls) {
+                if (&call != calls.data()) {
+                    add_barrier(commands, boundary.stage, boundary.stage, 0, 1, &memory, 0, nullptr,
+                                0, nullptr);
+                }
+                if (const Status status = record(commands, kernel, call, sets); !status) {
+                    return status;
+                }
+            }
+            return Status{};
+        },
+        std::move(arena));
 }
 
 void DeviceUnderTest::expand(const PositionCall& call) {

@@ -19,7 +19,7 @@ struct Options {
     std::string filter;
     Level level = Level::quick;
     bool list = false, validation = false;
-    std::uint32_t timeout_s = 30;
+    std::uint32_t timeout_s = 30, repeat = 1;
     std::optional<std::uint32_t> group_timeout_s;
     std::string waivers;
 

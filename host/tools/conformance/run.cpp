@@ -11,6 +11,7 @@
 #include "conformance/isolation/bench_run.hpp"
 #include "conformance/isolation/device_run.hpp"
 #include "conformance/options.hpp"
+#include "conformance/repeat.hpp"
 #include "conformance/report.hpp"
 #include "conformance/reports/archive.hpp"
 #include "conformance/reports/junit.hpp"
@@ -187,7 +188,7 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
             progress->update(double(number) / double(count));
         }
         const Outcome& outcome = done.outcome;
-        if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !silent) {
+        if (is_bad(outcome.verdict) && !silent) {
             const bool is_case = !options.cases.empty() && done.group == cases_group;
             done.repeat = "vkrope-conformance" + repeating_options(check, options.validation,
                                                                    is_case
@@ -289,6 +290,9 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
     }
     std::vector<std::string> problems = unknown_waivers(waivers, groups);
     apply_filter(options, groups);
+    if (options.repeat > 1) {
+        repeat_checks(groups, options.repeat);
+    }
     if (options.list) {
         for (const Group& group : groups) {
             for (const std::unique_ptr<Check>& check : group.checks) {

@@ -11,6 +11,7 @@
 #include "files/model_options.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
+#include "shell/finish_text.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
@@ -50,6 +51,7 @@ nlohmann::ordered_json json_of(const Rotation& rotation) {
             {"attention_factor", rotation.attention_factor},
             {"softmax_scale", rotation.softmax_scale},
             {"sections", json_of(rotation.sections)},
+            {"finish", finish_json(rotation.finish)},
             {"inv_freq", rotation.inv_freq},
             {"warnings", rotation.warnings}};
 }

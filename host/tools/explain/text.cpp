@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "explain/explain.hpp"
-#include "shell/words.hpp"
+#include "shell/finish_text.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -298,6 +298,25 @@ nlohmann::ordered_json known(double value) {
                                                : nlohmann::ordered_json(value);
 }
 
+/// The steps of Q, K and V, where a model takes more than the rotation; empty if it does not.
+std::string finish_text(const Rotation& rotation) {
+    const ModelFinish& finish = rotation.finish;
+    const Finish plain;
+    std::string text;
+    const auto add = [&](const char* name, const Finish& steps, bool rotates) {
+        const std::string taken = steps_text(steps, rotates);
+        if (taken != steps_text(plain, rotates)) {
+            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
+        }
+    };
+    add("Q", finish.q, rotation.rotates);
+    add("K", finish.k, rotation.rotates);
+    add("V", finish.v, false);
+    const std::string scale = query_scale_text(finish.query_scale);
+    text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
+    return text;
+}
+
 }  // namespace
 
 std::string text_of(const Explanation& explanation, bool all) {
@@ -315,6 +334,9 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
         text += row("positions", positions_text(explanation));
+    }
+    if (const std::string steps = finish_text(rotation); !steps.empty()) {
+        text += row("steps", steps);
     }
     if (rotation.warnings.empty()) {
         text += row("warnings", "none");
@@ -357,6 +379,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
             {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
             {"softmax_scale", rotation.softmax_scale},
             {"position_axes", std::max(rotation.sections.axes, 1u)},
+            {"finish", finish_json(rotation.finish)},
             {"pairs", pairs},
             {"pairs_without_a_turn", never},
             {"warnings", rotation.warnings}};

@@ -40,28 +40,6 @@ HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
     return shape;
 }
 
-/// Checked here rather than by HostRotation::make, because another angle source may help.
-void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
-                      const VkPhysicalDeviceLimits& limits) {
-    const auto plan = plan_angles(inputs.rotation, options.angles,
-                                  largest_distance(inputs.positions) + 1,
-                                  limits.maxImageDimension2D);
-    std::string problem = static_cast<const char*>(plan.status.what);
-    if (plan && plan->source == AngleSource::direct_buffer &&
-        plan->bytes > limits.maxStorageBufferRange) {
-        problem = fmt::format("the table has {} bytes, but the device binds at most {}",
-                              plan->bytes, limits.maxStorageBufferRange);
-    }
-    if (!problem.empty()) {
-        const char* advice = options.float32_angles ? ""
-                                                    : "; without --angles there is one that does";
-        fail(ExitCode::usage, "--angles: {} does not reach from position {} to {}{}: {}",
-             options.angles == AngleSource::by_default ? "direct_texture"
-                                                       : word_for(angle_sources, options.angles),
-             inputs.positions.lowest, inputs.positions.highest, advice, problem);
-    }
-}
-
 std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
                                          const HostRotation& rotation) {
     if (!options.roof) {
@@ -135,11 +113,37 @@ void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, De
 
 }  // namespace
 
-Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs) {
+// Checked here rather than by HostRotation::make, because another angle source may help.
+void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
+                      const VkPhysicalDeviceLimits& limits) {
+    const auto plan = plan_angles(inputs.rotation, options.angles,
+                                  largest_distance(inputs.positions) + 1,
+                                  limits.maxImageDimension2D);
+    std::string problem = static_cast<const char*>(plan.status.what);
+    if (plan && plan->source == AngleSource::direct_buffer &&
+        plan->bytes > limits.maxStorageBufferRange) {
+        problem = fmt::format("the table has {} bytes, but the device binds at most {}",
+                              plan->bytes, limits.maxStorageBufferRange);
+    }
+    if (!problem.empty()) {
+        const char* advice = options.float32_angles ? ""
+                                                    : "; without --angles there is one that does";
+        fail(ExitCode::usage, "--angles: {} does not reach from position {} to {}{}: {}",
+             options.angles == AngleSource::by_default ? "direct_texture"
+                                                       : word_for(angle_sources, options.angles),
+             inputs.positions.lowest, inputs.positions.highest, advice, problem);
+    }
+}
+
+Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
     device_options.select = options.device;
     device_options.on_message = print_message;
-    Device device = value_of(Device::open(device_options), Subject::device);
+    return value_of(Device::open(device_options), Subject::device);
+}
+
+Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs) {
+    Device device = open_device(options);
     Measured measured;
     measured.device = device.info();
     for (const TensorIndex which : every_tensor) {

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "files/model_options.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
 #include "shell/output_file.hpp"
@@ -12,42 +11,6 @@
 
 namespace vkrope::tools {
 namespace {
-
-/// Rejects an output that replaces an input or another output: the run could not be repeated.
-void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
-    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
-        output->check_distinct_from("--model", options.model.path);
-        for (const TensorIndex which : every_tensor) {
-            output->check_distinct_from(tensor_names[which].input_option, options.inputs[which]);
-        }
-        output->check_distinct_from("--positions", options.positions);
-        for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
-            std::error_code not_there_yet;
-            if (output->target() == earlier->target() ||
-                std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
-                fail(ExitCode::usage,
-                     "{}: '{}' is also the file of {}; each output must be a separate file",
-                     output->option(), output->target().string(), earlier->option());
-            }
-        }
-    }
-}
-
-/// Opens one file for each tensor present, with the header of its input.
-std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs) {
-    std::vector<OutputFile> outputs;
-    for (const TensorIndex which : every_tensor) {
-        if (inputs.tensors[which]) {
-            const npy::Header& header = inputs.tensors[which]->array.header;
-            const std::string start = npy::make_header(header.type, header.shape);
-            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
-                                 start.size() + header.data_bytes);
-            outputs.back().write(start);
-        }
-    }
-    check_distinct(options, outputs);
-    return outputs;
-}
 
 ExitCode rotate(const RotateOptions& options) {
     OfEachTensor<TensorPaths> paths;
@@ -57,7 +20,7 @@ ExitCode rotate(const RotateOptions& options) {
     }
     check_tensors(paths);
     const RotateInputs inputs = read_inputs(options);
-    std::vector<OutputFile> outputs = open_outputs(options, inputs);
+    std::vector<OutputFile> outputs = open_outputs(options, inputs, inputs.element);
     const Measured measured = rotate_on_device(options, inputs);
     const Verification verification = verify(options, inputs, measured);
     if (verification.asked_for && !verification.passed) {
@@ -76,90 +39,17 @@ ExitCode rotate(const RotateOptions& options) {
     return ExitCode::success;
 }
 
-void add_files(CommandLine& command, RotateOptions& options) {
-    add_model_options(command, options.model);
-    const OfEachTensor<const char*> what_goes_in = {
-        "The query tensor, .npy.", "The key tensor, .npy.",
-        "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
-    const OfEachTensor<const char*> what_comes_out = {
-        "File for the rotated query tensor, .npy.", "File for the rotated key tensor, .npy.",
-        "File for the value tensor, copied bit for bit, .npy."};
-    for (const TensorIndex which : every_tensor) {
-        command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
-                         what_goes_in[which]);
-    }
-    for (const TensorIndex which : every_tensor) {
-        command.add_text(tensor_names[which].output_option, "FILE", options.outputs[which],
-                         what_comes_out[which]);
-    }
-    add_positions(command, options);
-}
-
-void add_operation(CommandLine& command, RotateOptions& options) {
-    add_layout(command, options);
-    command.add_choice("--dtype", options.dtype, elements,
-                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
-    command.add_flag("--inverse", options.inverse, "Rotate back.");
-    command.add_choice("--gain", options.gain, gains,
-                       "What to do with the model's attention factor (apply).");
-    command.add_choice(
-        "--angles", options.angles, angle_sources,
-        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
-        "computed).");
-    command.add_flag("--float32-angles", options.float32_angles,
-                     "Angles as float32 products, as Hugging Face transformers computes them; "
-                     "--angles must be direct.");
-    add_window(command, options);
-}
-
-void add_run(CommandLine& command, RotateOptions& options) {
-    command
-        .add_text("--device", "DEVICE", options.device,
-                  "Index, UUID or part of the name of the device (the best one).")
-        .from_environment("VKROPE_DEVICE");
-    command.add_flag("--verify", options.verify,
-                     "Compare every value with the definition (V with its input); write nothing if "
-                     "one is wrong.");
-    command.add_integer("--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
-                        "Rotations to time after one warm-up rotation; the median is reported (1 "
-                        "without warm-up).");
-    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
-    command.add_flag("--json", options.json, "Write JSON.");
-}
-
 }  // namespace
-
-void add_positions(CommandLine& command, RotateOptions& options) {
-    const Option positions = command.add_text("--positions", "FILE", options.positions,
-                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
-                                              "tokens] or [axes, batch, tokens].");
-    command
-        .add_integer("--first-position", options.first_position, INT32_MIN, INT32_MAX,
-                     "Position of the first token of every sequence (0).")
-        .excludes(positions);
-}
-
-void add_layout(CommandLine& command, RotateOptions& options) {
-    command.add_choice(
-        "--layout", options.layout, layouts,
-        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-}
-
-void add_window(CommandLine& command, RotateOptions& options) {
-    add_pairing(command, options.pairing);
-    command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
-                        "Channels of a head of Q and of K, instead of the model's.");
-    command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
-                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
-}
 
 void add_rotate(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
     const auto options = std::make_shared<RotateOptions>();
-    add_files(command, *options);
+    add_tensor_files(command, *options, "File for the value tensor, copied bit for bit, .npy.");
     add_operation(command, *options);
+    command.add_flag("--inverse", options->inverse, "Rotate back.");
     add_run(command, *options);
+    command.add_flag("--roof", options->roof, "Time plain copies of the same bytes as well.");
     command.on_run([options] { return rotate(*options); });
 }
 

@@ -11,11 +11,11 @@
 #include "files/model_file.hpp"
 #include "files/tensor_file.hpp"
 #include "files/token_positions.hpp"
+#include "shell/command_line.hpp"
+#include "shell/output_file.hpp"
 #include "shell/words.hpp"
 
 namespace vkrope::tools {
-
-class CommandLine;
 
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
 /// rotated, only moved.
@@ -51,6 +51,15 @@ struct RotateOptions {
     bool verify = false, roof = false, json = false;
 };
 
+/// Adds --model and what belongs to it, --q, --k and --v, their outputs, and the positions.
+void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output);
+
+/// Adds what says how the tensors are read and rotated: --layout, --gain, --angles and others.
+void add_operation(CommandLine& command, RotateOptions& options);
+
+/// Adds --device, --verify, --repeat and --json.
+void add_run(CommandLine& command, RotateOptions& options);
+
 struct RotateInputs {
     Rotation rotation;  // of the model, with the changes of the command line and the rotary offsets
                         // of the rows in the files
@@ -75,6 +84,11 @@ void check_tensors(const OfEachTensor<TensorPaths>& paths);
 /// Reads the files named by the options and checks everything that can be checked without a device.
 /// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
+
+/// Opens one file for each tensor present, with the shape of its input, and rejects one that
+/// replaces an input or another output.
+std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs,
+                                     Element element);
 
 struct CopySpeed {
     double nanoseconds = 0;
@@ -103,6 +117,21 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 
 /// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
+
+/// Opens the device that was asked for. Throws Failure.
+Device open_device(const RotateOptions& options);
+
+/// Fails if the table of the angles that were asked for does not reach all positions on a device
+/// with these limits.
+void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
+                      const VkPhysicalDeviceLimits& limits);
+
+/// The definition of what happens to a tensor; V is not rotated.
+reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
+                                  TensorIndex which);
+
+/// The bound of the contract for rotated values, in units of u = 2^-24.
+double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles);
 
 struct Verification {
     OfEachTensor<std::optional<reference::Verdict>> verdicts;  // none: absent or not asked for

@@ -12,35 +12,6 @@
 namespace vkrope::tools {
 namespace {
 
-reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs) {
-    reference::Operation operation;
-    operation.interleaved = inputs.rotation.pairing == Pairing::interleaved;
-    operation.inverse = options.inverse;
-    operation.inv_freq = inputs.rotation.inv_freq;
-    operation.attention_factor = inputs.rotation.attention_factor;
-    // A device does not report whether it flushes subnormal numbers, so every device gets the
-    // allowance for flushing.
-    operation.absolute_allowance = 0x1p-123 + 0x1p-148;
-    if (options.float32_angles) {
-        operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position,
-                                                                   std::size_t pair) {
-            const long double angle = static_cast<float>(position) *
-                                      static_cast<float>(inv_freq[pair]);
-            return reference::CosSin{std::cos(angle), std::sin(angle)};
-        };
-    }
-    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions,
-                                                      inputs.batch, inputs.tokens));
-}
-
-/// V is not rotated: each channel equals its input bit for bit.
-reference::Operation operation_of_v(const RotateInputs& inputs) {
-    reference::Operation operation;
-    operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
-    return operation;
-}
-
 /// Says what breaks the contract; empty if nothing does.
 std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
     const char* name = tensor_names[which].name;
@@ -57,21 +28,48 @@ std::string breach(TensorIndex which, const reference::Verdict& verdict, double 
 
 }  // namespace
 
+reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
+                                  TensorIndex which) {
+    reference::Operation operation;
+    // A device does not report whether it flushes subnormal numbers, so every device gets the
+    // allowance for flushing.
+    operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+    if (which == V) {
+        operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
+        return operation;
+    }
+    operation.interleaved = inputs.rotation.pairing == Pairing::interleaved;
+    operation.inverse = options.inverse;
+    operation.rotary_offset = which == Q ? inputs.rotation.q_rotary_offset
+                                         : inputs.rotation.k_rotary_offset;
+    operation.inv_freq = inputs.rotation.inv_freq;
+    operation.attention_factor = inputs.rotation.attention_factor;
+    if (options.float32_angles) {
+        operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position,
+                                                                   std::size_t pair) {
+            const long double angle = static_cast<float>(position) *
+                                      static_cast<float>(inv_freq[pair]);
+            return reference::CosSin{std::cos(angle), std::sin(angle)};
+        };
+    }
+    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions,
+                                                      inputs.batch, inputs.tokens));
+}
+
+double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles) {
+    const double factor = inputs.rotation.attention_factor;
+    return error_bound(angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
+}
+
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured) {
     Verification verification;
-    const double factor = inputs.rotation.attention_factor;
-    verification.bound_u = error_bound(measured.angles.source, factor) +
-                           (options.float32_angles && factor != 1 ? 1.5 : 0);
+    verification.bound_u = bound_of(options, inputs, measured.angles);
     verification.asked_for = options.verify;
     if (!options.verify) {
         return verification;
     }
-    OfEachTensor<reference::Operation> operations = {
-        operation_of(options, inputs), {}, operation_of_v(inputs)};
-    operations[K] = operations[Q];
-    operations[Q].rotary_offset = inputs.rotation.q_rotary_offset;
-    operations[K].rotary_offset = inputs.rotation.k_rotary_offset;
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& tensor = inputs.tensors[which];
         if (!tensor) {
@@ -79,7 +77,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
         }
         ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
         const reference::Verdict verdict = reference::compare(
-            tensor->view, operations[which], tensor->array.data.data(),
+            tensor->view, operation_of(options, inputs, which), tensor->array.data.data(),
             measured.outputs[which].data(),
             [&progress](double fraction) { progress.update(fraction); });
         if (verification.failure.empty()) {

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
+#include "shell/manual.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
@@ -44,6 +46,49 @@ void print_mistake(CLI::App& app, const std::string& first_argument, const char*
     }
 }
 
+/// The options and commands of an App, in the order of --help.
+DescribedCommand described(const CLI::App& app) {
+    DescribedCommand command;
+    command.name = app.get_name();
+    command.description = app.get_description();
+    for (const CLI::Option* option : app.get_options()) {
+        DescribedOption described{
+            .names = {},
+            .value = option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
+            .help = option->get_description(),
+            .required = option->get_required()};
+        for (const std::string& name : option->get_snames()) {
+            described.names.push_back("-" + name);
+        }
+        for (const std::string& name : option->get_lnames()) {
+            described.names.push_back("--" + name);
+        }
+        command.options.push_back(std::move(described));
+    }
+    for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
+        command.commands.push_back(described(*subcommand));
+    }
+    return command;
+}
+
+/// What --generate asks for.
+std::string generated(const CLI::App& app, const std::string& what, const std::string& version) {
+    const DescribedCommand program = described(app);
+    if (what == "man") {
+        return manual_page(program, {.version = version, .footer = app.get_footer()});
+    }
+    if (what == "bash") {
+        return bash_completion(program);
+    }
+    if (what == "zsh") {
+        return zsh_completion(program);
+    }
+    if (what == "fish") {
+        return fish_completion(program);
+    }
+    refuse_choice(what, "man|bash|zsh|fish");
+}
+
 }  // namespace
 
 std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest) {
@@ -52,6 +97,16 @@ std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int
 
 std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest) {
     return parse(text, lowest, highest);
+}
+
+double parse_number(const std::string& text, bool (*accepts)(double), const char* rule) {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || !std::isfinite(value) || !accepts(value)) {
+        throw BadValue(fmt::format("'{}' must be {}", text, rule));
+    }
+    return value;
 }
 
 void refuse_choice(const std::string& text, const std::string& words) {
@@ -88,6 +143,11 @@ CommandLine::CommandLine(const char* description, const std::string& name, const
     : owned_(std::make_unique<CLI::App>(description, name)), app_(*owned_) {
     app_.footer(footer);
     app_.set_version_flag("--version", name + " " + version);
+    const auto generate = [this, version = name + " " + version](const std::string& what) {
+        throw CLI::CallForVersion(generated(app_, what, version), 0);  // ends as --version does
+    };
+    add_value("--generate", "man|bash|zsh|fish", generate,
+              "Print the manual page, or the completion for a shell, and exit.");
 }
 
 CommandLine::CommandLine(CLI::App& subcommand) : app_(subcommand) {}

@@ -50,6 +50,10 @@ T parse_integer(const std::string& text, T lowest, T highest) {
     }
 }
 
+/// Parses `text` as a finite decimal number that `accepts` accepts; `rule` says which. Throws
+/// BadValue.
+double parse_number(const std::string& text, bool (*accepts)(double), const char* rule);
+
 /// Throws BadValue. `words` lists the accepted alternatives to `text`.
 [[noreturn]] void refuse_choice(const std::string& text, const std::string& words);
 
@@ -111,6 +115,16 @@ class CommandLine {
             target = parse_integer<T>(text, lowest, highest);
         };
         return add_value(option, type_name, parse, help);
+    }
+
+    /// Target: a double or a std::optional of one. `rule` says which numbers are accepted.
+    template <class Target>
+    Option add_number(const char* option, Target& target, bool (*accepts)(double), const char* rule,
+                      const std::string& help) {
+        const auto parse = [&target, accepts, rule](const std::string& text) {
+            target = parse_number(text, accepts, rule);
+        };
+        return add_value(option, "X", parse, help);
     }
 
     /// Target: a T or a std::optional<T>.

@@ -73,7 +73,7 @@ runs 5 --cases case
 reports error 'is not a regular file'
 rm case/case.json && ln -s /etc/hostname case/case.json
 runs 5 --cases case
-reports error 'leads out of the folder'
+reports error 'a symbolic link leads out of the cases folder'
 
 # Keys and words that the format has not.
 unsupported 'unknown key phase' 's|"pairing"|"phase": 0, "pairing"|'

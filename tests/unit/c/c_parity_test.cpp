@@ -159,7 +159,15 @@ const Pair structs[] = {
     {"types.hpp", "AngleLines", "angle_lines"},
     {"types.hpp", "HeadFormat", "head_format"},
     {"types.hpp", "Window", "window"},
+    {"types.hpp", "Norm", "norm"},
+    {"types.hpp", "Finish", "finish"},
+    {"types.hpp", "ParameterItem", "parameter_item"},
+    {"types.hpp", "TensorParameters", "tensor_parameters"},
+    {"types.hpp", "ParameterPlan", "parameter_plan"},
     {"types.hpp", "KernelInfo", "kernel_info"},
+    {"frequencies.hpp", "ParameterSource", "parameter_source"},
+    {"frequencies.hpp", "TensorParameterSources", "tensor_parameter_sources"},
+    {"frequencies.hpp", "ParameterSources", "parameter_sources"},
     {"frequencies.hpp", "Rotation", "rotation_info"},
     {"frequencies.hpp", "ProportionalScaling", "proportional_scaling"},
     {"frequencies.hpp", "DynamicNtkScaling", "dynamic_ntk_scaling"},
@@ -168,6 +176,8 @@ const Pair structs[] = {
     {"frequencies.hpp", "LongRopeScaling", "longrope_scaling"},
     {"frequencies.hpp", "Llama3Scaling", "llama3_scaling"},
     {"frequencies.hpp", "GgmlScaling", "ggml_scaling"},
+    {"frequencies.hpp", "QueryScale", "query_scale"},
+    {"frequencies.hpp", "ModelFinish", "model_finish"},
     {"kernel.hpp", "Requirements", "requirements"},
     {"kernel.hpp", "DeviceRef", "device_ref"},
     {"kernel.hpp", "Tensor", "tensor"},
@@ -185,6 +195,7 @@ const Pair structs[] = {
 
 // Fields that C spells differently, or has not -> why. A few arrays are flat in C.
 const Table fields_in_c = {
+    {"Rotation::finish", "vkrope_rotation_get_finish gives it"},
     {"AnglePlan::sections", "section_order, axes, section_pairs, leftover_axis: a plan is copied"},
 };
 

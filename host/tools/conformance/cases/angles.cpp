@@ -202,6 +202,10 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
         unsupported("cos and sin of {}; the library's tables are f32, f16 or bf16",
                     npy::name(cos.header.type));
     }
+    if (cache.dtype && *cache.dtype != *element) {
+        wrong_file("cos and sin have data of type {}; angles.dtype needs {}",
+                   npy::name(cos.header.type), npy::name(tools::npy_type(*cache.dtype)));
+    }
     const std::uint64_t width = cache.full_width ? 2 * std::uint64_t{pairs} : pairs;
     const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3
                                          : shape.size() == 2;

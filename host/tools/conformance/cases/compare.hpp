@@ -3,11 +3,7 @@
 // change.
 #pragma once
 
-#include <span>
-
-#include "conformance/cases/description.hpp"
-#include "conformance/cases/folder.hpp"
-#include "conformance/cases/tensor.hpp"
+#include "conformance/cases/run.hpp"
 
 namespace vkrope::conformance {
 
@@ -19,7 +15,6 @@ struct Comparison {
 
 /// Reads the expected file, if any. Throws Refusal if the files contradict each other.
 Comparison compare(const CaseFolder& folder, const CaseDescription& description,
-                   const TensorCase& described, const CaseTensor& tensor,
-                   std::span<const std::byte> actual);
+                   const Actual& actual);
 
 }  // namespace vkrope::conformance

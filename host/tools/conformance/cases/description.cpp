@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t max_channels = 65534, max_positions = std::int64_t{1} << 53;
 constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
                        any_high = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t longest_path = 512;
 
 /// Limits on items that each cost a run over the tensors, or are scanned again for each pair: far
 /// more than any model has.
@@ -26,62 +25,12 @@ void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     }
 }
 
-/// Checks a relative path: it must stay below its folder and use file names that any system
-/// accepts.
-std::string checked_path(const std::string& path, const std::string& name) {
-    if (path.empty() || path.size() > longest_path) {
-        wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
-    }
-    if (std::any_of(path.begin(), path.end(),
-                    [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
-        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name,
-                   shown_text(path));
-    }
-    for (std::size_t start = 0; start <= path.size();) {
-        const std::size_t end = std::min(path.find('/', start), path.size());
-        const std::string part = path.substr(start, end - start);
-        if (part.empty() || part == "." || part == "..") {
-            wrong_file("{} is '{}': it must be a relative path without '.' and '..'", name,
-                       shown_text(path));
-        }
-        start = end + 1;
-    }
-    return path;
-}
-
-std::string file_in(Fields& fields, const char* key) {
-    return checked_path(fields.text(key), fields.name_of(key));
-}
-
-std::string optional_file_in(Fields& fields, const char* key) {
-    const auto path = fields.optional_text(key);
-    return path ? checked_path(*path, fields.name_of(key)) : std::string();
-}
-
-template <class T>
-struct Word {
-    const char* word;
-    T value;
-};
-
-template <class T, std::size_t count>
-T meaning(const std::string& text, const std::string& name, const Word<T> (&words)[count]) {
-    for (const Word<T>& word : words) {
-        if (text == word.word) {
-            return word.value;
-        }
-    }
-    unsupported("{} '{}'", name, shown_text(text));
-}
-
 constexpr Word<Pairing> pairings[] = {{"half", Pairing::half_split},
                                       {"interleaved", Pairing::interleaved}};
 constexpr Word<Direction> directions[] = {{"forward", Direction::forward},
                                           {"inverse", Direction::inverse}};
 constexpr Word<Gain> gains[] = {
     {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
-constexpr Word<Element> dtypes[] = {
-    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
 constexpr Word<PositionKind> position_kinds[] = {
     {"none", PositionKind::none},
     {"offset", PositionKind::offset},
@@ -99,22 +48,10 @@ std::uint32_t channels(Fields& fields, const char* key) {
     return static_cast<std::uint32_t>(fields.required_integer(key, 0, max_channels));
 }
 
-/// Reads a list in the document, or the name of a file that contains it.
-std::optional<Integers> integers_in(Fields& fields, const char* key) {
-    const nlohmann::json* value = fields.find(key);
-    if (value == nullptr) {
-        return std::nullopt;
-    }
-    if (value->is_string()) {
-        return Integers(file_in(fields, key));
-    }
-    return Integers(*fields.integers(key, any_low, any_high));
-}
-
 TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout,
                      std::optional<std::int64_t> num_heads) {
     TensorCase tensor;
-    tensor.file = file_in(fields, "file");
+    tensor.file = fields.file("file");
     for (const std::int64_t dimension : fields.required_integers("shape", 0, any_high)) {
         tensor.shape.push_back(static_cast<std::uint64_t>(dimension));
     }
@@ -142,25 +79,28 @@ void read_tensors(Fields& root, CaseDescription& description) {
     const auto num_heads = root.integer("num_heads", 1, any_high);
     Fields tensors = root.required_object("tensors");
     std::optional<Fields> expected = root.object("expected");
-    const auto read = [&](const char* name, std::optional<TensorCase>& tensor) {
+    for (const TensorIndex which : every_tensor) {
+        if (which == V && !description.has_steps) {
+            continue;
+        }
+        const char* name = tensor_names[which];
+        std::optional<TensorCase>& tensor = description.tensors[which];
         if (tensors.find(name) != nullptr) {
             tensor = tensor_in(tensors.required_object(name), layout, num_heads);
         }
-        std::string file = expected ? optional_file_in(*expected, name) : std::string();
+        std::string file = expected ? expected->optional_file(name) : std::string();
         if (!file.empty() && !tensor) {
             wrong_file("expected.{} has no tensor of that name", name);
         }
         if (tensor) {
             tensor->expected = std::move(file);
         }
-    };
-    read("q", description.q);
-    read("k", description.k);
+    }
     tensors.done();
     if (expected) {
         expected->done();
     }
-    if (!description.q && !description.k) {
+    if (!description.tensors[Q] && !description.tensors[K] && !description.tensors[V]) {
         wrong_file("tensors has neither q nor k");
     }
 }
@@ -210,7 +150,7 @@ PositionsCase read_positions(Fields fields) {
     PositionsCase positions;
     positions.kind = meaning(fields.text("kind"), "positions.kind", position_kinds);
     const auto one_each = [&](const char* key, bool required) {
-        positions.numbers = integers_in(fields, key);
+        positions.numbers = fields.integers_or_file(key);
         if (required) {
             fields.required(key);
         }
@@ -227,7 +167,7 @@ PositionsCase read_positions(Fields fields) {
             break;
         case PositionKind::varlen: {
             fields.required("cu_seqlens");
-            positions.cu_seqlens = integers_in(fields, "cu_seqlens");
+            positions.cu_seqlens = fields.integers_or_file("cu_seqlens");
             const nlohmann::json* offsets = fields.find("seqlen_offsets");
             if (offsets != nullptr && offsets->is_number()) {  // one offset for every sequence
                 positions.value = *fields.integer("seqlen_offsets", -max_positions, max_positions);
@@ -242,10 +182,10 @@ PositionsCase read_positions(Fields fields) {
             positions.cp_rank = static_cast<std::uint32_t>(
                 fields.required_integer("cp_rank", 0, positions.cp_size - 1));
             one_each("start_positions", false);
-            positions.cu_seqlens = integers_in(fields, "cu_seqlens");
+            positions.cu_seqlens = fields.integers_or_file("cu_seqlens");
             break;
     }
-    positions.resolved = optional_file_in(fields, "resolved");
+    positions.resolved = fields.optional_file("resolved");
     fields.done();
     return positions;
 }
@@ -287,7 +227,7 @@ ScalingCase read_scaling(Fields fields) {
                            .beta_fast = fields.number("beta_fast").value_or(32),
                            .beta_slow = fields.number("beta_slow").value_or(1),
                            .n_ctx_orig = fields.number("n_ctx_orig").value_or(0),
-                           .freq_factors = optional_file_in(fields, "freq_factors")};
+                           .freq_factors = fields.optional_file("freq_factors")};
     } else if (type == "te_interp") {
         scaling = TeInterpolationCase{.seq_scale = number("seq_scale")};
     } else {
@@ -301,9 +241,12 @@ std::variant<CacheCase, BaseCase> read_angles(Fields fields) {
     const std::string kind = fields.text("kind");
     std::variant<CacheCase, BaseCase> angles;
     if (kind == "cache") {
-        CacheCase cache = {.cos = file_in(fields, "cos"), .sin = file_in(fields, "sin")};
+        CacheCase cache = {.cos = fields.file("cos"), .sin = fields.file("sin")};
         cache.direct = meaning(fields.text("rows"), "angles.rows", row_kinds);
         cache.full_width = meaning(fields.text("width"), "angles.width", widths);
+        if (const auto dtype = fields.optional_text("dtype")) {
+            cache.dtype = meaning(*dtype, "angles.dtype", dtypes);
+        }
         angles = std::move(cache);
     } else if (kind == "base") {
         BaseCase base;
@@ -354,8 +297,9 @@ std::optional<Tolerance> read_tolerance(std::optional<Fields> fields,
     tolerance.rtol = fields->number("rtol").value_or(0);
     auto own_files = fields->object("atol_files");
     if (auto& files = own_files ? own_files : beside) {
-        tolerance.q_atol_file = optional_file_in(*files, "q");
-        tolerance.k_atol_file = optional_file_in(*files, "k");
+        for (const TensorIndex which : every_tensor) {
+            tolerance.atol_files[which] = files->optional_file(tensor_names[which]);
+        }
         files->done();
     } else {
         fields->required_number("atol");
@@ -388,9 +332,12 @@ std::string id_of(const nlohmann::json& document) {
 CaseDescription describe(const nlohmann::json& document) {
     Fields root(document, "");
     CaseDescription description;
-    if (const std::string schema = root.text("schema"); schema != "rope-case/1") {
-        unsupported("schema is '{}'; this version reads 'rope-case/1'", shown_text(schema));
+    const std::string schema = root.text("schema");
+    if (schema != "rope-case/1" && schema != "rope-case/2") {
+        unsupported("schema is '{}'; this version reads 'rope-case/1' and 'rope-case/2'",
+                    shown_text(schema));
     }
+    description.has_steps = schema == "rope-case/2";
     description.id = checked_path(root.text("id"), "id");
     for (const char* for_people : {"source", "notes", "live"}) {
         root.skip(for_people);
@@ -409,6 +356,13 @@ CaseDescription describe(const nlohmann::json& document) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
     }
     read_tensors(root, description);
+    if (description.has_steps) {
+        OfEachTensor<bool> present = {};
+        for (const TensorIndex which : every_tensor) {
+            present[which] = description.tensors[which].has_value();
+        }
+        description.steps = read_steps(root, present);
+    }
     read_windows(root, description);
     read_planes(root, description);
     description.positions = read_positions(root.required_object("positions"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contents of a case.json, "rope-case/1", as written: nothing is derived, and no other file is
-// read.
+// The contents of a case.json, "rope-case/1" or "rope-case/2", as written: nothing is derived, and
+// no other file is read.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "conformance/cases/steps.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope::conformance {
-
-/// Integers in the document, or the name of the .npy file that contains them.
-using Integers = std::variant<std::vector<std::int64_t>, std::string>;
 
 /// A part of a flat buffer, in elements.
 struct ParentView {
@@ -53,8 +51,9 @@ struct PositionsCase {
 /// cos and sin, one row for each position or for each token.
 struct CacheCase {
     std::string cos, sin;
-    bool direct = false;      // one row per token
-    bool full_width = false;  // [.., rotary_dim], of which only the first half is used
+    bool direct = false;                // one row per token
+    bool full_width = false;            // [.., rotary_dim], of which only the first half is used
+    std::optional<Element> dtype = {};  // of the files
 };
 
 struct LinearCase {
@@ -102,7 +101,7 @@ struct SectionsCase {
 
 struct Tolerance {
     double atol = 0, rtol = 0;
-    std::string q_atol_file, k_atol_file;  // empty: atol applies
+    OfEachTensor<std::string> atol_files;  // empty: atol applies
 };
 
 struct CaseDescription {
@@ -112,7 +111,9 @@ struct CaseDescription {
     Direction direction = Direction::forward;
     Gain gain = Gain::apply;
     Element dtype = Element::f32;
-    std::optional<TensorCase> q, k;
+    OfEachTensor<std::optional<TensorCase>> tensors;
+    bool has_steps = false;  // "rope-case/2": V, the steps around the rotation, caches
+    OfEachTensor<StepsCase> steps;
     std::optional<std::uint32_t> head_dim;
     std::uint32_t rotary_dim = 0, rotary_offset = 0;  // if there are no windows
     std::vector<WindowCase> windows;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/cases/fields.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/json_document.hpp"
 
@@ -9,6 +11,8 @@ namespace vkrope::conformance {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t longest_path = 512;
 
 double number_in(const json& value, const std::string& name) {
     const double number = value.is_number() ? value.get<double>() : std::nan("");
@@ -41,6 +45,27 @@ const json& array_in(const json& value, const std::string& name) {
 
 std::string shown_text(const std::string& text) {
     return shown_key(text);
+}
+
+std::string checked_path(const std::string& path, const std::string& name) {
+    if (path.empty() || path.size() > longest_path) {
+        wrong_file("{} has {} characters: it must have 1 to {}", name, path.size(), longest_path);
+    }
+    if (std::any_of(path.begin(), path.end(),
+                    [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
+        wrong_file("{} is '{}': it must be printable ASCII without a backslash", name,
+                   shown_text(path));
+    }
+    for (std::size_t start = 0; start <= path.size();) {
+        const std::size_t end = std::min(path.find('/', start), path.size());
+        const std::string part = path.substr(start, end - start);
+        if (part.empty() || part == "." || part == "..") {
+            wrong_file("{} is '{}': it must be a relative path without '.' and '..'", name,
+                       shown_text(path));
+        }
+        start = end + 1;
+    }
+    return path;
 }
 
 Fields::Fields(const json& object, std::string name) : object_(&object), name_(std::move(name)) {
@@ -152,6 +177,25 @@ std::optional<std::vector<double>> Fields::numbers(const char* key) {
         list.push_back(number_in(entry, fmt::format("{}[{}]", name, list.size())));
     }
     return list;
+}
+
+std::string Fields::file(const char* key) {
+    return checked_path(text(key), name_of(key));
+}
+
+std::string Fields::optional_file(const char* key) {
+    const auto path = optional_text(key);
+    return path ? checked_path(*path, name_of(key)) : std::string();
+}
+
+std::optional<Integers> Fields::integers_or_file(const char* key) {
+    const json* value = find(key);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    return value->is_string() ? Integers(file(key))
+                              : Integers(*integers(key, std::numeric_limits<std::int64_t>::min(),
+                                                   std::numeric_limits<std::int64_t>::max()));
 }
 
 void Fields::done() const {

@@ -8,11 +8,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "conformance/suite.hpp"
+#include "vkrope/types.hpp"
 
 namespace vkrope::conformance {
+
+/// Integers in the document, or the name of the .npy file that contains them.
+using Integers = std::variant<std::vector<std::int64_t>, std::string>;
 
 class Fields {
    public:
@@ -39,6 +44,12 @@ class Fields {
                                                 std::int64_t high);
     std::optional<std::vector<double>> numbers(const char* key);
 
+    /// The name of a file in the folder of the case, checked; optional_file: empty if absent.
+    std::string file(const char* key);
+    std::string optional_file(const char* key);
+    /// A list in the document, or the name of the file that has it.
+    std::optional<Integers> integers_or_file(const char* key);
+
     /// Skips text for people or for other programs.
     void skip(const char* key) { asked_for_.insert(key); }
 
@@ -56,5 +67,30 @@ class Fields {
 
 /// A value as error messages show it: printable and short.
 std::string shown_text(const std::string& text);
+
+/// Checks a relative path: it must stay below its folder and use file names that any system
+/// accepts.
+std::string checked_path(const std::string& path, const std::string& name);
+
+/// A word of the format and what it means.
+template <class T>
+struct Word {
+    const char* word;
+    T value;
+};
+
+/// The meaning of `text`. Throws Refusal: a word that is not in the table is unsupported.
+template <class T, std::size_t count>
+T meaning(const std::string& text, const std::string& name, const Word<T> (&words)[count]) {
+    for (const Word<T>& word : words) {
+        if (text == word.word) {
+            return word.value;
+        }
+    }
+    unsupported("{} '{}'", name, shown_text(text));
+}
+
+inline constexpr Word<Element> dtypes[] = {
+    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
 
 }  // namespace vkrope::conformance

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <utility>
 
 #include "conformance/cases/angles.hpp"
 #include "conformance/cases/positions.hpp"
@@ -31,16 +32,24 @@ struct Pass {
 
 /// A tensor on the device. Each pass reads the result of the previous one and frees its input.
 struct Resident {
+    TensorIndex which;
     CaseTensor tensor;
+    CaseFinish finish;
+    CaseOutput output;
     Buffer in;  // first pass: the parent buffer of the case
     Buffer out = {};
     std::uint64_t passes = 0;
 };
 
-/// A rotated plane of a tensor: Q or K of a call.
+/// A plane of a tensor: Q, K or V of a call.
 struct Part {
     const Resident* resident;
     std::uint64_t plane;
+};
+
+/// The tensors of one call.
+struct Members {
+    const Part *q = nullptr, *k = nullptr, *v = nullptr;
 };
 
 std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
@@ -57,24 +66,19 @@ std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
     return description.planes_rotated;
 }
 
-/// Bits that a rotation does not leave by accident.
-constexpr std::byte poison{0xa5};
-
-/// The initial output: the planes that pass through, and poison where the library has to write.
-std::vector<std::byte> initial_output(const CaseTensor& tensor,
-                                      const std::vector<std::uint64_t>& rotated) {
-    const std::size_t bytes = npy::item_bytes(tensor.parent.header.type);
-    std::vector<std::byte> output(tensor.count * bytes, poison);
+/// Writes the planes that pass through to the initial output.
+void pass_planes_through(const CaseTensor& tensor, const std::vector<std::uint64_t>& rotated,
+                         std::vector<std::byte>& output) {
     if (!tensor.has_planes) {
-        return output;
+        return;
     }
+    const std::size_t bytes = npy::item_bytes(tensor.parent.header.type);
     each_element(tensor, [&](std::uint64_t index, std::uint64_t parent) {
         if (!std::binary_search(rotated.begin(), rotated.end(), plane_of(tensor, index))) {
             std::memcpy(output.data() + index * bytes, tensor.parent.data.data() + parent * bytes,
                         bytes);
         }
     });
-    return output;
 }
 
 // ---- Passes ----
@@ -202,6 +206,11 @@ class Run {
             for (Resident* resident : residents) {
                 add_output(*resident);
             }
+            if (passes.size() > 1 && description_.has_steps) {
+                unsupported(
+                    "windows that overlap, or whose axes are not in order, with schema "
+                    "'rope-case/2'");
+            }
             if (passes.size() > 1 && cache != nullptr) {
                 unsupported(
                     "windows that overlap, or whose axes are not in order, with cos and sin from "
@@ -214,7 +223,7 @@ class Run {
     /// Number of tokens whose position is outside the table.
     std::uint32_t uncovered() {
         std::uint32_t count = 0;
-        check(covered_.download(&count, sizeof count));
+        device_.download(covered_, &count, sizeof count);
         return count;
     }
 
@@ -247,8 +256,7 @@ class Run {
         if (resident.passes++ > 0) {
             resident.in = std::move(resident.out);
         }
-        const std::vector<std::byte> initial = initial_output(
-            resident.tensor, rotated_planes(resident.tensor, description_));
+        const std::vector<std::byte>& initial = resident.output.initial;
         resident.out = device_.upload(initial.data(), initial.size());
     }
 
@@ -310,7 +318,12 @@ class Run {
     void run_pass(const std::list<Resident*>& residents, const Pass& pass,
                   const CasePositions& positions, const CaseAngles& angles) {
         std::vector<Part> parts;
+        const Resident* v = nullptr;
         for (const Resident* resident : residents) {
+            if (resident->which == V) {
+                v = resident->tensor.heads > 0 ? resident : nullptr;
+                continue;
+            }
             for (const std::uint64_t plane : rotated_planes(resident->tensor, description_)) {
                 if (resident->tensor.heads > 0) {
                     parts.push_back({.resident = resident, .plane = plane});
@@ -323,58 +336,69 @@ class Run {
         common.call.direction = description_.direction;
         common.call.gain = angles.gain();
         common.call.out_of_range = covered_.whole();
-        const auto width = [&](const Part& part) {
-            return HeadFormat{
-                .in = description_.dtype,
-                .out = description_.dtype,
-                .head_dim = part.resident->tensor.head_dim,
-                .rotary_offset = pass.windows.size() > 1 ? 0 : pass.windows.front().offset};
-        };
+        const std::uint32_t first = pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
         for (std::size_t index = 0; index < parts.size();) {
-            // Two at a time are Q and K of one call, if the library takes them together.
+            // Two at a time are Q and K of one call, if the library takes them together. V goes
+            // along with K.
             const std::size_t left = parts.size() - index;
             for (std::size_t count = std::min<std::size_t>(left, 2); count > 0; --count) {
-                const Part* q = &parts[index];
-                const Part* k = count == 2 ? &parts[index + 1] : nullptr;
-                if (k == nullptr && q->resident->tensor.name == "k") {
-                    std::swap(q, k);
+                Members members = {.q = &parts[index],
+                                   .k = count == 2 ? &parts[index + 1] : nullptr};
+                if (members.k == nullptr && members.q->resident->which == K) {
+                    std::swap(members.q, members.k);
                 }
-                DeviceUnderTest::KernelCall call = common;
-                call.info.q = q != nullptr ? width(*q) : HeadFormat{};
-                call.info.k = k != nullptr ? width(*k) : HeadFormat{};
-                if (run_sequences(call, q, k, pass, positions)) {
+                const bool v_fits = v != nullptr && parts.size() <= 2 && members.k != nullptr &&
+                                    same_slots(members.k->resident->finish.cache(),
+                                               v->finish.cache());
+                const Part v_part = {.resident = v, .plane = 0};
+                bool taken = false;
+                for (const bool with_v : {true, false}) {
+                    members.v = with_v && v_fits ? &v_part : nullptr;
+                    taken = (!with_v || v_fits) &&
+                            run_sequences(common, members, first, pass, positions);
+                    if (taken) {
+                        v = members.v != nullptr ? nullptr : v;
+                        break;
+                    }
+                }
+                if (taken) {
                     index += count;
                     break;
                 }
             }
         }
+        if (v != nullptr) {
+            run_v_alone(*v);
+        }
     }
 
     /// Runs all sequences in one call or, if a view repeats one of them, each in its own. Returns
-    /// false if the library takes Q and K only separately.
-    bool run_sequences(DeviceUnderTest::KernelCall& call, const Part* q, const Part* k,
-                       const Pass& pass, const CasePositions& positions) {
-        const CaseTensor& shape = (q != nullptr ? q : k)->resident->tensor;
-        const auto repeated = [](const Part* part) {
-            return part != nullptr && input_strides(*part).batch == 0;
-        };
-        const bool repeats = repeated(q) || repeated(k);
+    /// false if the library takes the tensors only separately.
+    bool run_sequences(const DeviceUnderTest::KernelCall& common, const Members& members,
+                       std::uint32_t rotary_offset, const Pass& pass,
+                       const CasePositions& positions) {
+        const CaseTensor& shape = (members.q != nullptr ? members.q : members.k)->resident->tensor;
+        bool repeats = false;
+        for (const Part* part : {members.q, members.k, members.v}) {
+            repeats = repeats || (part != nullptr && input_strides(*part).batch == 0);
+        }
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
+        if (step != shape.batch && description_.has_steps) {
+            unsupported("sequences that a view repeats with schema 'rope-case/2'");
+        }
+        DeviceUnderTest::KernelCall call = common;
+        const Buffer parameters = add_formats(call, members, rotary_offset);
         for (std::uint32_t first = 0; first < shape.batch; first += step) {
             leave_off_if_interrupted();
             call.call.batch = step;
             call.call.tokens = shape.tokens;
             call.call.positions = positions.of(first, pass.axis);
-            if (q != nullptr) {
-                call.call.q_in = input(*q, first);
-                call.call.q_out = output(*q, first);
-            }
-            if (k != nullptr) {
-                call.call.k_in = input(*k, first);
-                call.call.k_out = output(*k, first);
-            }
-            if (q != nullptr && k != nullptr &&
-                device_.accepts(call.info, call.call).code == Code::invalid_argument) {
+            place(members.q, first, call.call.q_in, call.call.q_out);
+            place(members.k, first, call.call.k_in, call.call.k_out);
+            place(members.v, first, call.call.v_in, call.call.v_out);
+            const bool several = members.v != nullptr ||
+                                 (members.q != nullptr && members.k != nullptr);
+            if (several && device_.accepts(call.info, call.call).code == Code::invalid_argument) {
                 return false;
             }
             device_.rotate(call);
@@ -382,23 +406,92 @@ class Run {
         return true;
     }
 
+    /// The kernel moves V along with a tensor that it rotates: here a K of one pair of zeros, which
+    /// goes to a cache of its own if V goes to one.
+    void run_v_alone(const Resident& v) {
+        const CaseTensor& shape = v.tensor;
+        Rotation rotation;
+        rotation.head_dim = rotation.rotary_dim = 2;
+        rotation.inv_freq = {1};
+        const CaseAngles angles = CaseAngles::exact(device_, rotation, Gain::apply, shape.tokens);
+        DeviceUnderTest::KernelCall call = {.info = {.rotary_dim = 2}, .call = {}};
+        call.info.angles = angles.source();
+        call.info.k.head_dim = 2;
+        call.call.angles = angles.angles();
+        call.call.batch = shape.batch;
+        call.call.tokens = shape.tokens;
+        const Part part = {.resident = &v, .plane = 0};
+        const Buffer parameters = add_formats(call, {.v = &part}, 0);
+        place(&part, 0, call.call.v_in, call.call.v_out);
+        const std::vector<float> zeros(std::size_t{2} * shape.batch * shape.tokens);
+        const Buffer from = device_.upload(zeros.data(), zeros.size() * sizeof(float));
+        const std::vector<float> room(
+            std::max(zeros.size(), v.output.initial.size() / element_bytes(v.output.element)));
+        const Buffer to = device_.upload(room.data(), room.size() * sizeof(float));
+        call.call.k_in = {.where = from.whole(), .heads = 1};
+        call.call.k_out = {.where = to.whole(), .heads = 1};
+        device_.rotate(call);
+    }
+
+    /// Adds the formats and the steps of the tensors. Returns the parameter buffer of the call.
+    Buffer add_formats(DeviceUnderTest::KernelCall& call, const Members& members,
+                       std::uint32_t rotary_offset) {
+        ParameterSources sources;
+        const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads,
+                             Finish& finish, TensorParameterSources& source,
+                             VkDescriptorBufferInfo& scale_tokens) {
+            if (part == nullptr) {
+                return;
+            }
+            const Resident& resident = *part->resident;
+            format = {.in = description_.dtype,
+                      .out = resident.output.element,
+                      .head_dim = resident.tensor.head_dim,
+                      .rotary_offset = resident.which == V ? 0 : rotary_offset};
+            if (description_.has_steps) {
+                heads = resident.tensor.heads;
+            }
+            finish = resident.finish.finish();
+            source = resident.finish.sources();
+            scale_tokens = resident.finish.scale_tokens();
+            if (resident.finish.cache()) {
+                call.info.scatter_k = true;
+                call.call.paged_cache = resident.finish.cache()->paged;
+            }
+        };
+        KernelInfo& info = call.info;
+        add(members.q, info.q, info.q_heads, info.q_finish, sources.q, call.call.q_scale_tokens);
+        add(members.k, info.k, info.k_heads, info.k_finish, sources.k, call.call.k_scale_tokens);
+        add(members.v, info.v, info.v_heads, info.v_finish, sources.v, call.call.v_scale_tokens);
+        return parameters_of(device_, info, sources, call.call.parameters);
+    }
+
     /// A pass after the first reads the output of the previous one, which is contiguous.
     static const RowStrides& input_strides(const Part& part) {
         return part.resident->passes == 1 ? part.resident->tensor.in : part.resident->tensor.out;
     }
 
-    Tensor input(const Part& part, std::uint32_t sequence) const {
-        return rows(part, input_strides(part), part.resident->in, sequence);
-    }
-    Tensor output(const Part& part, std::uint32_t sequence) const {
-        return rows(part, part.resident->tensor.out, part.resident->out, sequence);
+    void place(const Part* part, std::uint32_t sequence, Tensor& in, Tensor& out) const {
+        if (part == nullptr) {
+            return;
+        }
+        const Resident& resident = *part->resident;
+        in = rows(*part, input_strides(*part), resident.in, description_.dtype, sequence);
+        if (resident.finish.cache()) {
+            out = {.where = resident.out.whole(),
+                   .heads = resident.tensor.heads,
+                   .head_stride = resident.finish.cache()->head_stride};
+        } else {
+            out = rows(*part, resident.output.rows, resident.out, resident.output.element,
+                       sequence);
+        }
     }
 
-    Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer,
-                std::uint32_t sequence) const {
+    static Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer,
+                       Element element, std::uint32_t sequence) {
         const CaseTensor& shape = part.resident->tensor;
         const VkDescriptorBufferInfo whole = buffer.whole();
-        const std::uint64_t bytes = element_bytes(description_.dtype);
+        const std::uint64_t bytes = element_bytes(element);
         const std::int64_t first = strides.offset +
                                    strides.plane * static_cast<std::int64_t>(part.plane) +
                                    strides.batch * sequence;
@@ -423,7 +516,7 @@ class Run {
     Buffer covered_;
 };
 
-void check_head_dim(const CaseDescription& description, const std::vector<Resident>& residents) {
+void check_head_dim(const CaseDescription& description, const std::list<Resident>& residents) {
     const CaseTensor& first = residents.front().tensor;
     if (description.head_dim && *description.head_dim != first.head_dim) {
         wrong_file("head_dim is {}; {} has {} channels a head", *description.head_dim, first.name,
@@ -442,37 +535,51 @@ void check_head_dim(const CaseDescription& description, const std::vector<Reside
 
 std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
                              const CaseDescription& description) {
-    std::vector<Resident> residents;
-    const auto add = [&](const char* name, const std::optional<TensorCase>& tensor) {
-        if (tensor) {
-            CaseTensor read = read_tensor(folder, name, *tensor, description.dtype);
-            Buffer parent = device.upload(read.parent.data.data(), read.parent.data.size());
-            residents.push_back({.tensor = std::move(read), .in = std::move(parent)});
+    std::list<Resident> residents;
+    for (const TensorIndex which : every_tensor) {
+        if (!description.tensors[which]) {
+            continue;
         }
-    };
-    add("q", description.q);
-    add("k", description.k);
+        CaseTensor tensor = read_tensor(folder, tensor_names[which], *description.tensors[which],
+                                        description.dtype);
+        if (description.has_steps && tensor.has_planes) {
+            unsupported("the axis P with schema 'rope-case/2'");
+        }
+        CaseFinish finish(device, folder, description.steps[which], tensor);
+        CaseOutput output = finish.output(tensor, description.dtype);
+        pass_planes_through(tensor, rotated_planes(tensor, description), output.initial);
+        Buffer parent = device.upload(tensor.parent.data.data(), tensor.parent.data.size());
+        residents.push_back({.which = which,
+                             .tensor = std::move(tensor),
+                             .finish = std::move(finish),
+                             .output = std::move(output),
+                             .in = std::move(parent)});
+    }
     check_head_dim(description, residents);
 
     Run run(device, folder, description);
-    if (residents.size() == 2 && residents[0].tensor.same_tokens(residents[1].tensor)) {
-        run.rotate({&residents[0], &residents[1]});
-    } else {
-        for (Resident& resident : residents) {
-            run.rotate({&resident});
+    std::list<Resident*> together;
+    for (Resident& resident : residents) {
+        if (!together.empty() && !resident.tensor.same_tokens(together.front()->tensor)) {
+            run.rotate(std::exchange(together, {}));
         }
+        together.push_back(&resident);
     }
+    run.rotate(together);
     const std::uint32_t uncovered = run.uncovered();
     if (uncovered != 0 && std::holds_alternative<BaseCase>(description.angles)) {
         unsupported("{} positions are beyond what the library's tables cover", uncovered);
     }
     std::vector<Actual> actual;
     for (Resident& resident : residents) {
-        std::vector<std::byte> bytes(resident.tensor.count * element_bytes(description.dtype));
+        std::vector<std::byte> bytes(resident.output.initial.size());
         if (!bytes.empty()) {
-            check(resident.out.download(bytes.data(), bytes.size()));
+            device.download(resident.out, bytes.data(), bytes.size());
         }
-        actual.push_back({.tensor = std::move(resident.tensor), .bytes = std::move(bytes)});
+        actual.push_back({.which = resident.which,
+                          .tensor = std::move(resident.tensor),
+                          .output = std::move(resident.output),
+                          .bytes = std::move(bytes)});
     }
     return actual;
 }

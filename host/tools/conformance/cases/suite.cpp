@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <map>
 
+#include "conformance/cases/compare.hpp"
 #include "conformance/cases/run.hpp"
 #include "conformance/shell_word.hpp"
+#include "files/element_type.hpp"
 #include "shell/output_file.hpp"
 
 namespace vkrope::conformance {
@@ -41,9 +43,10 @@ std::vector<fs::path> folders_below(const fs::path& root, const std::string& giv
     return found;
 }
 
-void write_array(const fs::path& file, npy::Type type, const Actual& actual,
+void write_array(const fs::path& file, const Actual& actual,
                  std::vector<tools::OutputFile>& files) {
-    const std::string header = npy::make_header(type, actual.tensor.shape);
+    const std::string header = npy::make_header(tools::npy_type(actual.output.element),
+                                                actual.output.shape);
     tools::OutputFile& output = files.emplace_back("--write-outputs", file.string(),
                                                    header.size() + actual.bytes.size());
     output.write(header);
@@ -91,13 +94,10 @@ class CaseCheck : public Check {
         std::size_t compared = 0;
         std::uint64_t elements = 0;
         for (const Actual& actual : all) {
-            const TensorCase& described = actual.tensor.name == "q" ? *description.q
-                                                                    : *description.k;
-            const Comparison comparison = compare(files_, description, described, actual.tensor,
-                                                  actual.bytes);
+            const Comparison comparison = compare(files_, description, actual);
             if (comparison.expected) {
                 ++compared;
-                elements += actual.tensor.count;
+                elements += actual.bytes.size();
                 outcome.max_error = std::max(outcome.max_error.value_or(0), comparison.max_error);
             }
             if (!comparison.problem.empty() && outcome.reason.empty()) {
@@ -145,8 +145,7 @@ class CaseCheck : public Check {
             std::vector<tools::OutputFile> files;
             for (const Actual& actual : all) {
                 check_inside(folder / ("actual_" + actual.tensor.name + ".npy"));
-                write_array(folder / ("actual_" + actual.tensor.name + ".npy"),
-                            actual.tensor.parent.header.type, actual, files);
+                write_array(folder / ("actual_" + actual.tensor.name + ".npy"), actual, files);
             }
             tools::OutputFile::publish(files);
         } catch (const tools::Failure& failure) {  // its message contains the whole path

@@ -201,13 +201,14 @@ void hold_elements(const CaseTensor& tensor, std::uint64_t passes) {
     }
 }
 
-std::string place_text(const CaseTensor& tensor, std::uint64_t index) {
-    std::vector<std::uint64_t> at(tensor.shape.size());
+std::string place_text(const std::string& name, const std::vector<std::uint64_t>& shape,
+                       std::uint64_t index) {
+    std::vector<std::uint64_t> at(shape.size());
     for (std::size_t axis = at.size(); axis-- > 0;) {
-        at[axis] = index % tensor.shape[axis];
-        index /= tensor.shape[axis];
+        at[axis] = index % shape[axis];
+        index /= shape[axis];
     }
-    return fmt::format("{}[{}]", tensor.name, fmt::join(at, ", "));
+    return fmt::format("{}[{}]", name, fmt::join(at, ", "));
 }
 
 std::uint64_t plane_of(const CaseTensor& tensor, std::uint64_t index) noexcept {

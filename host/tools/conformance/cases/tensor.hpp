@@ -18,7 +18,7 @@ struct RowStrides {
 };
 
 struct CaseTensor {
-    std::string name;  // "q" or "k"
+    std::string name;  // "q", "k" or "v"
     std::vector<std::uint64_t> shape;
     std::vector<std::int64_t> strides;  // of the input, in the order of `shape`
     std::uint32_t batch = 1, tokens = 1, heads = 1, head_dim = 1, planes = 1;
@@ -59,7 +59,8 @@ void each_element(const CaseTensor& tensor, const Visit& visit) {
 }
 
 /// Formats the index of an element for error messages, [0, 2, 17].
-std::string place_text(const CaseTensor& tensor, std::uint64_t index);
+std::string place_text(const std::string& name, const std::vector<std::uint64_t>& shape,
+                       std::uint64_t index);
 
 /// Returns the index along axis P of a logical index; 0 without planes.
 std::uint64_t plane_of(const CaseTensor& tensor, std::uint64_t index) noexcept;

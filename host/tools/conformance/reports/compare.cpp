@@ -15,7 +15,12 @@ using Json = nlohmann::ordered_json;
 using tools::printable;
 
 bool is_bad(const std::string& status) {
-    return status == word_for(Verdict::fail) || status == word_for(Verdict::error);
+    for (const Verdict verdict : verdicts) {
+        if (is_bad(verdict) && status == word_for(verdict)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::string text(const Json& object, const char* key) {

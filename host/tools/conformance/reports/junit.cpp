@@ -30,7 +30,7 @@ void add(Suite& suite, const Json& check) {
                            attribute(check, "repeat"), element);
     };
     std::string inside;
-    if (status == word_for(Verdict::fail)) {
+    if (status == word_for(Verdict::fail) || status == word_for(Verdict::unstable)) {
         inside = outcome("failure", suite.failures);
     } else if (status == word_for(Verdict::error)) {
         inside = outcome("error", suite.errors);

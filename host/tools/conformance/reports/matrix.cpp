@@ -148,12 +148,10 @@ Matrix matrix_of(const std::vector<NamedReport>& reports, const std::vector<std:
         const auto or_none = [](const std::string& text) {
             return text.empty() ? std::string("-") : html::text(text);
         };
-        const std::string verdict = row.verdict.empty()
-                                        ? "-"
-                                        : html::mark(row.verdict, row.verdict == conformant ? "good"
-                                                                  : row.verdict == not_conformant
-                                                                      ? "bad"
-                                                                      : "none");
+        const char* meaning = row.verdict == conformant   ? "good"
+                              : row.verdict == not_judged ? "none"
+                                                          : "bad";
+        const std::string verdict = row.verdict.empty() ? "-" : html::mark(row.verdict, meaning);
         cells.push_back({html::text(row.vendor), html::text(row.device), html::text(row.driver),
                          html::text(row.date),
                          verdict + (row.reason.empty() ? "" : ": " + html::text(row.reason)),

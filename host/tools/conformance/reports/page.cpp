@@ -22,9 +22,9 @@ std::string word(const Json& object, const char* key) {
 
 std::string verdict_mark(const Json& device) {
     const auto& verdict = device.at("verdict").get_ref<const std::string&>();
-    return html::mark(verdict, verdict == conformant       ? "good"
-                               : verdict == not_conformant ? "bad"
-                                                           : "none");
+    return html::mark(verdict, verdict == conformant   ? "good"
+                               : verdict == not_judged ? "none"
+                                                       : "bad");
 }
 
 std::string verdict_line(const Json& device) {
@@ -60,6 +60,7 @@ std::string groups_table(const Json& device) {
         std::string counts;
         for (const auto& [status, count] : row.of) {
             const bool bad = status == word_for(Verdict::fail) ||
+                             status == word_for(Verdict::unstable) ||
                              status == word_for(Verdict::error);
             counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count,
                                   bad ? html::mark(status, "bad") : html::text(status));

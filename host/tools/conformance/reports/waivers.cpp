@@ -52,7 +52,7 @@ std::vector<std::string> waive(DeviceReport& device, const std::vector<Waiver>& 
                 continue;
             }
             Outcome& outcome = check.outcome;
-            if (outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) {
+            if (is_bad(outcome.verdict)) {
                 outcome.verdict = Verdict::waived;
                 outcome.reason = fmt::format("{} (waived: {}, {})", outcome.reason, waiver.reason,
                                              waiver.link);

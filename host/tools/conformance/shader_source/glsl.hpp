@@ -41,6 +41,7 @@ using ivec4 = Vec4<std::int32_t>;
 using uvec4 = Vec4<uint>;
 using bvec4 = Vec4<bool>;
 using uvec2 = Vec2<uint>;
+using vec2 = Vec2<float>;
 
 template <class T, class F>
 auto by_component(Vec4<T> a, Vec4<T> b, F f) {
@@ -106,6 +107,13 @@ inline uvec4 floatBitsToUint(vec4 v) {
 inline vec4 uintBitsToFloat(uvec4 v) {
     return {std::bit_cast<float>(v.x), std::bit_cast<float>(v.y), std::bit_cast<float>(v.z),
             std::bit_cast<float>(v.w)};
+}
+
+inline uint floatBitsToUint(float x) {
+    return std::bit_cast<uint>(x);
+}
+inline float uintBitsToFloat(uint bits) {
+    return std::bit_cast<float>(bits);
 }
 
 inline void umulExtended(uvec4 a, uvec4 b, uvec4& high, uvec4& low) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions of element.glsl, pairing.glsl and turns.glsl.
+// The functions of element.glsl, pairing.glsl, turns.glsl and norm.glsl.
 #pragma once
 
 #include "conformance/shader_source/glsl.hpp"
@@ -14,5 +14,7 @@ inline bool rare_branches = false;
 //
 #include <pairing.inc>
 #include <turns.inc>
+//
+#include <norm.inc>
 #undef precise
 }  // namespace vkrope::shader

@@ -44,6 +44,8 @@ VkImageView create_view(const VkImageViewCreateInfo& info);
 
 extern vkrope::Rotation rope;
 extern vkrope::AnglePlan plan;
+extern vkrope::KernelInfo info;
+extern std::vector<float> q_norm, k_norm;
 extern vkrope::DeviceRef ref;
 extern vkrope::Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;
 extern vkrope::Owned<vkrope::PositionKernel> position_kernel;

@@ -89,6 +89,9 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 namespace layer_types {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
+namespace qwen3_layer {
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
+}
 namespace packed_qkv {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Plans and fills the parameter buffer of a kernel: weights and biases as f32.
+#include <bit>
+#include <cinttypes>
+#include <cstring>
+
+#include "parameter_layout.hpp"
+#include "status.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+namespace {
+
+Status check_shape(const char* tensor, const char* field, ParameterShape shape,
+                   std::uint32_t head_dim, std::uint32_t heads) noexcept {
+    if (shape == ParameterShape::none) return {};
+    if (shape > ParameterShape::head_channel)
+        return error(Code::invalid_argument, "%s_finish.%s is %u: no such shape", tensor, field,
+                     unsigned(shape));
+    if (head_dim == 0)
+        return error(Code::invalid_argument, "%s_finish.%s is %u: %s.head_dim is 0, there is no %s",
+                     tensor, field, unsigned(shape), tensor, tensor);
+    if (shape == ParameterShape::channel || heads != 0) return {};
+    return error(Code::invalid_argument,
+                 "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
+                 tensor);
+}
+
+Status check_shapes(const char* tensor, const Finish& finish, std::uint32_t head_dim,
+                    std::uint32_t heads) noexcept {
+    if (Status s = check_shape(tensor, "bias", finish.bias, head_dim, heads); !s) return s;
+    if (Status s = check_shape(tensor, "norm.weight", finish.norm.weight, head_dim, heads); !s)
+        return s;
+    return check_shape(tensor, "norm.bias", finish.norm.bias, head_dim, heads);
+}
+
+// An item of a plan, its source, and its name in errors.
+struct Filled {
+    const ParameterItem& item;
+    const ParameterSource& source;
+    const char *tensor, *field;
+};
+
+Status check_source(const Filled& of, std::uint64_t end) noexcept {
+    const ParameterItem& item = of.item;
+    const ParameterSource& source = of.source;
+    if (item.count == 0 && (source.data || source.count != 0))
+        return error(Code::invalid_argument, "%s.%s is given: the plan has none", of.tensor,
+                     of.field);
+    if (item.count == 0) return {};
+    if (item.offset + (std::uint64_t{item.count} + 3) / 4 * 4 > end)
+        return error(Code::invalid_argument,
+                     "plan.%s.%s ends at float %" PRIu64 ": plan.bytes holds %" PRIu64, of.tensor,
+                     of.field, item.offset + std::uint64_t{item.count}, end);
+    if (!source.data)
+        return error(Code::invalid_argument, "%s.%s.data is null: the plan has %u numbers for it",
+                     of.tensor, of.field, item.count);
+    if (source.element > Element::bf16)
+        return error(Code::invalid_argument, "%s.%s.element is %u: no such element type", of.tensor,
+                     of.field, unsigned(source.element));
+    if (source.count == item.count) return {};
+    return error(Code::invalid_argument, "%s.%s.count is %zu: the plan has %u numbers for it",
+                 of.tensor, of.field, source.count, item.count);
+}
+
+// Exact. A subnormal half is an integer times 2^-24.
+float widened(Element element, const unsigned char* at) noexcept {
+    if (element == Element::f32) {
+        float value;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    std::uint16_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    if (element == Element::bf16) return std::bit_cast<float>(std::uint32_t{bits} << 16);
+    const std::uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+    const std::uint32_t rebias = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;
+    const float value = magnitude < 0x400u ? float(magnitude) * 0x1p-24f
+                                           : std::bit_cast<float>((magnitude << 13) + rebias);
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+}
+
+void fill(const Filled& of, unsigned char* memory) noexcept {
+    const auto* source = static_cast<const unsigned char*>(of.source.data);
+    const std::uint32_t bytes = element_bytes(of.source.element);
+    for (std::uint32_t i = 0; i < (of.item.count + 3) / 4 * 4; ++i) {  // with the gap behind it
+        float value = i < of.item.count
+                          ? widened(of.source.element, source + std::size_t{i} * bytes)
+                          : 0;
+        if (of.item.added != 0) value += float(of.item.added);
+        std::memcpy(memory + 4 * (std::size_t{of.item.offset} + i), &value, sizeof value);
+    }
+}
+
+}  // namespace
+
+Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
+    Result<ParameterPlan> result;
+    const struct {
+        const char* name;
+        const Finish& finish;
+        std::uint32_t head_dim, heads;
+    } tensors[] = {{"q", info.q_finish, info.q.head_dim, info.q_heads},
+                   {"k", info.k_finish, info.k.head_dim, info.k_heads},
+                   {"v", info.v_finish, info.v.head_dim, info.v_heads}};
+    for (const auto& [name, finish, head_dim, heads] : tensors) {
+        if (result.status = check_shapes(name, finish, head_dim, heads); !result.status)
+            return result;
+        if (finish.norm.weight_offset <= 1) continue;
+        result.status = error(Code::invalid_argument,
+                              "%s_finish.norm.weight_offset is %u: it must be 0 or 1", name,
+                              finish.norm.weight_offset);
+        return result;
+    }
+    const std::uint64_t floats = lay_out_parameters(info, result.value);
+    if (floats < std::uint64_t{1} << 30) return result;
+    return {error(Code::limit_exceeded,
+                  "the parameters have %" PRIu64 " floats: a storage buffer holds less than 2^30",
+                  floats),
+            {}};
+}
+
+Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
+                       std::size_t bytes) noexcept {
+    if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
+        return error(Code::invalid_argument, "memory is %p: it must be a multiple of 4, not null",
+                     memory);
+    if (bytes < plan.bytes)
+        return error(Code::invalid_argument, "bytes is %zu: the plan has %zu", bytes, plan.bytes);
+    const Filled items[] = {
+        {plan.q.bias, sources.q.bias, "q", "bias"},
+        {plan.q.weight, sources.q.weight, "q", "weight"},
+        {plan.q.norm_bias, sources.q.norm_bias, "q", "norm_bias"},
+        {plan.k.bias, sources.k.bias, "k", "bias"},
+        {plan.k.weight, sources.k.weight, "k", "weight"},
+        {plan.k.norm_bias, sources.k.norm_bias, "k", "norm_bias"},
+        {plan.v.bias, sources.v.bias, "v", "bias"},
+        {plan.v.weight, sources.v.weight, "v", "weight"},
+        {plan.v.norm_bias, sources.v.norm_bias, "v", "norm_bias"},
+    };
+    for (const Filled& item : items) {
+        if (Status s = check_source(item, plan.bytes / 4); !s) return s;
+    }
+    for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
+    return {};
+}
+
+}  // namespace vkrope

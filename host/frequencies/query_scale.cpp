@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include <limits>
+
+#include "frequencies/scaling_rules.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+namespace {
+
+Status check(const QueryScale& scale) noexcept {
+    if (scale.kind > QueryScaling::ministral3) {
+        return error(Code::invalid_argument, "scale.kind is %u: it must be a QueryScaling",
+                     unsigned(scale.kind));
+    }
+    if (scale.kind == QueryScaling::none) {
+        return {};
+    }
+    if (scale.kind == QueryScaling::logn) {
+        return require_above_one(scale.length, "scale.length");
+    }
+    if (Status status = require_positive(scale.length, "scale.length"); !status) {
+        return status;
+    }
+    return require_not_negative(scale.beta, "scale.beta");
+}
+
+double factor_at(const QueryScale& scale, std::int32_t position) noexcept {
+    const double p = position;
+    switch (scale.kind) {
+        case QueryScaling::logn:
+            return p + 1 > scale.length ? std::log(p + 1) / std::log(scale.length) : 1;
+        case QueryScaling::llama4:
+            return 1 + scale.beta * std::log1p(std::floor((p + 1) / scale.length));
+        case QueryScaling::ministral3:
+            return 1 + scale.beta * std::log1p(std::floor(p / scale.length));
+        default: return 1;
+    }
+}
+
+}  // namespace
+
+Status query_scales(const QueryScale& scale, const std::int32_t* positions, std::size_t count,
+                    float* scales) noexcept {
+    using ull = unsigned long long;  // what printf's %llu takes everywhere
+    if (Status status = check(scale); !status) {
+        return status;
+    }
+    if (count != 0 && (positions == nullptr || scales == nullptr)) {
+        return error(Code::invalid_argument, "%s is null",
+                     positions == nullptr ? "positions" : "scales");
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (positions[i] < 0) {
+            return error(Code::invalid_argument, "positions[%llu] is %d: it must be at least 0",
+                         ull{i}, positions[i]);
+        }
+        if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {
+            return error(Code::invalid_argument,
+                         "scale.beta is %g: the factor of position %d exceeds the range of float",
+                         scale.beta, positions[i]);
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        scales[i] = float(factor_at(scale, positions[i]));
+    }
+    return {};
+}
+
+}  // namespace vkrope

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/geometry/finish.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace vkrope {
+
+namespace {
+
+struct Tensor3 {
+    const HeadFormat& width;
+    const Finish& finish;
+    std::uint32_t heads;
+};
+
+template <class Use>
+void for_tensors(const KernelInfo& info, const Use& use) {
+    for (const Tensor3& tensor : {Tensor3{info.q, info.q_finish, info.q_heads},
+                                  {info.k, info.k_finish, info.k_heads},
+                                  {info.v, info.v_finish, info.v_heads}}) {
+        if (tensor.width.head_dim != 0) use(tensor);
+    }
+}
+
+}  // namespace
+
+bool has_finish(const Finish& finish) noexcept {
+    const Norm& norm = finish.norm;
+    const bool norm_is_set = norm.kind != NormKind::none || norm.span != NormSpan::head ||
+                             norm.place != NormPlace::before || norm.eps != 0 ||
+                             norm.weight != ParameterShape::none || norm.weight_offset != 0 ||
+                             norm.bias != ParameterShape::none || norm.round_between;
+    return norm_is_set || finish.bias != ParameterShape::none || finish.clip != 0 ||
+           finish.scale != 1 || finish.scale_call || finish.scale_tokens;
+}
+
+bool has_finish(const KernelInfo& info) noexcept {
+    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish);
+}
+
+std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept {
+    const Norm& norm = finish.norm;
+    std::uint32_t steps = 0;
+    const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
+    add(norm.kind == NormKind::rms, shader::step_rms);
+    add(norm.kind == NormKind::layer, shader::step_layer);
+    add(norm.span == NormSpan::token, shader::step_token);
+    add(norm.kind != NormKind::none && norm.place == NormPlace::before, shader::step_before);
+    add(norm.place == NormPlace::after, shader::step_after);
+    add(norm.round_between && width.in != Element::f32, shader::step_rounds);
+    // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
+    add(width.in == Element::f16 && finish.bias == ParameterShape::none &&
+            norm.place == NormPlace::before,
+        shader::step_one_sum);
+    add(finish.clip != 0, shader::step_clip);
+    add(finish.scale != 1, shader::step_scale);
+    add(finish.scale_call, shader::step_scale_call);
+    add(finish.scale_tokens, shader::step_scale_tokens);
+    return has_finish(finish) ? steps : 0;
+}
+
+std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept {
+    return finish.norm.span == NormSpan::token ? heads : 1;
+}
+
+std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {
+    std::uint64_t most = 1;
+    for_tensors(info, [&](const Tensor3& tensor) {
+        if (tensor.finish.norm.kind == NormKind::none) return;
+        const bool token = tensor.finish.norm.span == NormSpan::token;
+        const std::uint64_t rows = std::uint64_t{geometry.group_tokens} *
+                                   (token ? tensor.heads : geometry.head_lanes);
+        const std::uint64_t units = tensor.width.head_dim / geometry.unit_elements;
+        most = std::max(most, rows * units + (token ? rows : 0));
+    });
+    return most;
+}
+
+Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {
+    Iterations most;
+    for_tensors(info, [&](const Tensor3& tensor) {
+        const Norm& norm = tensor.finish.norm;
+        const std::uint64_t units = tensor.width.head_dim / geometry.unit_elements;
+        const std::uint64_t steps = units / 2 + 1;
+        const std::uint64_t rounds = norm.kind == NormKind::none    ? 0
+                                     : norm.kind == NormKind::layer ? 3
+                                                                    : 1;
+        // Twice if a sum overflows.
+        const std::uint64_t sums =
+            2 * rounds * (std::bit_ceil(units) + 1 + (norm.place == NormPlace::after ? steps : 0));
+        const bool token = norm.span == NormSpan::token;
+        most.row = std::max(most.row, token ? sums * tensor.heads : 0);
+        most.head = std::max(most.head, steps + (token ? 0 : sums));
+    });
+    return most;
+}
+
+}  // namespace vkrope

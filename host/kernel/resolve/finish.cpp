@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Rules for norms, biases, clip and scale.
+#include "kernel/geometry/finish.hpp"
+
+#include <cinttypes>
+#include <cmath>
+
+#include "kernel/resolve/rules.hpp"
+#include "parameter_layout.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr std::uint32_t max_norm_head_dim = 4096;
+constexpr float least_eps = 1e-20f, most_eps = 1;
+
+constexpr std::uint32_t max_row_heads = 1024;
+
+Status check_shape(const char* tensor, const char* field, ParameterShape shape,
+                   std::uint32_t heads) noexcept {
+    if (shape > ParameterShape::head_channel)
+        return error(Code::invalid_argument, "%s_finish.%s is %u: no such shape", tensor, field,
+                     unsigned(shape));
+    if (shape != ParameterShape::head_channel) return {};
+    if (heads > 65535)
+        return error(Code::not_supported,
+                     "%s_heads is %u: parameters of each head are for at most 65535 heads", tensor,
+                     heads);
+    if (heads != 0) return {};
+    return error(Code::invalid_argument,
+                 "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
+                 tensor);
+}
+
+Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
+                  std::uint32_t heads) noexcept {
+    if (norm.kind > NormKind::layer)
+        return error(Code::invalid_argument, "%s_finish.norm.kind is %u: no such norm", tensor,
+                     unsigned(norm.kind));
+    if (norm.kind == NormKind::none) {
+        if (!has_finish(Finish{.norm = norm})) return {};
+        return error(Code::invalid_argument,
+                     "%s_finish.norm.kind is none: its other fields must have their defaults",
+                     tensor);
+    }
+    if (norm.span > NormSpan::token)
+        return error(Code::invalid_argument, "%s_finish.norm.span is %u: no such span", tensor,
+                     unsigned(norm.span));
+    if (norm.place > NormPlace::after)
+        return error(Code::invalid_argument, "%s_finish.norm.place is %u: no such place", tensor,
+                     unsigned(norm.place));
+    if (!(norm.eps >= least_eps && norm.eps <= most_eps))
+        return error(Code::invalid_argument, "%s_finish.norm.eps is %g: it must be 1e-20 to 1",
+                     tensor, double(norm.eps));
+    if (Status s = check_shape(tensor, "norm.weight", norm.weight, heads); !s) return s;
+    if (Status s = check_shape(tensor, "norm.bias", norm.bias, heads); !s) return s;
+    if (norm.weight_offset > 1)
+        return error(Code::invalid_argument,
+                     "%s_finish.norm.weight_offset is %u: it must be 0 or 1", tensor,
+                     norm.weight_offset);
+    if (norm.weight_offset != 0 && norm.weight == ParameterShape::none)
+        return error(Code::invalid_argument,
+                     "%s_finish.norm.weight_offset is 1: norm.weight is none", tensor);
+    if (norm.bias != ParameterShape::none && norm.kind != NormKind::layer)
+        return error(Code::invalid_argument,
+                     "%s_finish.norm.bias is %u: only a layer norm has a bias", tensor,
+                     unsigned(norm.bias));
+    if (norm.span == NormSpan::token && heads == 0)
+        return error(Code::invalid_argument,
+                     "%s_finish.norm.span is token: %s_heads must be above 0", tensor, tensor);
+    if (norm.span == NormSpan::token && heads > max_row_heads)
+        return error(Code::not_supported,
+                     "%s_heads is %u: a norm over a token takes at most %u heads", tensor, heads,
+                     max_row_heads);
+    if (head_dim > max_norm_head_dim)
+        return error(Code::not_supported, "%s.head_dim is %u: a norm takes at most %u channels",
+                     tensor, head_dim, max_norm_head_dim);
+    return {};
+}
+
+Status check_finish(const char* tensor, const Finish& finish, std::uint32_t head_dim,
+                    std::uint32_t heads) noexcept {
+    if (head_dim == 0 && has_finish(finish))
+        return error(Code::invalid_argument, "%s_finish is given: %s.head_dim is 0, there is no %s",
+                     tensor, tensor, tensor);
+    if (Status s = check_shape(tensor, "bias", finish.bias, heads); !s) return s;
+    if (Status s = check_norm(tensor, finish.norm, head_dim, heads); !s) return s;
+    if (!(finish.clip >= 0) || std::isinf(finish.clip))
+        return error(Code::invalid_argument,
+                     "%s_finish.clip is %g: it must be finite and not negative", tensor,
+                     double(finish.clip));
+    if (!std::isfinite(finish.scale) || finish.scale == 0)
+        return error(Code::invalid_argument, "%s_finish.scale is %g: it must be finite and not 0",
+                     tensor, double(finish.scale));
+    if (finish.scale_call && tensor[0] != 'q')
+        return error(Code::invalid_argument, "%s_finish.scale_call is true: only Q has a q_scale",
+                     tensor);
+    return {};
+}
+
+}  // namespace
+
+Status check_finish(const KernelInfo& info) noexcept {
+    if (Status s = check_finish("q", info.q_finish, info.q.head_dim, info.q_heads); !s) return s;
+    if (Status s = check_finish("k", info.k_finish, info.k.head_dim, info.k_heads); !s) return s;
+    return check_finish("v", info.v_finish, info.v.head_dim, info.v_heads);
+}
+
+namespace {
+
+Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resolved) noexcept {
+    if (!std::isfinite(call.q_scale) || call.q_scale == 0)
+        return error(Code::invalid_argument, "q_scale is %g: it must be finite and not 0",
+                     double(call.q_scale));
+    if (!finish.scale_call && call.q_scale != 1)
+        return error(Code::invalid_argument,
+                     "q_scale is %g: the kernel was created without q_finish.scale_call",
+                     double(call.q_scale));
+    resolved.q_scale = float(double(finish.scale) * double(call.q_scale));
+    if (std::isfinite(resolved.q_scale)) return {};
+    return error(Code::invalid_argument, "q_scale is %g: times q_finish.scale %g it is no float",
+                 double(call.q_scale), double(finish.scale));
+}
+
+Status resolve_scale_tokens(const char* name, const Finish& finish,
+                            const VkDescriptorBufferInfo& where, const Call& call,
+                            View& view) noexcept {
+    if (!finish.scale_tokens) {
+        if (!where.buffer) return {};
+        return error(Code::invalid_argument,
+                     "%s is given: the kernel was created without a factor for each token", name);
+    }
+    view.buffer = where.buffer;
+    view.first_byte = where.offset;
+    view.token = call.tokens > 1 ? 1 : 0;
+    view.batch = call.batch > 1 ? call.tokens : 0;
+    return check_words(name, where, std::uint64_t{call.batch} * call.tokens * 4);
+}
+
+}  // namespace
+
+Status resolve_finish(const KernelInfo& info, const StorageLimits& limits, const Call& call,
+                      ResolvedCall& resolved) noexcept {
+    if (Status s = resolve_scale(info.q_finish, call, resolved); !s) return s;
+    const struct {
+        const char* name;
+        bool present;
+        const Finish& finish;
+        const VkDescriptorBufferInfo& where;
+        ResolvedTensor& tensor;
+    } tensors[] = {
+        {"q_scale_tokens", call.q_in.heads != 0, info.q_finish, call.q_scale_tokens, resolved.q},
+        {"k_scale_tokens", call.k_in.heads != 0, info.k_finish, call.k_scale_tokens, resolved.k},
+        {"v_scale_tokens", call.v_in.heads != 0, info.v_finish, call.v_scale_tokens, resolved.v}};
+    for (const auto& [name, present, finish, where, tensor] : tensors) {
+        if (!present) continue;
+        if (Status s = resolve_scale_tokens(name, finish, where, call, tensor.scales); !s) return s;
+    }
+    ParameterPlan plan;
+    lay_out_parameters(info, plan);
+    if (plan.bytes == 0) return {};
+    if (call.parameters.offset % 16 != 0)
+        return error(Code::invalid_argument,
+                     "parameters.offset is %" PRIu64 ": it must be a multiple of 16",
+                     call.parameters.offset);
+    return bind_words("parameters", call.parameters, plan.bytes, limits, resolved.parameters,
+                      resolved.parameters_offset);
+}
+
+}  // namespace vkrope

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What a model class of transformers does to Q, K and V beside the rotation: norms, clip, and the
+// scale of the queries by position.
+#pragma once
+
+#include <string>
+
+#include "model/hf/field.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+/// Reads the finish of a model.
+///
+/// model_type  "" if the table of model types does not have it: there is no finish then
+/// config      the objects that have the numbers of the language model
+/// scaling     the same, with those of rope_parameters or rope_scaling before them
+/// rotates     whether the layer has RoPE
+ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
+                         bool rotates);
+
+}  // namespace vkrope

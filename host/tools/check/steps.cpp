@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "check/steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <tuple>
+
+#include "check/mistakes.hpp"
+#include "reference/element.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// The definition, or a change of it.
+struct Candidate {
+    std::string name, meaning;
+    Trial trial;
+    reference::Finish steps;
+};
+
+reference::Type element_type(const Evidence& evidence) {
+    return evidence.in.type == reference::Type::f32 ? evidence.out.type : evidence.in.type;
+}
+
+Candidate right_of(const StepsEvidence& evidence) {
+    Candidate right = {.name = "",
+                       .meaning = "",
+                       .trial = {.in = evidence.rotation.in,
+                                 .out = evidence.rotation.out,
+                                 .operation = evidence.rotation.operation,
+                                 .further = evidence.rotation.further},
+                       .steps = evidence.steps};
+    if (!evidence.rotates) {
+        right.trial.operation.inv_freq.clear();
+        right.trial.further = {};
+    }
+    return right;
+}
+
+/// Every mistake in the steps that suitable data could distinguish from the correct ones.
+std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
+    std::vector<Candidate> candidates;
+    const Candidate right = right_of(evidence);
+    const auto add = [&](const char* name, const char* meaning, const auto& change) {
+        Candidate changed = right;
+        changed.name = name;
+        changed.meaning = meaning;
+        change(changed.steps);
+        candidates.push_back(std::move(changed));
+    };
+    using reference::Finish, reference::NormKind;
+    const reference::Norm& norm = evidence.steps.norm;
+    const auto eps = static_cast<long double>(norm.eps);
+    if (norm.kind != NormKind::none) {
+        if (evidence.rotates) {
+            add(norm.after ? "norm_before_rotation" : "norm_after_rotation",
+                norm.after ? "the norm was taken before the rotation"
+                           : "the norm was taken after the rotation",
+                [](Finish& steps) { steps.norm.after = !steps.norm.after; });
+        }
+        add("norm_missing", "there was no norm",
+            [](Finish& steps) { steps.norm = reference::Norm{}; });
+        add("eps_missing", "eps was not added", [](Finish& steps) { steps.norm.eps = 0; });
+        add("eps_outside_root", "eps was added to the root, not under it", [eps](Finish& steps) {
+            steps.norm.reciprocal_root = [eps](long double square, std::uint64_t) {
+                return 1 / (std::sqrt(square) + eps);
+            };
+        });
+        add("sum_instead_of_mean", "the sum of the squares was taken, not their mean",
+            [eps](Finish& steps) {
+                steps.norm.reciprocal_root = [eps](long double square, std::uint64_t n) {
+                    return 1 / std::sqrt(square * static_cast<long double>(n) + eps);
+                };
+            });
+        add(norm.over_token ? "norm_of_each_head" : "norm_of_all_heads",
+            norm.over_token ? "each head was normed alone, not all heads of a token"
+                            : "all heads of a token were normed together, not each alone",
+            [](Finish& steps) { steps.norm.over_token = !steps.norm.over_token; });
+        add(norm.kind == NormKind::rms ? "layer_norm_instead_of_rms" : "rms_instead_of_layer_norm",
+            norm.kind == NormKind::rms ? "the mean was subtracted" : "the mean was not subtracted",
+            [](Finish& steps) {
+                steps.norm.kind = steps.norm.kind == NormKind::rms ? NormKind::layer
+                                                                   : NormKind::rms;
+            });
+    }
+    if (!norm.weight.empty()) {
+        add("weight_missing", "the norm has no weight", [](Finish& steps) {
+            steps.norm.weight.clear();
+            steps.norm.weight_offset = 0;
+        });
+        add(norm.weight_offset == 1 ? "one_plus_weight_forgotten" : "one_plus_weight",
+            norm.weight_offset == 1 ? "multiplied by w, not by 1 + w"
+                                    : "multiplied by 1 + w, not by w",
+            [](Finish& steps) { steps.norm.weight_offset = 1 - steps.norm.weight_offset; });
+        if (element_type(evidence.rotation) != reference::Type::f32) {
+            add("rounded_before_weight",
+                "rounded to the element type before the product with the weight, and after it",
+                [type = element_type(evidence.rotation)](Finish& steps) {
+                    steps.norm.round_between = type;
+                });
+        }
+    }
+    if (!norm.bias.empty()) {
+        add("norm_bias_missing", "the norm has no bias",
+            [](Finish& steps) { steps.norm.bias.clear(); });
+    }
+    if (!evidence.steps.bias.empty()) {
+        add("bias_missing", "the bias was not added", [](Finish& steps) { steps.bias.clear(); });
+    }
+    if (evidence.steps.clip != 0) {
+        add("clip_missing", "nothing was clipped", [](Finish& steps) { steps.clip = 0; });
+    }
+    if (evidence.steps.scale != 1 || !evidence.steps.scale_tokens.empty()) {
+        add("scale_missing", "Q was not scaled", [](Finish& steps) {
+            steps.scale = 1;
+            steps.scale_tokens.clear();
+        });
+    }
+    if (!evidence.rotates) {
+        Candidate rotated = right;
+        rotated.name = "v_rotated";
+        rotated.meaning = "V was rotated as K is";
+        rotated.trial.operation = evidence.rotation.operation;
+        rotated.trial.further = evidence.rotation.further;
+        const reference::Operation& operation = rotated.trial.operation;
+        if (operation.rotary_offset + 2 * operation.inv_freq.size() <=
+            evidence.rotation.in.head_dim) {
+            candidates.push_back(std::move(rotated));
+        }
+        return candidates;
+    }
+    for (Mistake& mistake : mistakes_of(evidence.rotation)) {
+        if (mistake.part != Part::layout && mistake.turns.empty()) {
+            candidates.push_back({std::move(mistake.name), std::move(mistake.meaning),
+                                  std::move(mistake.trial), evidence.steps});
+        }
+    }
+    return candidates;
+}
+
+/// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads.
+Candidate sampled(Candidate candidate, std::uint64_t elements) {
+    reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
+    const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
+                        most = std::max<std::uint64_t>(1, elements / of_token), all = in.tokens,
+                        step = (all + most - 1) / std::max<std::uint64_t>(1, most);
+    if (step <= 1) {
+        return candidate;
+    }
+    const std::uint64_t first = (all - 1) % step, count = (all - 1 - first) / step + 1;
+    const auto keep = [&](auto& values) {
+        auto kept = values;
+        kept.clear();
+        for (std::uint64_t i = 0; !values.empty() && i < in.batch * count; ++i) {
+            kept.push_back(values[i / count * all + first + i % count * step]);
+        }
+        values = std::move(kept);
+    };
+    each_axis(candidate.trial, keep);
+    keep(candidate.steps.scale_tokens);
+    for (reference::Tensor* tensor : {&in, &out}) {
+        tensor->tokens = count;
+    }
+    candidate.trial.first_in += first * in.token_stride;
+    candidate.trial.first_out += first * out.token_stride;
+    in.token_stride *= step;
+    out.token_stride *= step;
+    return candidate;
+}
+
+const void* from(const void* elements, std::uint64_t first, reference::Type type) {
+    return static_cast<const char*>(elements) + first * (type == reference::Type::f32 ? 4 : 2);
+}
+
+/// The largest error of a tensor as a share of the largest value of the same row.
+double largest_error(const Evidence& evidence, const Trial& trial,
+                     const reference::Operation& operation, const reference::Finish& steps,
+                     double bound_u) {
+    const reference::ElementTable elements(trial.out.type);
+    double largest = 0;
+    reference::finish(
+        trial.in, operation, steps, bound_u, from(evidence.input, trial.first_in, trial.in.type),
+        [&](std::uint64_t batch, std::uint64_t token,
+            std::span<const reference::Approximate> channels) {
+            for (std::uint64_t head = 0; head < trial.in.heads; ++head) {
+                const auto row = channels.subspan(head * trial.in.head_dim, trial.in.head_dim);
+                const std::uint64_t first = trial.first_out + batch * trial.out.batch_stride +
+                                            token * trial.out.token_stride +
+                                            head * trial.out.head_stride;
+                double size = 0, error = 0;
+                for (std::size_t c = 0; c < row.size(); ++c) {
+                    const std::size_t bytes = trial.out.type == reference::Type::f32 ? 4 : 2;
+                    std::uint32_t bits = 0;
+                    std::memcpy(&bits,
+                                static_cast<const char*>(evidence.output) + (first + c) * bytes,
+                                bytes);
+                    const double got = elements.widen(bits), exact = double(row[c].value);
+                    if (std::isnan(got) && std::isnan(exact)) {
+                        continue;
+                    }
+                    const double off = got == exact ? 0 : std::fabs(got - exact);
+                    error = std::isnan(off) ? std::numeric_limits<double>::infinity()
+                                            : std::max(error, off);
+                    size = std::isfinite(exact) ? std::max(size, std::fabs(exact)) : size;
+                }
+                if (error > 0) {
+                    largest = std::max(largest, error / size);
+                }
+            }
+        });
+    return largest;
+}
+
+StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, const Limits& limits,
+                    const std::function<void(double)>& progress = {}) {
+    const Trial& trial = candidate.trial;
+    const Evidence& given = evidence.rotation;
+    const reference::Operation operation = by_axis(trial.operation, trial.further);
+    const reference::FinishVerdict verdict = reference::compare(
+        trial.in, trial.out, operation, candidate.steps, limits.bound_u,
+        from(given.input, trial.first_in, trial.in.type),
+        from(given.output, trial.first_out, trial.out.type), progress);
+    StepsMatch match;
+    match.mistake = candidate.name;
+    match.meaning = candidate.meaning;
+    match.share_within = verdict.elements == 0 ? 1
+                                               : double(verdict.within) / double(verdict.elements);
+    match.explains = verdict.right();
+    match.worst = match.explains ? "" : verdict.worst;
+    match.largest_error = largest_error(given, trial, operation, candidate.steps, limits.bound_u);
+    match.nearly = match.largest_error <= limits.tolerance;
+    return match;
+}
+
+Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches) {
+    if (right.explains) {
+        return Outcome::pass;
+    }
+    const StepsMatch* best = matches.empty() ? nullptr : &matches.front();
+    if (best != nullptr && best->explains) {
+        return Outcome::mistake;
+    }
+    // Two definitions that differ little both come close; only a much better match justifies
+    // reporting a mistake.
+    const bool much_better = best != nullptr && best->nearly &&
+                             4 * best->largest_error <= right.largest_error;
+    if (right.nearly && !much_better) {
+        return Outcome::close;
+    }
+    return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
+}
+
+}  // namespace
+
+StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
+                           const std::function<void(double)>& progress) {
+    StepsJudgement judgement;
+    const reference::Tensor& in = evidence.rotation.in;
+    judgement.elements = in.batch * in.tokens * in.heads * in.head_dim;
+    const Candidate right = right_of(evidence);
+    judgement.right = match_of(evidence, right, limits, progress);
+    for (const Candidate& candidate : candidates_of(evidence)) {
+        StepsMatch match = match_of(evidence, sampled(candidate, limits.sampled_elements), limits);
+        if (match.explains || match.nearly) {
+            match = match_of(evidence, candidate, limits);  // on all elements, before reporting it
+        }
+        judgement.matches.push_back(std::move(match));
+    }
+    std::stable_sort(judgement.matches.begin(), judgement.matches.end(),
+                     [](const StepsMatch& a, const StepsMatch& b) {
+                         return std::tuple(a.explains, a.nearly, -a.largest_error, a.share_within) >
+                                std::tuple(b.explains, b.nearly, -b.largest_error, b.share_within);
+                     });
+    judgement.outcome = outcome_of(judgement.right, judgement.matches);
+    return judgement;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/cases/finish.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "files/element_type.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// Bits that a rotation does not leave by accident.
+constexpr std::byte poison{0xa5};
+
+using Shape = std::vector<std::uint64_t>;
+
+/// One number for each token: the file has the token axes of the tensor, or a row that all
+/// sequences share. Returns the index in the file for each element of [batch, tokens].
+std::vector<std::size_t> token_places(const std::string& file, const Shape& shape,
+                                      const CaseTensor& tensor) {
+    const std::uint64_t batch = tensor.batch, tokens = tensor.tokens;
+    const bool shared = shape == Shape{tokens} || shape == Shape{1, tokens};
+    if (!shared && shape != Shape{batch, tokens}) {
+        wrong_file("{}: has shape {}; tensors.{} needs ({},) or ({}, {})", file,
+                   npy::shape_text(shape), tensor.name, tokens, batch, tokens);
+    }
+    std::vector<std::size_t> places(batch * tokens);
+    for (std::size_t index = 0; index < places.size(); ++index) {
+        places[index] = shared ? index % tokens : index;
+    }
+    return places;
+}
+
+std::string name_of(const Integers& integers) {
+    const auto* file = std::get_if<std::string>(&integers);
+    return file == nullptr ? "slots" : *file;
+}
+
+}  // namespace
+
+ParameterSource CaseFinish::Parameter::source() const noexcept {
+    if (shape == ParameterShape::none) {
+        return {};
+    }
+    return {array.data.data(), *tools::element_of(array.header.type), count_of(array)};
+}
+
+CaseFinish::Parameter CaseFinish::read_parameter(const std::string& file,
+                                                 const CaseTensor& tensor) const {
+    Parameter parameter;
+    if (file.empty()) {
+        return parameter;
+    }
+    parameter.array = folder_.array(file);
+    const npy::Header& header = parameter.array.header;
+    if (!tools::element_of(header.type)) {
+        unsupported("{}: has data of type {}; the library takes f32, f16 and bf16", file,
+                    npy::name(header.type));
+    }
+    const std::uint64_t heads = tensor.heads, head_dim = tensor.head_dim;
+    if (header.shape == Shape{head_dim}) {
+        parameter.shape = ParameterShape::channel;
+    } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
+        parameter.shape = ParameterShape::head_channel;
+    } else {
+        wrong_file("{}: has shape {}; tensors.{} needs ({},), ({}, {}) or ({},)", file,
+                   npy::shape_text(header.shape), tensor.name, head_dim, heads, head_dim,
+                   heads * head_dim);
+    }
+    return parameter;
+}
+
+void CaseFinish::read_norm(const NormCase& norm, const CaseTensor& tensor) {
+    weight_ = read_parameter(norm.weight, tensor);
+    norm_bias_ = read_parameter(norm.bias, tensor);
+    if (norm.weight_dtype && weight_.shape != ParameterShape::none &&
+        tools::npy_type(*norm.weight_dtype) != weight_.array.header.type) {
+        wrong_file("{}: has data of type {}; weight_dtype needs {}", norm.weight,
+                   npy::name(weight_.array.header.type),
+                   npy::name(tools::npy_type(*norm.weight_dtype)));
+    }
+    finish_.norm = {.kind = norm.kind,
+                    .span = norm.span,
+                    .place = norm.place,
+                    .eps = static_cast<float>(norm.eps),
+                    .weight = weight_.shape,
+                    .weight_offset = norm.weight_offset,
+                    .bias = norm_bias_.shape};
+}
+
+void CaseFinish::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) {
+    const npy::Array array = folder_.array(steps_.scale_tokens);
+    if (array.header.type != npy::Type::f4) {
+        wrong_file("{}: has data of type {}; scale_tokens are <f4", steps_.scale_tokens,
+                   npy::name(array.header.type));
+    }
+    std::vector<float> scales;
+    for (const std::size_t place : token_places(steps_.scale_tokens, array.header.shape, tensor)) {
+        scales.push_back(static_cast<float>(value_at(array, place)));
+    }
+    scale_tokens_ = device.upload(scales.data(), scales.size() * sizeof(float));
+    finish_.scale_tokens = true;
+}
+
+void CaseFinish::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
+    const CacheOutputCase& described = *steps_.cache;
+    const std::string name = "cache." + tensor.name;
+    std::array<std::int64_t, 4> strides = {};
+    std::array<std::uint64_t, 4> lengths = {};
+    constexpr std::string_view letters = "NPHD";
+    if (described.layout.size() != 4 || described.shape.size() != 4 ||
+        !std::is_permutation(letters.begin(), letters.end(), described.layout.begin())) {
+        wrong_file("{}: layout '{}' and a shape of {} dimensions; both must have N, P, H and D",
+                   name, shown_text(described.layout), described.shape.size());
+    }
+    if (described.layout.back() != 'D') {
+        unsupported("{}.layout '{}': channels must come last", name, described.layout);
+    }
+    std::int64_t stride = 1;
+    for (std::size_t axis = 4; axis-- > 0;) {
+        const std::size_t letter = letters.find(described.layout[axis]);
+        strides[letter] = stride;
+        lengths[letter] = described.shape[axis];
+        stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(described.shape[axis], 1));
+        if (stride > (std::int64_t{1} << 29)) {
+            unsupported("{}.shape {} has more than 2^29 elements", name,
+                        npy::shape_text(described.shape));
+        }
+    }
+    if (lengths[1] != described.page_size || lengths[2] != tensor.heads ||
+        lengths[3] != tensor.head_dim) {
+        wrong_file(
+            "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} channels; "
+            "page_size is {}, and tensors.{} has {} heads and {} channels",
+            name, npy::shape_text(described.shape), described.layout, lengths[1], lengths[2],
+            lengths[3], described.page_size, tensor.name, tensor.heads, tensor.head_dim);
+    }
+    CaseCache cache;
+    const CaseFolder::IntegerList list = folder_.integers(described.slots);
+    cache.slots = {
+        .shape = {tensor.batch, tensor.tokens}, .values = {}, .wide = list.wide, .bytes = {}};
+    for (const std::size_t place : token_places(name_of(described.slots), list.shape, tensor)) {
+        const std::int64_t slot = list.values[place];
+        cache.slots.values.push_back(slot);
+        const auto narrow = static_cast<std::int32_t>(slot);
+        const auto bytes = list.wide ? std::as_bytes(std::span(&slot, 1))
+                                     : std::as_bytes(std::span(&narrow, 1));
+        cache.slots.bytes.insert(cache.slots.bytes.end(), bytes.begin(), bytes.end());
+    }
+    cache.slot_mapping = device.upload(cache.slots.bytes.data(), cache.slots.bytes.size());
+    cache.paged = {.slot_mapping = cache.slot_mapping.whole(),
+                   .int64 = list.wide,
+                   .page_size = static_cast<std::uint32_t>(described.page_size),
+                   .page_stride = strides[0],
+                   .row_stride = strides[1]};
+    cache.head_stride = strides[2];
+    cache_ = std::move(cache);
+}
+
+CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
+                       const CaseTensor& tensor)
+    : folder_(folder), steps_(steps) {
+    bias_ = read_parameter(steps.bias, tensor);
+    finish_.bias = bias_.shape;
+    finish_.clip = static_cast<float>(steps.clip);
+    finish_.scale = static_cast<float>(steps.scale);
+    if (steps.norm) {
+        read_norm(*steps.norm, tensor);
+    }
+    if (!steps.scale_tokens.empty()) {
+        read_scales(device, tensor);
+    }
+    if (steps.cache) {
+        read_cache(device, tensor);
+    }
+}
+
+TensorParameterSources CaseFinish::sources() const noexcept {
+    return {bias_.source(), weight_.source(), norm_bias_.source()};
+}
+
+VkDescriptorBufferInfo CaseFinish::scale_tokens() const noexcept {
+    return finish_.scale_tokens ? scale_tokens_.whole() : VkDescriptorBufferInfo{};
+}
+
+CaseOutput CaseFinish::output(const CaseTensor& tensor, Element element) const {
+    CaseOutput output = {.element = steps_.out.value_or(element),
+                         .shape = tensor.shape,
+                         .rows = tensor.out,
+                         .initial = {},
+                         .written = {}};
+    if (!cache_) {
+        output.initial.assign(tensor.count * element_bytes(output.element), poison);
+        return output;
+    }
+    npy::Array initial = folder_.array(steps_.cache->initial);
+    if (initial.header.shape != steps_.cache->shape ||
+        initial.header.type != tools::npy_type(output.element)) {
+        wrong_file("{}: has shape {} of {}; the cache of {} has {} of {}", steps_.cache->initial,
+                   npy::shape_text(initial.header.shape), npy::name(initial.header.type),
+                   tensor.name, npy::shape_text(steps_.cache->shape),
+                   npy::name(tools::npy_type(output.element)));
+    }
+    output.shape = std::move(initial.header.shape);
+    output.initial = std::move(initial.data);
+    const std::uint64_t rows = output.initial.size() / element_bytes(output.element) /
+                               std::max(tensor.head_dim, 1u);
+    output.written.resize(rows);
+    const std::uint64_t slots = rows / std::max(tensor.heads, 1u);
+    for (const std::int64_t slot : cache_->slots.values) {
+        if (slot < -1 || (slot >= 0 && static_cast<std::uint64_t>(slot) >= slots)) {
+            wrong_file("cache.{}.slots has {}; the cache has {} slots", tensor.name, slot, slots);
+        }
+        for (std::uint32_t head = 0; slot >= 0 && head < tensor.heads; ++head) {
+            const PagedCache& paged = cache_->paged;
+            const std::int64_t first = slot / paged.page_size * paged.page_stride +
+                                       slot % paged.page_size * paged.row_stride +
+                                       head * cache_->head_stride;
+            output.written[static_cast<std::size_t>(first) / tensor.head_dim] = true;
+        }
+    }
+    return output;
+}
+
+bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache>& b) {
+    if (!a || !b) {
+        return !a && !b;
+    }
+    return a->slots.values == b->slots.values && a->paged.page_size == b->paged.page_size &&
+           a->paged.page_stride == b->paged.page_stride &&
+           a->paged.row_stride == b->paged.row_stride;
+}
+
+Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
+                     const ParameterSources& sources, VkDescriptorBufferInfo& where) {
+    const ParameterPlan plan = value_of(plan_parameters(info));
+    Buffer buffer;
+    if (plan.bytes > 0) {
+        std::vector<float> content(plan.bytes / sizeof(float));
+        check(fill_parameters(plan, sources, content.data(), plan.bytes));
+        buffer = device.upload(content.data(), plan.bytes);
+        where = buffer.whole();
+    }
+    return buffer;
+}
+
+}  // namespace vkrope::conformance

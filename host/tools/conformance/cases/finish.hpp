@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The steps of a case around the rotation, and its caches, as a kernel and a call take them.
+#pragma once
+
+#include "conformance/cases/folder.hpp"
+#include "conformance/cases/tensor.hpp"
+#include "conformance/device_under_test.hpp"
+
+namespace vkrope::conformance {
+
+/// What the library computes for one tensor: contiguous, all planes; or the whole cache.
+struct CaseOutput {
+    Element element = Element::f32;
+    std::vector<std::uint64_t> shape;
+    RowStrides rows;                 // without a cache
+    std::vector<std::byte> initial;  // contents before the call
+    std::vector<bool> written;       // rows of head_dim elements that a token goes to; empty: all
+};
+
+/// The cache of one tensor, and the slot of each token.
+struct CaseCache {
+    PagedCache paged;  // without its buffer
+    std::int64_t head_stride = 0;
+    CaseFolder::IntegerList slots;  // [batch, tokens]
+    Buffer slot_mapping;
+};
+
+/// The steps of one tensor on the device.
+class CaseFinish {
+   public:
+    /// Reads and checks every file of the steps. Throws Refusal.
+    CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
+               const CaseTensor& tensor);
+
+    const Finish& finish() const noexcept { return finish_; }
+    TensorParameterSources sources() const noexcept;
+    VkDescriptorBufferInfo scale_tokens() const noexcept;
+    const std::optional<CaseCache>& cache() const noexcept { return cache_; }
+
+    /// The output of `tensor`, whose elements are `element` unless the steps say otherwise: poison
+    /// where the library has to write, and the initial contents of a cache.
+    CaseOutput output(const CaseTensor& tensor, Element element) const;
+
+   private:
+    struct Parameter {
+        npy::Array array;
+        ParameterShape shape = ParameterShape::none;
+        ParameterSource source() const noexcept;
+    };
+    Parameter read_parameter(const std::string& file, const CaseTensor& tensor) const;
+    void read_norm(const NormCase& norm, const CaseTensor& tensor);
+    void read_scales(DeviceUnderTest& device, const CaseTensor& tensor);
+    void read_cache(DeviceUnderTest& device, const CaseTensor& tensor);
+
+    const CaseFolder& folder_;
+    const StepsCase& steps_;
+    Finish finish_;
+    Parameter bias_, weight_, norm_bias_;
+    Buffer scale_tokens_;
+    std::optional<CaseCache> cache_;
+};
+
+/// True if K and V can go to their rows in one call.
+bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache>& b);
+
+/// Returns the parameter buffer of a kernel, and where it is; nothing if the kernel has none.
+/// `info` has the finish of the tensors that it handles.
+Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
+                     const ParameterSources& sources, VkDescriptorBufferInfo& where);
+
+}  // namespace vkrope::conformance

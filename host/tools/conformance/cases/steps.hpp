@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a case.json of "rope-case/2" adds: the steps around the rotation, the element type of the
+// outputs, and caches. As written: no other file is read.
+#pragma once
+
+#include <array>
+
+#include "conformance/cases/fields.hpp"
+#include "vkrope/types.hpp"
+
+namespace vkrope::conformance {
+
+/// The tensors of a case. V is never rotated.
+enum TensorIndex : std::size_t { Q, K, V };
+inline constexpr TensorIndex every_tensor[] = {Q, K, V};
+inline constexpr const char* tensor_names[] = {"q", "k", "v"};
+template <class T>
+using OfEachTensor = std::array<T, std::size(every_tensor)>;
+
+struct NormCase {
+    NormKind kind = NormKind::rms;
+    NormSpan span = NormSpan::head;
+    NormPlace place = NormPlace::before;
+    double eps = 0;
+    std::string weight, bias;  // files; empty: none
+    std::optional<Element> weight_dtype;
+    std::uint32_t weight_offset = 0;
+};
+
+/// The cache that an output goes to.
+struct CacheOutputCase {
+    Integers slots;
+    std::vector<std::uint64_t> shape;
+    std::string layout;
+    std::uint64_t page_size = 0;
+    std::string initial;  // file
+};
+
+/// The steps of one tensor.
+struct StepsCase {
+    std::string bias;  // file; empty: none
+    std::optional<NormCase> norm;
+    double clip = 0, scale = 1;
+    std::string scale_tokens;    // file; empty: none
+    std::optional<Element> out;  // none: as the input
+    std::optional<CacheOutputCase> cache;
+
+    /// True if values change outside the rotated windows, too.
+    bool change_values() const {
+        return !bias.empty() || norm || clip != 0 || scale != 1 || !scale_tokens.empty();
+    }
+};
+
+/// Reads the keys of "rope-case/2" that are steps. `present` says which tensors the case has.
+/// Throws Refusal.
+OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present);
+
+}  // namespace vkrope::conformance

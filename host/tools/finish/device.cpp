@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// The second step of vkrope finish: upload, finish and time, download.
+#include <algorithm>
+
+#include "finish/finish.hpp"
+#include "roof/median.hpp"
+#include "shell/device_text.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// A tensor on the device; an empty one is absent.
+struct Resident {
+    Tensor shape;  // without the buffer
+    Buffer in, out;
+
+    Tensor at(const Buffer& buffer) const {
+        Tensor tensor = shape;
+        if (shape.heads != 0) {
+            tensor.where = buffer.whole();
+        }
+        return tensor;
+    }
+};
+
+Buffer buffer_of(Device& device, const void* data, std::size_t bytes) {
+    Buffer buffer = value_of(Buffer::make(device, std::max<std::size_t>(bytes, 4)),
+                             Subject::device);
+    if (data != nullptr && bytes > 0) {
+        check(buffer.upload(data, bytes), Subject::device);
+    }
+    return buffer;
+}
+
+Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes) {
+    const reference::Tensor& view = tensor.view;
+    if (tensor.array.data.empty()) {
+        return {};
+    }
+    return {.shape = {.heads = static_cast<std::uint32_t>(view.heads),
+                      .token_stride = static_cast<std::int64_t>(view.token_stride),
+                      .head_stride = static_cast<std::int64_t>(view.head_stride),
+                      .batch_stride = static_cast<std::int64_t>(view.batch_stride)},
+            .in = buffer_of(device, tensor.array.data.data(), tensor.array.data.size()),
+            .out = buffer_of(device, nullptr, output_bytes)};
+}
+
+KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const AnglePlan& plan) {
+    const auto& tensors = inputs.rotate.tensors;
+    const auto stored = [&](TensorIndex which) {
+        const bool present = tensors[which] && !tensors[which]->array.data.empty();
+        return present ? std::optional(inputs.rotate.element) : std::nullopt;
+    };
+    KernelInfo info = value_of(kernel_info(rotation, plan, stored(Q), stored(K)), Subject::device);
+    const OfEachTensor<HeadFormat*> formats = {&info.q, &info.k, &info.v};
+    const OfEachTensor<std::uint32_t*> heads = {&info.q_heads, &info.k_heads, &info.v_heads};
+    const OfEachTensor<Finish*> finishes = {&info.q_finish, &info.k_finish, &info.v_finish};
+    for (const TensorIndex which : every_tensor) {
+        if (!stored(which)) {
+            continue;
+        }
+        formats[which]->in = inputs.rotate.element;
+        formats[which]->out = inputs.store;
+        formats[which]->head_dim = static_cast<std::uint32_t>(tensors[which]->view.head_dim);
+        *heads[which] = static_cast<std::uint32_t>(tensors[which]->view.heads);
+        *finishes[which] = inputs.steps[which].finish;
+    }
+    if (!inputs.rotate.positions.ids.empty() && inputs.rotate.positions.axes == 0) {
+        info.positions = PositionSource::ids;
+    }
+    return info;
+}
+
+std::vector<float> parameters_of(const FinishInputs& inputs, const KernelInfo& info) {
+    const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
+    const auto sources = [&](TensorIndex which) -> TensorParameterSources {
+        const TensorSteps& steps = inputs.steps[which];
+        return {steps.bias.source(), steps.weight.source(), steps.norm_bias.source()};
+    };
+    std::vector<float> parameters(plan.bytes / sizeof(float));
+    check(
+        fill_parameters(plan, {sources(Q), sources(K), sources(V)}, parameters.data(), plan.bytes),
+        Subject::device);
+    return parameters;
+}
+
+/// Everything that the commands refer to.
+struct Work {
+    OfEachTensor<Resident> tensors;
+    Buffer ids, parameters, scales;
+    AngleTable table;
+    Owned<Kernel> kernel;
+    Owned<DescriptorArena> arena;
+    Call call;
+};
+
+void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
+    const std::vector<std::int32_t>& ids = inputs.positions.ids;
+    work.call.positions.first = inputs.positions.first;
+    if (ids.empty()) {
+        return;
+    }
+    work.ids = buffer_of(device, ids.data(), ids.size() * sizeof(std::int32_t));
+    work.call.positions.ids = work.ids.whole();
+    work.call.positions.batch_stride = ids.size() == inputs.tokens ? 0 : inputs.tokens;
+    work.call.positions.axis_stride = inputs.positions.axes == 0
+                                          ? 0
+                                          : std::int64_t{inputs.batch} * inputs.tokens;
+}
+
+Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& device,
+             const Measured& measured) {
+    const RotateInputs& given = inputs.rotate;
+    Work work;
+    Rotation rotation = given.rotation;
+    if (given.positions.axes == 0) {
+        rotation.sections = {};  // one position rotates all pairs
+    }
+    work.table = value_of(AngleTable::make(device, rotation, options.given.angles,
+                                           largest_distance(given.positions) + 1),
+                          Subject::device);
+    for (const TensorIndex which : every_tensor) {
+        if (given.tensors[which]) {
+            work.tensors[which] = resident_of(device, *given.tensors[which],
+                                              measured.outputs[which].size());
+        }
+    }
+    const KernelInfo info = kernel_of(inputs, rotation, work.table.plan());
+    work.kernel = value_of(own(create(device.ref(), info)), Subject::device);
+    Call& call = work.call;
+    call.batch = given.batch;
+    call.tokens = given.tokens;
+    const auto place = [&](TensorIndex which, Tensor& in, Tensor& out) {
+        in = work.tensors[which].at(work.tensors[which].in);
+        out = work.tensors[which].at(work.tensors[which].out);
+    };
+    place(Q, call.q_in, call.q_out);
+    place(K, call.k_in, call.k_out);
+    place(V, call.v_in, call.v_out);
+    place_positions(given, device, work);
+    if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
+        work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
+        call.parameters = work.parameters.whole();
+    }
+    if (info.q_finish.scale_tokens) {
+        work.scales = buffer_of(device, inputs.q_scale_tokens.data(),
+                                inputs.q_scale_tokens.size() * sizeof(float));
+        call.q_scale_tokens = work.scales.whole();
+    }
+    call.q_scale = info.q_finish.scale_call ? inputs.q_scale : 1;
+    return work;
+}
+
+void run(const FinishOptions& options, Device& device, Work& work, Measured& measured) {
+    work.call.angles = work.table.angles();
+    const std::uint64_t dispatched = value_of(dispatches(work.kernel.get(), work.call),
+                                              Subject::device);
+    if (!(device.ref().enabled & push_descriptor)) {
+        if (dispatched > max_calls) {
+            fail(ExitCode::no_device, "it takes {} dispatches on this device, an arena holds {}",
+                 dispatched, max_calls);
+        }
+        work.arena = value_of(
+            own(create_arena(work.kernel.get(),
+                             std::max(static_cast<std::uint32_t>(dispatched), std::uint32_t{1}))),
+            Subject::device);
+    }
+    std::vector<double> nanoseconds;
+    ProgressLine progress("finishing");
+    const std::uint32_t warm_up = warms_up(options.given) ? 1 : 0;
+    for (std::uint32_t n = 0; n < options.given.repetitions + warm_up; ++n) {
+        progress.update(double(n) / (options.given.repetitions + warm_up));
+        reset(work.arena.get());
+        const auto time = value_of(device.submit([&work](VkCommandBuffer commands) {
+            return record(commands, work.kernel.get(), work.call, work.arena.get());
+        }),
+                                   Subject::device);
+        if (n >= warm_up && time && *time > 0) {
+            nanoseconds.push_back(*time);
+        }
+    }
+    if (!nanoseconds.empty()) {
+        measured.nanoseconds = bench::median(std::move(nanoseconds));
+    }
+}
+
+}  // namespace
+
+Measured finish_on_device(const FinishOptions& options, const FinishInputs& inputs) {
+    Device device = open_device(options.given);
+    Measured measured;
+    measured.device = device.info();
+    const RotateInputs& given = inputs.rotate;
+    for (const TensorIndex which : every_tensor) {
+        if (const std::optional<TensorFile>& tensor = given.tensors[which]) {
+            const std::size_t bytes = tensor->array.data.size();
+            measured.outputs[which].resize(bytes / element_bytes(given.element) *
+                                           element_bytes(inputs.store));
+            measured.bytes += bytes + measured.outputs[which].size();
+        }
+    }
+    if (measured.bytes == 0) {
+        return measured;
+    }
+    check_table_fits(options.given, given, measured.device.limits);
+    Work work = prepare(options, inputs, device, measured);
+    run(options, device, work, measured);
+    for (const TensorIndex which : every_tensor) {
+        std::vector<std::byte>& output = measured.outputs[which];
+        if (!output.empty()) {
+            check(work.tensors[which].out.download(output.data(), output.size()), Subject::device);
+        }
+    }
+    measured.angles = work.table.plan();
+    return measured;
+}
+
+}  // namespace vkrope::tools

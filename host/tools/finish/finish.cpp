@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The command line of vkrope finish, and the order of its steps.
+#include "finish/finish.hpp"
+
+#include <cmath>
+#include <memory>
+
+#include "shell/commands.hpp"
+#include "shell/finish_text.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+bool is_float(double number) {
+    return std::fabs(number) <= std::numeric_limits<float>::max();
+}
+
+ExitCode finish(const FinishOptions& options) {
+    OfEachTensor<TensorPaths> tensors;
+    for (const TensorIndex which : every_tensor) {
+        const auto& [name, input_option, output_option] = tensor_names[which];
+        tensors[which] = {input_option, options.given.inputs[which], output_option,
+                          options.given.outputs[which]};
+    }
+    check_tensors(tensors);
+    const FinishInputs inputs = read_inputs(options);
+    for (const TensorIndex which : every_tensor) {
+        for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
+            for (const TensorIndex output : every_tensor) {
+                if (!paths[which].empty() && paths[which] == options.given.outputs[output]) {
+                    fail(ExitCode::usage, "{}: '{}' is an input as well; it would be replaced",
+                         tensor_names[output].output_option, paths[which]);
+                }
+            }
+        }
+    }
+    std::vector<OutputFile> outputs = open_outputs(options.given, inputs.rotate, inputs.store);
+    const Measured measured = finish_on_device(options, inputs);
+    const FinishVerification verification = verify(options, inputs, measured);
+    if (options.given.verify && !verification.passed) {
+        report(options, inputs, measured, verification);
+        fail(ExitCode::verification_failed, "verification failed, no output was written: {}",
+             verification.failure);
+    }
+    auto output = outputs.begin();
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.rotate.tensors[which]) {
+            (output++)->write(measured.outputs[which]);
+        }
+    }
+    OutputFile::publish(outputs);
+    report(options, inputs, measured, verification);
+    return ExitCode::success;
+}
+
+void add_norm(CommandLine& command, FinishOptions& options) {
+    command.add_text("--q-norm", "FILE", options.norm_weights[Q],
+                     "Weight of Q's norm, .npy: [head_dim], [heads, head_dim] or [heads * "
+                     "head_dim]; f32, f16 or bf16.");
+    command.add_text("--k-norm", "FILE", options.norm_weights[K], "Weight of K's norm.");
+    command.add_flag("--v-norm", options.v_norm, "Give V a norm without a weight.");
+    command.add_text("--q-norm-bias", "FILE", options.norm_biases[Q],
+                     "Bias of Q's layer norm, shaped as a weight.");
+    command.add_text("--k-norm-bias", "FILE", options.norm_biases[K], "Bias of K's layer norm.");
+    command.add_choice("--norm-kind", options.norm_kind, norm_kinds,
+                       "Kind of the norms (the model's, or rms).");
+    command.add_choice("--norm-span", options.norm_span, norm_spans,
+                       "What is one row: a head, or all heads of a token (the model's, or head).");
+    command.add_choice("--norm-place", options.norm_place, norm_places,
+                       "Before or after the rotation (the model's, or before).");
+    command.add_number(
+        "--norm-eps", options.norm_eps, [](double x) { return x >= 1e-20 && x <= 1; },
+        "a number from 1e-20 to 1", "Added inside the root (the model's).");
+    command.add_integer("--norm-offset", options.norm_offset, std::uint32_t{0}, std::uint32_t{1},
+                        "Added to every weight: 1 for Gemma (the model's, or 0).");
+}
+
+}  // namespace
+
+void add_steps(CommandLine& command, FinishOptions& options) {
+    add_norm(command, options);
+    constexpr OfEachTensor<const char*> bias_options = {"--q-bias", "--k-bias", "--v-bias"};
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(bias_options[which], "FILE", options.biases[which],
+                         std::string("Added to ") + tensor_names[which].name +
+                             " before everything else, shaped as a weight.");
+    }
+    command.add_number(
+        "--clip", options.clip, [](double x) { return x > 0 && is_float(x); },
+        "a number above 0 that a float holds",
+        "Clamp to -X to X, after a norm before the rotation (the model's).");
+    command.add_number(
+        "--q-scale", options.q_scale, [](double x) { return x != 0 && is_float(x); },
+        "a number other than 0 that a float holds", "Factor of Q, after all other steps (1).");
+    command.add_text("--q-scale-tokens", "FILE", options.q_scale_tokens,
+                     "A factor for each token of Q, .npy: float32 [tokens] or [batch, tokens] (by "
+                     "position, where the model has a formula).");
+}
+
+void add_finish(CommandLine& vkrope) {
+    CommandLine& command = vkrope.add_command("finish",
+                                              "Do all that a model does to Q, K and V between "
+                                              "projection and attention: bias, norm, clip, "
+                                              "rotation, scale, store.");
+    const auto options = std::make_shared<FinishOptions>();
+    add_tensor_files(command, options->given, "File for the value tensor, .npy.");
+    add_steps(command, *options);
+    command.add_choice("--store", options->store, elements,
+                       "Element type of the outputs (that of the inputs).");
+    add_operation(command, options->given);
+    add_run(command, options->given);
+    command.on_run([options] { return finish(*options); });
+}
+
+}  // namespace vkrope::tools

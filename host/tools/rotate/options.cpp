@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// The options of vkrope rotate that other commands have as well, and its output files.
+#include "files/element_type.hpp"
+#include "files/model_options.hpp"
+#include "rotate/rotate.hpp"
+#include "shell/command_line.hpp"
+#include "shell/output_file.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// Rejects an output that replaces an input or another output: the run could not be repeated.
+void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
+    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+        output->check_distinct_from("--model", options.model.path);
+        for (const TensorIndex which : every_tensor) {
+            output->check_distinct_from(tensor_names[which].input_option, options.inputs[which]);
+        }
+        output->check_distinct_from("--positions", options.positions);
+        for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
+            std::error_code not_there_yet;
+            if (output->target() == earlier->target() ||
+                std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
+                fail(ExitCode::usage,
+                     "{}: '{}' is also the file of {}; each output must be a separate file",
+                     output->option(), output->target().string(), earlier->option());
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs,
+                                     Element element) {
+    std::vector<OutputFile> outputs;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            const npy::Header& header = inputs.tensors[which]->array.header;
+            const npy::Type type = npy_type(element);
+            const std::string start = npy::make_header(type, header.shape);
+            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
+                                 start.size() + npy::data_bytes(type, header.shape));
+            outputs.back().write(start);
+        }
+    }
+    check_distinct(options, outputs);
+    return outputs;
+}
+
+void add_positions(CommandLine& command, RotateOptions& options) {
+    const Option positions = command.add_text("--positions", "FILE", options.positions,
+                                              "Positions, .npy: int32 or int64, [tokens], [batch, "
+                                              "tokens] or [axes, batch, tokens].");
+    command
+        .add_integer("--first-position", options.first_position, INT32_MIN, INT32_MAX,
+                     "Position of the first token of every sequence (0).")
+        .excludes(positions);
+}
+
+void add_layout(CommandLine& command, RotateOptions& options) {
+    command.add_choice(
+        "--layout", options.layout, layouts,
+        "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
+}
+
+void add_window(CommandLine& command, RotateOptions& options) {
+    add_pairing(command, options.pairing);
+    command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
+                        "Channels of a head of Q and of K, instead of the model's.");
+    command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
+                        std::uint32_t{65532}, "First rotated channel, instead of the model's.");
+}
+
+void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output) {
+    add_model_options(command, options.model);
+    const OfEachTensor<const char*> what_goes_in = {
+        "The query tensor, .npy.", "The key tensor, .npy.",
+        "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
+    const OfEachTensor<const char*> what_comes_out = {"File for the rotated query tensor, .npy.",
+                                                      "File for the rotated key tensor, .npy.",
+                                                      v_output};
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
+                         what_goes_in[which]);
+    }
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(tensor_names[which].output_option, "FILE", options.outputs[which],
+                         what_comes_out[which]);
+    }
+    add_positions(command, options);
+}
+
+void add_operation(CommandLine& command, RotateOptions& options) {
+    add_layout(command, options);
+    command.add_choice("--dtype", options.dtype, elements,
+                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
+    command.add_choice("--gain", options.gain, gains,
+                       "What to do with the model's attention factor (apply).");
+    command.add_choice(
+        "--angles", options.angles, angle_sources,
+        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
+        "computed).");
+    command.add_flag("--float32-angles", options.float32_angles,
+                     "Angles as float32 products, as Hugging Face transformers computes them; "
+                     "--angles must be direct.");
+    add_window(command, options);
+}
+
+void add_run(CommandLine& command, RotateOptions& options) {
+    command
+        .add_text("--device", "DEVICE", options.device,
+                  "Index, UUID or part of the name of the device (the best one).")
+        .from_environment("VKROPE_DEVICE");
+    command.add_flag("--verify", options.verify,
+                     "Compare every value with the definition; write nothing if one is wrong.");
+    command.add_integer(
+        "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
+        "Runs to time after one warm-up run; the median is reported (1 without warm-up).");
+    command.add_flag("--json", options.json, "Write JSON.");
+}
+
+}  // namespace vkrope::tools

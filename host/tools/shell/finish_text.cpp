@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "shell/finish_text.hpp"
+
+#include <fmt/format.h>
+
+namespace vkrope::tools {
+namespace {
+
+constexpr Choice<ParameterShape> shapes[] = {{"channel", ParameterShape::channel},
+                                             {"head_channel", ParameterShape::head_channel}};
+constexpr Choice<QueryScaling> query_scalings[] = {{"logn", QueryScaling::logn},
+                                                   {"llama4", QueryScaling::llama4},
+                                                   {"ministral3", QueryScaling::ministral3}};
+
+std::string norm_text(const Norm& norm) {
+    return fmt::format("{} norm of each {} (eps {:g}{}{})", word_for(norm_kinds, norm.kind),
+                       word_for(norm_spans, norm.span), norm.eps,
+                       norm.weight == ParameterShape::none ? ""
+                       : norm.weight_offset == 1           ? ", 1 + weight"
+                                                           : ", weight",
+                       norm.bias == ParameterShape::none ? "" : ", bias");
+}
+
+nlohmann::ordered_json shape_json(ParameterShape shape) {
+    return shape == ParameterShape::none ? nlohmann::ordered_json(nullptr)
+                                         : nlohmann::ordered_json(word_for(shapes, shape));
+}
+
+nlohmann::ordered_json tensor_json(const Finish& finish) {
+    return {{"norm", norm_json(finish.norm)},
+            {"clip", finish.clip == 0 ? nlohmann::ordered_json(nullptr)
+                                      : nlohmann::ordered_json(finish.clip)}};
+}
+
+}  // namespace
+
+std::string steps_text(const Finish& finish, bool rotates) {
+    std::string text;
+    const auto add_if = [&text](bool taken, const std::string& step) {
+        text += !taken ? "" : (text.empty() ? "" : ", ") + step;
+    };
+    const bool has_norm = finish.norm.kind != NormKind::none,
+               after = finish.norm.place == NormPlace::after;
+    add_if(finish.bias != ParameterShape::none, "bias");
+    add_if(has_norm && !after, norm_text(finish.norm));
+    add_if(finish.clip != 0, fmt::format("clip to +-{:g}", finish.clip));
+    add_if(rotates, "rotation");
+    add_if(has_norm && after, norm_text(finish.norm));
+    add_if(finish.scale != 1 || finish.scale_call, "scale");
+    add_if(finish.scale_tokens, "scale by position");
+    return text.empty() ? "none" : text;
+}
+
+nlohmann::ordered_json norm_json(const Norm& norm) {
+    if (norm.kind == NormKind::none) {
+        return nullptr;
+    }
+    return {{"kind", word_for(norm_kinds, norm.kind)},
+            {"span", word_for(norm_spans, norm.span)},
+            {"place", word_for(norm_places, norm.place)},
+            {"eps", norm.eps},
+            {"weight", shape_json(norm.weight)},
+            {"weight_offset", norm.weight_offset},
+            {"bias", shape_json(norm.bias)}};
+}
+
+nlohmann::ordered_json finish_json(const ModelFinish& finish) {
+    const QueryScale& scale = finish.query_scale;
+    nlohmann::ordered_json scale_json = nullptr;
+    if (scale.kind != QueryScaling::none) {
+        scale_json = {{"kind", word_for(query_scalings, scale.kind)},
+                      {"length", scale.length},
+                      {"beta", scale.beta}};
+    }
+    return {{"q", tensor_json(finish.q)},
+            {"k", tensor_json(finish.k)},
+            {"v", tensor_json(finish.v)},
+            {"query_scale", scale_json}};
+}
+
+std::string query_scale_text(const QueryScale& scale) {
+    switch (scale.kind) {
+        case QueryScaling::logn:
+            return fmt::format("ln(p + 1) / ln({:g}) beyond {:g} tokens", scale.length,
+                               scale.length);
+        case QueryScaling::llama4:
+            return fmt::format("1 + {:g} ln(1 + floor((p + 1) / {:g}))", scale.beta, scale.length);
+        case QueryScaling::ministral3:
+            return fmt::format("1 + {:g} ln(1 + floor(p / {:g}))", scale.beta, scale.length);
+        default: return "";
+    }
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The steps around a rotation in words and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "shell/words.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope::tools {
+
+inline constexpr Choice<NormKind> norm_kinds[] = {{"rms", NormKind::rms},
+                                                  {"layer", NormKind::layer}};
+inline constexpr Choice<NormSpan> norm_spans[] = {{"head", NormSpan::head},
+                                                  {"token", NormSpan::token}};
+inline constexpr Choice<NormPlace> norm_places[] = {{"before", NormPlace::before},
+                                                    {"after", NormPlace::after}};
+
+/// "bias, rms norm of each head (eps 1e-06, weight), rotation"; "none" if there is no step.
+std::string steps_text(const Finish& finish, bool rotates);
+
+/// The norm with the shapes of its weight and its bias; null if there is none.
+nlohmann::ordered_json norm_json(const Norm& norm);
+
+/// The norms, the clip and the query scale of a model.
+nlohmann::ordered_json finish_json(const ModelFinish& finish);
+
+/// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
+std::string query_scale_text(const QueryScale& scale);
+
+}  // namespace vkrope::tools

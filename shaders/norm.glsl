@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of norms: sums over a row, 1/sqrt, and the steps that leave a row its rotation.
+// Add, subtract, multiply and integers only, so that every device computes the same bits. Needs
+// element.glsl and pairing.glsl. Declares no binding, push constant or workgroup size.
+//
+// A sum over a row is a tree over the channel number: level i adds channels c and c + 2^i, and
+// channels that a row does not have are +0. A unit is a complete subtree, so that the sum does not
+// depend on the unit, nor on which lane adds what.
+#ifndef VKROPE_NORM_GLSL
+#define VKROPE_NORM_GLSL
+
+// Sums are formed twice, of values and of values times 2^-80. The second is used where the first is
+// not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters there.
+const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
+
+// What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their mean,
+// and the squares of these.
+const uint sum_values = 0, sum_differences = 1, sum_squares = 2;
+
+// A normalised channel is ((x * first - mean) * second - rest) * root. An RMS norm has no mean and
+// no rest. `first` and `second` are 1, or 2^-80 where the sums would overflow.
+struct VkropeNorm {
+    float first, mean, second, rest, root;
+};
+
+VkropeNorm vkrope_no_norm() {
+    VkropeNorm norm;
+    norm.first = norm.second = norm.root = 1.0;
+    norm.mean = norm.rest = 0.0;
+    return norm;
+}
+
+// Levels of a tree over n leaves: log2, rounded up.
+#define VKROPE_LEVELS(n)                                                                        \
+    ((n) <= 1 ? 0 : (n) <= 2 ? 1 : (n) <= 4 ? 2 : (n) <= 8 ? 3 : (n) <= 16 ? 4 : (n) <= 32 ? 5 \
+    : (n) <= 64 ? 6 : (n) <= 128 ? 7 : (n) <= 256 ? 8 : (n) <= 512 ? 9 : (n) <= 1024 ? 10       \
+    : (n) <= 2048 ? 11 : 12)
+
+// The sum of the n elements of a unit.
+float vkrope_unit_sum(uint n, Unit u) {
+    float sum = u.a.x;
+    if (n == 8) {
+        precise vec4 pairs = vec4(u.a.xz, u.b.xz) + vec4(u.a.yw, u.b.yw);
+        precise float all = (pairs.x + pairs.y) + (pairs.z + pairs.w);
+        sum = all;
+    } else if (n == 4) {
+        precise float all = (u.a.x + u.a.y) + (u.a.z + u.a.w);
+        sum = all;
+    } else if (n == 2) {
+        precise float all = u.a.x + u.a.y;
+        sum = all;
+    }
+    return sum;
+}
+
+Unit vkrope_squares(Unit u) {
+    precise vec4 a = u.a * u.a;
+    precise vec4 b = u.b * u.b;
+    return Unit(a, b);
+}
+
+Unit vkrope_sum(Unit u, Unit v) {
+    precise vec4 a = u.a + v.a;
+    precise vec4 b = u.b + v.b;
+    return Unit(a, b);
+}
+
+Unit vkrope_product(Unit u, Unit v) {
+    precise vec4 a = u.a * v.a;
+    precise vec4 b = u.b * v.b;
+    return Unit(a, b);
+}
+
+// u * factor - less.
+Unit vkrope_centred(Unit u, float factor, float less) {
+    precise vec4 a = u.a * factor - less;
+    precise vec4 b = u.b * factor - less;
+    return Unit(a, b);
+}
+
+// A NaN stays a NaN.
+vec4 vkrope_clip_four(vec4 x, float most) {
+    const float least = uintBitsToFloat(floatBitsToUint(most) | 0x80000000u);
+    const vec4 below = mix(x, vec4(most), greaterThan(x, vec4(most)));
+    return mix(below, vec4(least), lessThan(x, vec4(least)));
+}
+Unit vkrope_clip(Unit u, float most) {
+    return Unit(vkrope_clip_four(u.a, most), vkrope_clip_four(u.b, most));
+}
+
+// 1 / sqrt(v) for v from 2^-100 on, within 2 * 2^-24 of it; 0 for infinity, NaN for a NaN. With v =
+// m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m) and a third one adds what is
+// left; integers apply 2^-e.
+float vkrope_inverse_root(float v) {
+    const uint bits = floatBitsToUint(v);
+    const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
+    const uint e = (exponent - 127u - odd) << 22;                  // e, in the bits of an exponent
+    const float m = uintBitsToFloat((bits & 0x7fffffu) | ((127u + odd) << 23));
+    precise float half_m = m * 0.5f;
+    precise float y = uintBitsToFloat(0x5f375a86u - (floatBitsToUint(m) >> 1));
+    y = y * (1.5f - (half_m * y) * y);
+    y = y * (1.5f - (half_m * y) * y);
+    y = y + y * (0.5f - (half_m * y) * y);
+    float root = uintBitsToFloat(floatBitsToUint(y) - e);
+    if (bits == 0x7f800000u) root = 0.0;
+    if (bits > 0x7f800000u) root = v;
+    return root;
+}
+
+bool vkrope_is_finite(float x) {
+    return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+// Sets `first` and `mean` from the sums of a row, as above, and 1 / its length.
+void vkrope_set_mean(inout VkropeNorm norm, vec2 sums, float inverse_n) {
+    const bool finite = vkrope_is_finite(sums.x);
+    precise float mean = (finite ? sums.x : sums.y) * inverse_n;
+    norm.first = finite ? 1.0 : vkrope_small;
+    norm.mean = mean;
+}
+
+// Sets `second`, `rest` and `root` from the sums of d = x * first - mean and of their squares. For
+// an RMS norm the sums of d are 0. Where values are scaled, eps is too small to matter; 2^-100
+// keeps the root of a row without variance finite.
+void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inverse_n, float eps) {
+    const bool overflows = floatBitsToUint(squares.x) == 0x7f800000u;
+    const bool scaled = overflows || norm.first != 1.0;
+    precise float rest = (overflows ? sums.y : sums.x) * inverse_n;
+    precise float variance = (overflows ? squares.y : squares.x) * inverse_n - rest * rest;
+    if (variance < 0.0) variance = 0.0;
+    precise float v = variance + (scaled ? 7.888609052210118e-31f : eps);
+    norm.second = overflows ? vkrope_small : 1.0;
+    norm.rest = rest;
+    norm.root = vkrope_inverse_root(v);
+}
+
+// ---- The tree over the units of a row, or over the heads of a token ----
+
+// The sum of a left subtree of each level that waits for its right one. Indexed by loop counters
+// whose range is constant, so that it needs no memory once loops are unrolled.
+float vkrope_waiting[12];
+
+// Adds leaf `index`; leaves come in order. Returns the sum of all once index is the last one.
+float vkrope_tree_add(uint levels, uint index, float leaf) {
+    float sum = leaf;
+    bool carries = true;
+    for (uint level = 0; level < levels; ++level) {
+        precise float both = vkrope_waiting[level] + sum;
+        const bool right = ((index >> level) & 1u) != 0;
+        if (carries && !right) vkrope_waiting[level] = sum;
+        carries = carries && right;
+        if (carries) sum = both;
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// The rotated steps of a row: which pairs, which channels, and their angles. Needs interface.h,
+// pairing.glsl, angles.glsl, sections.glsl, token.glsl, and the constants of VKROPE_CONSTANTS.
+// Declares no binding, push constant or workgroup size.
+#ifndef VKROPE_STEPS_GLSL
+#define VKROPE_STEPS_GLSL
+
+#ifndef VKROPE_TOKEN_GLSL
+#error "steps.glsl: include interface.h, pairing.glsl, angles.glsl and token.glsl first"
+#endif
+
+// Two units of a row, at the same channels in every head.
+struct Step {
+    uvec2 from, to;  // first channels in input and output, from rotary_offset on
+    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
+    Unit c, s;       // cos and sin of their pairs
+};
+
+const uint rotating = rotary_dim / (2 * unit_elements);
+const uint lane_steps = (rotating + step_lanes * steps_together - 1) /
+                        (step_lanes * steps_together) * steps_together;
+
+uint step_of(uint lane, uint n) {
+    return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
+}
+
+// Whether each of the two units of a step holds whole pairs; the units are then `rotating` units
+// apart.
+const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
+                        pairing_out == pairing_interleaved && unit_elements > 1;
+
+// First pairs of the two runs that a step rotates. The runs are adjacent, or apart like the units.
+uvec2 pairs_of(uint step) {
+    uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
+    if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
+    return pairs;
+}
+
+// (pair in its window, channels of that window, first channel of that window).
+uvec3 window_of(uint pair) {
+    uvec3 window = uvec3(pair, window_dim_0, window_at_0);
+    if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
+        window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
+    if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2) {
+        window = uvec3(pair - (window_dim_0 + window_dim_1) / 2, window_dim_2, window_at_2);
+    }
+    if (window_dim_3 != 0 && pair >= (window_dim_0 + window_dim_1 + window_dim_2) / 2) {
+        window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2, window_dim_3,
+                       window_at_3);
+    }
+    return window;
+}
+
+// First channels of the two units that hold these pairs, under the pairing `order`.
+uvec2 channels_of(uint order, uvec2 pairs) {
+    uvec3 window = window_of(pairs.x);
+    uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
+    if (runs_apart) {
+        window = window_of(pairs.y);
+        channels.y = 2 * window.x + window.z;
+    }
+    return channels;
+}
+
+// cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
+// not read.
+void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
+    const uint row = covered ? angle.row : 0;
+    if (angles == angles_texture)
+        vkrope_texture_angles(row, pair, n, VKROPE_PUSH.table_stride, VKROPE_PUSH.table_texels, c, s);
+    else if (angles == angles_factored)
+        vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride, VKROPE_PUSH.table_texels,
+                               c, s);
+    else if (angles == angles_computed)
+        vkrope_computed_angles(row, pair, n, c, s);
+    else if (angles == angles_pairs)
+        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH.table_stride, pair, n, c, s);
+    else
+        vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
+                           VKROPE_PUSH.table_texels, row * VKROPE_PUSH.table_stride + pair, c, s);
+    s = vkrope_flip(s, angle.sign);
+}
+
+Angle angle_of(Token token, uint pair) {
+    Angle angle = token.angle;
+    if (axes != 0) angle = vkrope_axis_angle(vkrope_axis_of(pair));
+    return angle;
+}
+
+const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
+// 0: all pairs of a run take their angles from one row of a vkrope table (not cos_sin_cache).
+const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
+                           (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
+
+// cos and sin of the pairs of a step.
+void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
+    if (angles_misfit == 0) {
+        pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
+        if (runs_apart) {
+            Unit other_c, other_s;
+            pairs_angles(token.covered, angle_of(token, pairs.y), pairs.y, run_elements, other_c,
+                         other_s);
+            c = vkrope_join(unit_elements, c, other_c);
+            s = vkrope_join(unit_elements, s, other_s);
+        }
+    } else {
+        float cosines[8], sines[8];
+        for (uint i = 0; i < 8; ++i) {
+            cosines[i] = sines[i] = 0;
+            if (i < unit_elements) {
+                const uint pair = i < unit_elements / 2 ? pairs.x + i
+                                                        : pairs.y + i - unit_elements / 2;
+                pairs_angles(token.covered, angle_of(token, pair), pair, 1, c, s);
+                cosines[i] = c.a.x;
+                sines[i] = s.a.x;
+            }
+        }
+        c = Unit(vec4(cosines[0], cosines[1], cosines[2], cosines[3]),
+                 vec4(cosines[4], cosines[5], cosines[6], cosines[7]));
+        s = Unit(vec4(sines[0], sines[1], sines[2], sines[3]),
+                 vec4(sines[4], sines[5], sines[6], sines[7]));
+    }
+}
+
+Step rotating_step(Token token, uvec2 pairs) {
+    Step step;
+    step.rotates = token.covered;
+    step.from = channels_of(pairing, pairs);
+    step.to = pairing == pairing_out ? step.from : channels_of(pairing_out, pairs);
+    angles_of(token, pairs, step.c, step.s);
+    step.c = vkrope_scale(step.c, uintBitsToFloat(VKROPE_PUSH.gain));
+    step.s = vkrope_scale(step.s, uintBitsToFloat(VKROPE_PUSH.gain));
+    return step;
+}
+
+#endif

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT
+// Norms, biases, clip and scale around the rotation: within the contract of the oracle, and the
+// same bits for every mapping, access and layout.
+#include "reference/finish.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/recording.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+// A call, by what its results depend on.
+struct Scene {
+    KernelInfo info;
+    std::uint32_t batch = 1, tokens = 5;
+    std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
+    float q_scale = 1;
+    Bytes q = {}, k = {}, v = {};  // inputs, packed; empty: random
+};
+
+// How it is carried out, which changes no bit.
+struct Way {
+    Mapping mapping = Mapping::cpu;
+    std::uint32_t lead = 0;  // elements before each tensor: the access becomes narrower
+    bool in_place = false;
+    bool slots = false;  // K and V go to a cache, in reverse order
+};
+
+struct Results {
+    Bytes q, k, v;
+};
+
+// Sources of parameters, as the device and as the oracle have them.
+struct Parameters {
+    std::vector<float> of[9];  // bias, weight, norm bias of q, k, v
+    ParameterPlan plan;
+    Bytes filled;
+};
+
+Parameters parameters_of(const KernelInfo& info) {
+    Parameters made;
+    made.plan = must(plan_parameters(info));
+    const ParameterItem* items[] = {&made.plan.q.bias, &made.plan.q.weight, &made.plan.q.norm_bias,
+                                    &made.plan.k.bias, &made.plan.k.weight, &made.plan.k.norm_bias,
+                                    &made.plan.v.bias, &made.plan.v.weight, &made.plan.v.norm_bias};
+    ParameterSource sources[9];
+    for (std::uint32_t i = 0; i < 9; ++i) {
+        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + i);
+        for (std::uint32_t n = 0; n < items[i]->count; ++n)
+            made.of[i].push_back(value(Element::f32, random, n));
+        if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
+    }
+    made.filled.resize(made.plan.bytes);
+    must(fill_parameters(made.plan,
+                         {{sources[0], sources[1], sources[2]},
+                          {sources[3], sources[4], sources[5]},
+                          {sources[6], sources[7], sources[8]}},
+                         made.filled.data(), made.filled.size()));
+    return made;
+}
+
+Rotation rotation_of(const KernelInfo& info) {
+    return rotation(info.pairing, std::max(info.q.head_dim, info.k.head_dim), info.rotary_dim,
+                    info.q.rotary_offset, info.k.rotary_offset);
+}
+
+std::vector<float> factors_of(const Scene& scene) {
+    const Bytes random = random_elements(Element::f32, scene.batch * scene.tokens, 77);
+    std::vector<float> factors;
+    for (std::uint32_t i = 0; i < scene.batch * scene.tokens; ++i)
+        factors.push_back(value(Element::f32, random, i));
+    return factors;
+}
+
+// Inputs of a scene that gives none.
+void fill_inputs(Scene& scene) {
+    const auto fill = [&](Bytes& bytes, const HeadFormat& width, std::uint32_t heads,
+                          std::uint32_t seed) {
+        const std::size_t count = std::size_t{scene.batch} * scene.tokens * heads * width.head_dim;
+        if (bytes.empty()) bytes = random_elements(width.in, count, seed);
+    };
+    fill(scene.q, scene.info.q, scene.q_heads, 11);
+    fill(scene.k, scene.info.k, scene.k_heads, 12);
+    fill(scene.v, scene.info.v, scene.v_heads, 13);
+}
+
+Results carry_out(Scene scene, const Way& way) {
+    fill_inputs(scene);
+    scene.info.mapping = way.mapping;
+    scene.info.scatter_k = way.slots;
+    const Owned<Kernel> kernel = make_kernel(device(), scene.info);
+    const Rotation turned = rotation_of(scene.info);
+    AngleTable table = must(
+        AngleTable::make(device(), turned, scene.info.angles, scene.tokens + 3));
+    const Parameters parameters = parameters_of(scene.info);
+    Buffer parameter_buffer = upload(device(),
+                                     parameters.filled.empty() ? Bytes(16) : parameters.filled);
+    Buffer factors = upload(device(), bytes_of(factors_of(scene)));
+    const std::uint32_t all_tokens = scene.batch * scene.tokens;
+    std::vector<std::int32_t> slots;
+    for (std::uint32_t t = 0; t < all_tokens; ++t)
+        slots.push_back(std::int32_t(all_tokens - 1 - t));
+    Buffer slot_buffer = upload(device(), bytes_of(slots));
+    Call call{.batch = scene.batch,
+              .tokens = scene.tokens,
+              .positions = {.first = 3},
+              .angles = table.angles(),
+              .parameters = parameter_buffer.whole(),
+              .q_scale = scene.q_scale};
+    if (scene.info.q_finish.scale_tokens) call.q_scale_tokens = factors.whole();
+    if (scene.info.k_finish.scale_tokens) call.k_scale_tokens = factors.whole();
+    if (scene.info.v_finish.scale_tokens) call.v_scale_tokens = factors.whole();
+    if (way.slots) call.paged_cache.slot_mapping = slot_buffer.whole();
+    Buffer in[3], out[3];
+    const struct {
+        const Bytes& bytes;
+        const HeadFormat& width;
+        std::uint32_t heads;
+        Tensor &in, &out;
+    } tensors[] = {{scene.q, scene.info.q, scene.q_heads, call.q_in, call.q_out},
+                   {scene.k, scene.info.k, scene.k_heads, call.k_in, call.k_out},
+                   {scene.v, scene.info.v, scene.v_heads, call.v_in, call.v_out}};
+    const auto lead_of = [&](Element element) { return way.lead * element_bytes(element); };
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        const auto& [bytes, width, heads, from, to] = tensors[i];
+        if (heads == 0) continue;
+        const std::size_t elements = bytes.size() / element_bytes(width.in);
+        Bytes led(lead_of(width.in) + bytes.size() + 8);
+        std::memcpy(led.data() + lead_of(width.in), bytes.data(), bytes.size());
+        in[i] = upload(device(), led);
+        out[i] = upload(device(),
+                        Bytes(lead_of(width.out) + elements * element_bytes(width.out) + 8));
+        Buffer& target = way.in_place ? in[i] : out[i];
+        from = {.where = part(in[i], lead_of(width.in), bytes.size()),
+                .heads = heads,
+                .buffer_size = led.size() / 4 * 4};
+        to = {.where = part(target, lead_of(width.out), elements * element_bytes(width.out)),
+              .heads = heads,
+              .buffer_size = led.size() / 4 * 4};
+        to.buffer_size = (lead_of(width.out) + elements * element_bytes(width.out) + 8) / 4 * 4;
+    }
+    run(device(), kernel, call);
+    Results results;
+    Bytes* const outputs[] = {&results.q, &results.k, &results.v};
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        const auto& [bytes, width, heads, from, to] = tensors[i];
+        if (heads == 0) continue;
+        const std::size_t size = bytes.size() / element_bytes(width.in) * element_bytes(width.out);
+        const Bytes led = download(way.in_place ? in[i] : out[i], lead_of(width.out) + size);
+        *outputs[i] = Bytes(led.begin() + std::ptrdiff_t(lead_of(width.out)), led.end());
+        if (!way.slots || i == 0) continue;
+        const std::size_t row = size / all_tokens;  // back into the order of tokens
+        Bytes ordered(size);
+        for (std::uint32_t t = 0; t < all_tokens; ++t)
+            std::memcpy(ordered.data() + t * row, outputs[i]->data() + std::size_t(slots[t]) * row,
+                        row);
+        *outputs[i] = ordered;
+    }
+    return results;
+}
+
+reference::Finish oracle_of(const Scene& scene, const Finish& finish,
+                            const std::vector<float>* parameters, bool is_q) {
+    const auto doubles = [](const std::vector<float>& of) {
+        return std::vector<double>(of.begin(), of.end());
+    };
+    reference::Finish made;
+    made.bias = doubles(parameters[0]);
+    made.norm = {.kind = reference::NormKind(finish.norm.kind),
+                 .over_token = finish.norm.span == NormSpan::token,
+                 .after = finish.norm.place == NormPlace::after,
+                 .eps = finish.norm.eps,
+                 .weight = doubles(parameters[1]),
+                 .weight_offset = double(finish.norm.weight_offset),
+                 .bias = doubles(parameters[2]),
+                 .round_between = finish.norm.round_between};
+    made.clip = finish.clip;
+    made.scale = double(finish.scale) * (is_q ? scene.q_scale : 1);
+    if (finish.scale_tokens) made.scale_tokens = doubles(factors_of(scene));
+    return made;
+}
+
+void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
+                  const Finish& finish, std::uint32_t heads, bool turns, const Bytes& in,
+                  const Bytes& out, const std::vector<float>* parameters) {
+    if (heads == 0) return;
+    reference::Tensor from{.type = type_of(width.in),
+                           .batch = scene.batch,
+                           .tokens = scene.tokens,
+                           .heads = heads,
+                           .head_dim = width.head_dim,
+                           .batch_stride = std::uint64_t{scene.tokens} * heads * width.head_dim,
+                           .token_stride = std::uint64_t{heads} * width.head_dim,
+                           .head_stride = width.head_dim};
+    reference::Tensor to = from;
+    to.type = type_of(width.out);
+    reference::Operation operation;
+    const Rotation turned = rotation_of(scene.info);
+    operation.interleaved = scene.info.pairing == Pairing::interleaved;
+    if (scene.info.pairing_out)
+        operation.interleaved_out = *scene.info.pairing_out == Pairing::interleaved;
+    operation.rotary_offset = width.rotary_offset;
+    if (turns) operation.inv_freq = turned.inv_freq;
+    for (const Window& window : scene.info.windows) {
+        if (turns && window.rotary_dim != 0)
+            operation.windows.push_back({window.offset, window.rotary_dim / 2});
+    }
+    operation.absolute_allowance = 0x1p-148 + 0x1p-123;
+    for (std::uint32_t b = 0; b < scene.batch; ++b) {
+        for (std::uint32_t t = 0; t < scene.tokens; ++t) operation.positions.push_back(t + 3);
+    }
+    const auto steps = oracle_of(scene, finish, parameters, name[0] == 'q');
+    const reference::FinishVerdict verdict = reference::compare(
+        from, to, operation, steps, error_bound(AngleSource::factored_texture, 1), in.data(),
+        out.data());
+    INFO(name, ": ", verdict.worst);
+    CHECK(verdict.elements == std::uint64_t{scene.batch} * scene.tokens * heads * width.head_dim);
+    CHECK(verdict.right());
+    CHECK(verdict.largest_share <= 1);
+}
+
+void check(Scene scene, const Results& results) {
+    fill_inputs(scene);
+    const Parameters parameters = parameters_of(scene.info);
+    const KernelInfo& info = scene.info;
+    check_tensor(scene, "q", info.q, info.q_finish, scene.q_heads, true, scene.q, results.q,
+                 parameters.of);
+    check_tensor(scene, "k", info.k, info.k_finish, scene.k_heads, true, scene.k, results.k,
+                 parameters.of + 3);
+    check_tensor(scene, "v", info.v, info.v_finish, scene.v_heads, false, scene.v, results.v,
+                 parameters.of + 6);
+}
+
+// Within the contract, and the same bits in every way.
+void check_ways(const Scene& scene) {
+    const Results first = carry_out(scene, {});
+    check(scene, first);
+    const bool in_place = scene.info.q.in == scene.info.q.out && !scene.info.pairing_out;
+    for (const Way& way : {Way{Mapping::gpu, 0, false},
+                           {Mapping::cpu, 1, in_place},
+                           {Mapping::gpu, 1, in_place},
+                           {Mapping::gpu, 2, false, true}}) {
+        if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
+        CAPTURE(int(way.mapping));
+        CAPTURE(way.lead);
+        const Results other = carry_out(scene, way);
+        CHECK(other.q == first.q);
+        CHECK(other.k == first.k);
+        CHECK(other.v == first.v);
+    }
+}
+
+Norm rms(ParameterShape weight = ParameterShape::channel) {
+    return {.kind = NormKind::rms, .eps = 1e-6f, .weight = weight};
+}
+
+HeadFormat width(std::uint32_t head_dim, Element element = Element::f32, std::uint32_t offset = 0) {
+    return {element, element, head_dim, offset};
+}
+
+}  // namespace
+
+TEST_CASE("finish: an RMS norm of each head before the rotation, in every type and pairing") {
+    const struct {
+        Element element;
+        Pairing pairing;
+    } kinds[] = {{Element::f32, Pairing::half_split},
+                 {Element::f16, Pairing::interleaved},
+                 {Element::bf16, Pairing::half_split}};
+    for (const auto& [element, pairing] : kinds) {
+        CAPTURE(int(element));
+        check_ways({.info = {.pairing = pairing,
+                             .rotary_dim = 64,
+                             .q = width(64, element),
+                             .k = width(64, element),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = rms()}},
+                    .batch = 2,
+                    .q_heads = 5,
+                    .k_heads = 2});
+    }
+}
+
+TEST_CASE("finish: a norm spans the whole row, whatever part of it turns") {
+    // Rows of any length, windows in the middle, and several of them.
+    const struct {
+        std::uint32_t head_dim, rotary_dim, offset;
+        Element element;
+    } rows[] = {{80, 32, 16, Element::f32}, {96, 48, 0, Element::bf16}, {112, 64, 48, Element::f16},
+                {66, 22, 6, Element::bf16}, {2, 2, 0, Element::f32},    {34, 6, 3, Element::f16}};
+    for (const auto& [head_dim, rotary_dim, offset, element] : rows) {
+        CAPTURE(head_dim);
+        check_ways({.info = {.rotary_dim = rotary_dim,
+                             .q = width(head_dim, element, offset),
+                             .k = width(head_dim, element, offset),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = rms(ParameterShape::none), .clip = 1}},
+                    .q_heads = 3,
+                    .k_heads = 2});
+    }
+    check_ways({.info = {.pairing = Pairing::interleaved,
+                         .rotary_dim = 24,
+                         .q = width(48),
+                         .windows = {{0, 8}, {16, 16}},
+                         .q_finish = {.norm = rms()}},
+                .q_heads = 2});
+}
+
+TEST_CASE("finish: long rows, which a lane loads again") {
+    for (const Element element : {Element::f32, Element::f16}) {
+        Norm after = rms();
+        after.place = NormPlace::after;
+        check_ways({.info = {.rotary_dim = 64,
+                             .q = width(1024, element, 512),
+                             .k = width(1024, element, 512),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = after}},
+                    .tokens = 2,
+                    .q_heads = 2,
+                    .k_heads = 1});
+    }
+    check_ways(
+        {.info = {.rotary_dim = 64, .q = width(4096, Element::bf16), .q_finish = {.norm = rms()}},
+         .tokens = 2,
+         .q_heads = 1});
+}
+
+TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each its own") {
+    Norm after = rms(ParameterShape::head_channel), token = rms(ParameterShape::head_channel);
+    after.place = NormPlace::after;
+    token.span = NormSpan::token;
+    Norm layer = {.kind = NormKind::layer,
+                  .eps = 1e-5f,
+                  .weight = ParameterShape::head_channel,
+                  .bias = ParameterShape::channel};
+    Norm gemma = rms();
+    gemma.weight_offset = 1;
+    Norm token_after = token;
+    token_after.place = NormPlace::after;
+    Norm layer_of_token = layer;
+    layer_of_token.span = NormSpan::token;
+    layer_of_token.place = NormPlace::after;
+    const struct {
+        Norm q, k, v;
+        Element element;
+    } kinds[] = {{after, token, rms(ParameterShape::none), Element::f32},
+                 {layer, gemma, layer, Element::f16},
+                 {token_after, layer_of_token, {}, Element::bf16}};
+    for (const auto& [q, k, v, element] : kinds) {
+        CAPTURE(int(q.kind));
+        CAPTURE(int(element));
+        check_ways({.info = {.rotary_dim = 32,
+                             .q = width(48, element, 8),
+                             .k = width(48, element, 8),
+                             .v = width(48, element),
+                             .q_heads = 5,
+                             .k_heads = 3,
+                             .v_heads = 3,
+                             .q_finish = {.norm = q},
+                             .k_finish = {.norm = k},
+                             .v_finish = {.norm = v}},
+                    .batch = 2,
+                    .q_heads = 5,
+                    .k_heads = 3,
+                    .v_heads = 3});
+    }
+}
+
+TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
+    check_ways({.info = {.rotary_dim = 16,
+                         .q = width(24),
+                         .k = width(24),
+                         .v = width(24),
+                         .q_heads = 4,
+                         .k_heads = 2,
+                         .v_heads = 2,
+                         .q_finish = {.bias = ParameterShape::head_channel,
+                                      .clip = 2.5f,
+                                      .scale = 0.3f,
+                                      .scale_call = true,
+                                      .scale_tokens = true},
+                         .k_finish = {.bias = ParameterShape::channel, .norm = rms()},
+                         .v_finish = {.clip = 3, .scale = 1.7f, .scale_tokens = true}},
+                .batch = 2,
+                .q_heads = 4,
+                .k_heads = 2,
+                .v_heads = 2,
+                .q_scale = 0.7f});
+    check_ways({.info = {.pairing = Pairing::interleaved,
+                         .rotary_dim = 16,
+                         .q = {Element::bf16, Element::f32, 32, 8},
+                         .k = {Element::f16, Element::bf16, 32, 8},
+                         .v = {Element::f32, Element::f16, 32},
+                         .pairing_out = Pairing::half_split,
+                         .q_finish = {.norm = rms()},
+                         .k_finish = {.scale_tokens = true}},
+                .q_heads = 3,
+                .k_heads = 2,
+                .v_heads = 2});
+}
+
+TEST_CASE("finish: round_between rounds to the type of the input, twice") {
+    Norm rounds = rms();
+    rounds.round_between = true;
+    for (const Element element : {Element::f16, Element::bf16}) {
+        const Scene scene = {.info = {.rotary_dim = 16,
+                                      .q = {element, Element::f32, 16},
+                                      .q_finish = {.norm = rounds}},
+                             .q_heads = 3};
+        const Results results = carry_out(scene, {});
+        Scene plain = scene;
+        plain.info.q_finish.norm.round_between = false;
+        CHECK(results.q != carry_out(plain, {}).q);
+        CHECK(results.q == carry_out(scene, {Mapping::gpu}).q);
+    }
+}
+
+TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or a NaN") {
+    constexpr std::uint32_t D = 32;
+    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+    const float fills[] = {0, 3e38f, -3.4e38f, 1e20f, 1e-3f, inf, nan};
+    constexpr std::uint32_t rows = std::size(fills);
+    std::vector<float> numbers;
+    for (const float fill : fills) {
+        const bool special = !std::isfinite(fill);
+        for (std::uint32_t c = 0; c < D; ++c)
+            numbers.push_back(special && c != 5 ? float(c) : fill);
+    }
+    for (const NormKind kind : {NormKind::rms, NormKind::layer}) {
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            CAPTURE(int(kind));
+            CAPTURE(int(mapping));
+            // No pair turns at position 0 + 3 by an angle that matters: the last channels are read.
+            const Scene scene = {.info = {.rotary_dim = 2,
+                                          .q = width(D),
+                                          .q_finish = {.norm = {.kind = kind, .eps = 1e-6f}}},
+                                 .tokens = rows,
+                                 .q_heads = 1,
+                                 .q = bytes_of(numbers)};
+            const Results results = carry_out(scene, {mapping});
+            const auto at = [&](std::uint32_t row, std::uint32_t channel) {
+                return value(Element::f32, results.q, row * D + channel);
+            };
+            for (std::uint32_t c = 2; c < D; ++c) {
+                CAPTURE(c);
+                const float equal = kind == NormKind::rms ? 1.f : 0.f;
+                CHECK(at(0, c) == 0);
+                CHECK(std::fabs(at(1, c) - equal) <= 10 * 0x1p-24f);
+                CHECK(std::fabs(at(2, c) + equal) <= 10 * 0x1p-24f);
+                CHECK(std::fabs(at(3, c) - equal) <= 10 * 0x1p-24f);
+                if (kind == NormKind::rms) {
+                    CHECK(std::fabs(at(4, c) - std::sqrt(0.5f)) <= 1e-6f);
+                    CHECK((c == 5 ? std::isnan(at(5, c)) : at(5, c) == 0));
+                } else {
+                    CHECK(std::fabs(at(4, c)) <= 1e-6f);
+                    CHECK(std::isnan(at(5, c)));
+                }
+                CHECK(std::isnan(at(6, c)));
+            }
+        }
+    }
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// A decoder layer of Qwen3-8B's shapes, from the packed rows of the QKV product to the paged
+// caches: Q and K are normed with the layer's weights and rotated, Q is scaled, K and V go to their
+// slots, all in one dispatch. The results are held against loops that know nothing of the library.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "walk.hpp"
+
+namespace walk::qwen3_layer {
+
+namespace {
+
+using Half = std::uint16_t;
+
+constexpr std::uint32_t head_dim = 128, q_heads = 32, kv_heads = 8,
+                        packed_heads = q_heads + 2 * kv_heads, tokens = 6;
+constexpr std::uint32_t page_size = 4, pages = 3, rows = pages * page_size;
+constexpr std::int32_t first_position = 1000;
+constexpr float softmax_scale = 0.0883883461f;  // 1 / sqrt(head_dim)
+constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim,
+                      packed_row = std::size_t{packed_heads} * head_dim;
+constexpr Half unwritten = 0x5a5a;  // what the caches hold before
+
+// ---- What the engine asks of the library ----
+
+// Norms, their eps and the head counts come from the model.
+vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
+                                               const vkrope::AnglePlan& plan) {
+    auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16,
+                                    vkrope::Element::f16);
+    info->q_finish.scale_call = true;
+    info->scatter_k = true;
+    return info;
+}
+
+struct Layer {
+    std::vector<float> q_norm, k_norm;  // [head_dim]
+};
+
+// Once a layer, while the engine loads.
+vkrope::Result<std::vector<std::byte>> parameters_of(const vkrope::KernelInfo& info,
+                                                     const Layer& layer) {
+    const auto plan = vkrope::plan_parameters(info);
+    if (!plan) return {plan.status, {}};
+    std::vector<std::byte> content(plan->bytes);
+    vkrope::ParameterSources sources;
+    sources.q.weight = {layer.q_norm.data(), vkrope::Element::f32, layer.q_norm.size()};
+    sources.k.weight = {layer.k_norm.data(), vkrope::Element::f32, layer.k_norm.size()};
+    return {vkrope::fill_parameters(plan.value, sources, content.data(), content.size()), content};
+}
+
+// Heads of the packed rows [tokens, q_heads + 2 kv_heads, head_dim], as a tensor.
+vkrope::Tensor slice(VkDescriptorBufferInfo packed, std::uint32_t first_head, std::uint32_t heads) {
+    packed.offset += VkDeviceSize{first_head} * head_dim * sizeof(Half);
+    packed.range -= VkDeviceSize{first_head} * head_dim * sizeof(Half);
+    return {.where = packed, .heads = heads, .token_stride = packed_row};
+}
+
+struct Tensors {
+    VkDescriptorBufferInfo packed, q, k_cache, v_cache, slot_mapping, parameters;
+};
+
+vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
+    return {.tokens = tokens,
+            .q_in = slice(tensors.packed, 0, q_heads),
+            .q_out = {.where = tensors.q, .heads = q_heads},
+            .k_in = slice(tensors.packed, q_heads, kv_heads),
+            .k_out = {.where = tensors.k_cache, .heads = kv_heads},
+            .v_in = slice(tensors.packed, q_heads + kv_heads, kv_heads),
+            .v_out = {.where = tensors.v_cache, .heads = kv_heads},
+            .positions = {.first = first_position},
+            .angles = table.angles(),
+            .paged_cache = {.slot_mapping = tensors.slot_mapping, .page_size = page_size},
+            .parameters = tensors.parameters,
+            .q_scale = softmax_scale};
+}
+
+// ---- What it knows by itself ----
+
+vkrope::Status wrong(const std::string& sentence) {
+    vkrope::Status status;
+    status.code = vkrope::Code::invalid_data;
+    std::snprintf(status.what, sizeof status.what, "%s", sentence.c_str());
+    return status;
+}
+
+vkrope::Status is_one_dispatch(const Made& made, const vkrope::Call& call) {
+    const auto count = vkrope::dispatches(made.kernel, call);
+    if (!count || count.value == 1) return count.status;
+    return wrong("the call takes " + std::to_string(count.value) + " dispatches");
+}
+
+std::uint32_t random(std::uint32_t& state) {
+    return state = state * 1664525 + 1013904223;
+}
+
+// Finite numbers of a few magnitudes.
+std::vector<Half> projection() {
+    std::vector<Half> packed(tokens * packed_row);
+    std::uint32_t state = 7;
+    for (Half& half : packed) {
+        const std::uint32_t bits = random(state) >> 16, exponent = 12 + (state >> 8) % 6;
+        half = Half((bits & 0x83ff) | exponent << 10);
+    }
+    return packed;
+}
+
+std::vector<float> weights(std::uint32_t state) {
+    std::vector<float> numbers(head_dim);
+    for (float& number : numbers) number = 0.5f + float(random(state) >> 8) * 0x1p-23f;
+    return numbers;
+}
+
+// Token 2 is padding.
+std::int32_t slot_of(std::uint32_t token) {
+    return token == 2 ? -1 : std::int32_t(token * 5 % rows);
+}
+
+double value(Half half) {
+    const int exponent = half >> 10 & 31, mantissa = half & 1023;
+    if (exponent == 31) return NAN;  // which nothing is near to
+    const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
+                                           : std::ldexp(1024 + mantissa, exponent - 25);
+    return half >> 15 ? -magnitude : magnitude;
+}
+
+// Whether `got` is the half nearest to a value within 24 u of the size of its pair: the contract
+// has 6 u for the rotation, 10.5 for the norm of each member, and 2 for the scale.
+bool is_near(double got, double exact, double size) {
+    const double bound = 24 * 0x1p-24 * size;
+    const int exponent = std::max(std::ilogb(std::abs(exact) + bound), -14);
+    return std::abs(got - exact) <= bound + std::ldexp(1, exponent - 11);
+}
+
+// RMS norm with a weight, the rotation of halves, a factor.
+vkrope::Status is_finished(const char* tensor, std::uint32_t token, std::uint32_t head,
+                           const std::vector<float>& weight, double scale, const Half* in,
+                           const Half* out) {
+    double squares = 0;
+    for (std::uint32_t c = 0; c < head_dim; ++c) squares += value(in[c]) * value(in[c]);
+    const double root = 1 / std::sqrt(squares / head_dim + double(1e-6f));
+    const auto normed = [&](std::uint32_t c) { return value(in[c]) * root * double(weight[c]); };
+    for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
+        const double x0 = normed(j), x1 = normed(j + head_dim / 2);
+        const double angle = (first_position + double(token)) * std::pow(1e6, -2.0 * j / head_dim);
+        const double c = std::cos(angle), s = std::sin(angle),
+                     size = scale * (std::abs(x0) + std::abs(x1));
+        if (!is_near(value(out[j]), scale * (x0 * c - x1 * s), size) ||
+            !is_near(value(out[j + head_dim / 2]), scale * (x0 * s + x1 * c), size)) {
+            return wrong(std::string(tensor) + ": token " + std::to_string(token) + ", head " +
+                         std::to_string(head) + ", pair " + std::to_string(j) +
+                         " is not what the loops have");
+        }
+    }
+    return {};
+}
+
+struct Outcome {
+    std::vector<Half> packed, q, k_cache, v_cache;
+};
+
+vkrope::Status check_values(const std::vector<Half>& given, const Layer& layer,
+                            const Outcome& got) {
+    if (got.packed != given) return wrong("the inputs have changed");
+    bool named[rows] = {};
+    for (std::uint32_t t = 0; t < tokens; ++t) {
+        const Half* token = &given[t * packed_row];
+        for (std::uint32_t h = 0; h < q_heads; ++h) {
+            const std::size_t out = (std::size_t{t} * q_heads + h) * head_dim;
+            if (vkrope::Status s = is_finished("Q", t, h, layer.q_norm, softmax_scale,
+                                               token + std::size_t{h} * head_dim, &got.q[out]);
+                !s)
+                return s;
+        }
+        const std::int32_t slot = slot_of(t);
+        if (slot < 0) continue;
+        named[slot] = true;
+        for (std::uint32_t h = 0; h < kv_heads; ++h) {
+            const Half *k = token + std::size_t{q_heads + h} * head_dim, *v = k + kv_row;
+            const std::size_t to = std::size_t(slot) * kv_row + std::size_t{h} * head_dim;
+            if (vkrope::Status s = is_finished("K", t, h, layer.k_norm, 1, k, &got.k_cache[to]); !s)
+                return s;
+            if (std::memcmp(v, &got.v_cache[to], head_dim * sizeof(Half)) != 0)
+                return wrong("V: token " + std::to_string(t) + " did not arrive as it was");
+        }
+    }
+    for (std::size_t i = 0; i < rows * kv_row; ++i) {
+        if (!named[i / kv_row] && (got.k_cache[i] != unwritten || got.v_cache[i] != unwritten))
+            return wrong("row " + std::to_string(i / kv_row) +
+                         " of the caches, which no slot names, has changed");
+    }
+    return {};
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
+    std::vector<std::byte> bytes(numbers.size() * sizeof(T));
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return bytes;
+}
+
+vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
+                               const vkrope::Call& call) {
+    if (vkrope::Status s = vkrope::record(commands, made.kernel, call, made.arena); !s) return s;
+    const vkrope::Boundary boundary = vkrope::boundary();
+    VkMemoryBarrier written = {};
+    written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    written.srcAccessMask = boundary.output_access;
+    written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written, 0,
+                         nullptr, 0, nullptr);
+    return {};
+}
+
+}  // namespace
+
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    std::vector<Step> taken;
+    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+                                    taken);
+    const auto info = kernel_info(model.rope, model.table.plan);
+    taken.push_back({"kernel info", info.status});
+    const Layer layer = {weights(1), weights(2)};
+    const auto parameters = parameters_of(info.value, layer);
+    taken.push_back({"parameters", parameters.status});
+    const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim),
+                            cache(rows * kv_row, unwritten);
+    std::vector<std::int32_t> slots;
+    for (std::uint32_t t = 0; t < tokens; ++t) slots.push_back(slot_of(t));
+    const auto upload = [&](const std::vector<std::byte>& bytes) {
+        return gpu.upload_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, bytes);
+    };
+    const Tensors on = {upload(bytes_of(given)), upload(bytes_of(q)),     upload(bytes_of(cache)),
+                        upload(bytes_of(cache)), upload(bytes_of(slots)), upload(parameters.value)};
+    const Made made(gpu.ref, info.value);
+    taken.push_back({"kernel", made.status});
+    const vkrope::Call call = to_cache(on, model.table);
+    taken.push_back({"dispatches", is_one_dispatch(made, call)});
+    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
+                         return record_for_host(commands, made, call);
+                     })});
+    const auto content = [&](const VkDescriptorBufferInfo& buffer) {
+        const std::vector<std::byte> bytes = gpu.download(buffer);
+        std::vector<Half> halves(bytes.size() / sizeof(Half));
+        std::memcpy(halves.data(), bytes.data(), bytes.size());
+        return halves;
+    };
+    taken.push_back({"values", check_values(given, layer,
+                                            {content(on.packed), content(on.q), content(on.k_cache),
+                                             content(on.v_cache)})});
+    return taken;
+}
+
+}  // namespace walk::qwen3_layer

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `vkrope finish` on lavapipe: norms, bias, clip and scale around the rotation, from the model and
+# from the options, verified against the definition; and that nothing else changed.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+. "$(dirname "$0")/check.sh"
+need_lavapipe
+
+model() { model_with '"head_dim": 64, "rope_theta": 10000.0'"$2" | sed "s/\"llama\"/\"$1\"/"; }
+model llama '' >llama.json
+model qwen3 '' >qwen3.json
+model gemma3_text '' >gemma3.json
+model gemma3n_text '' >gemma3n.json
+model olmoe ', "clip_qkv": 0.5' >olmoe.json
+model hunyuan_v1_dense '' >hunyuan.json
+model chameleon '' >chameleon.json
+model ministral3 ', "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
+    "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 8}' >ministral3.json
+
+# tensors DTYPE: q.npy, k.npy and v.npy of 7 tokens.
+tensors() {
+    works "$vkrope" make-input --shape 2,7,4,64 --dtype "$1" --seed 1 --out q.npy
+    works "$vkrope" make-input --shape 2,7,2,64 --dtype "$1" --seed 2 --out k.npy
+    works "$vkrope" make-input --shape 2,7,2,64 --dtype "$1" --seed 3 --out v.npy
+}
+# weight COUNT SHAPE FILE: the numbers of another tensor.
+weight() {
+    works "$vkrope" make-input --shape "1,1,1,$1" --seed "$1" --out made.npy
+    tail -c $((4 * $1)) made.npy | npy '<f4' "$2" >"$3"
+}
+weight 64 '(64,)' w.npy
+weight 256 '(4, 64)' w_q.npy
+weight 128 '(128,)' w_k.npy
+works "$vkrope" make-input --shape 1,1,7,2 --seed 9 --out made.npy
+tail -c 56 made.npy | npy '<f4' '(2, 7)' >scales.npy
+
+# right MODEL ARGUMENT...: finishes all three, within the contract.
+right() {
+    of=$1
+    shift
+    works "$vkrope" finish --model "$of.json" --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
+        --out-k k_out.npy --out-v v_out.npy --verify --json "$@"
+    holds "verified: $of $*" grep -q '"verified": true' "$logs/out"
+    # shellcheck disable=SC2046 # three numbers
+    holds "within the bound: $of $*" below 1 $(number share_of_bound)
+}
+says() { holds "the report says $1" grep -qF "$1" "$logs/out"; }
+
+for dtype in f32 f16 bf16; do
+    tensors $dtype
+    right llama
+    holds 'V without steps keeps its bits' cmp -s v.npy v_out.npy
+    right qwen3 --q-norm w.npy --k-norm w.npy
+    says '"eps": 9.999999974752427e-07'
+    right gemma3 --q-norm w.npy --k-norm w_k.npy
+    says '"weight_offset": 1'
+    right gemma3n --q-norm w.npy --k-norm w.npy
+    holds 'V is normed' sh -c '! cmp -s v.npy v_out.npy'
+    right olmoe --q-norm w_q.npy --k-norm w_k.npy
+    says '"span": "token"'
+    says '"clip": 0.5'
+    right hunyuan --q-norm w.npy --k-norm w.npy --store f32
+    says '"place": "after"'
+    right chameleon --q-norm w_q.npy --k-norm w_k.npy --q-norm-bias w_q.npy --k-norm-bias w.npy
+    right ministral3
+    says '"scale_tokens": true'
+    right llama --q-bias w_q.npy --k-bias w.npy --v-bias w_k.npy --clip 1 --q-scale 0.125 \
+        --q-scale-tokens scales.npy --store f16
+done
+
+# A norm without a weight, of V alone; layouts and pairings.
+right llama --v-norm --norm-eps 1e-5 --pairing interleaved --first-position 100
+cp q_out.npy plain_q.npy
+works "$vkrope" rotate --model llama.json --pairing interleaved --first-position 100 --q q.npy \
+    --out-q rotated_q.npy
+holds 'a tensor without steps is rotated with the same bits' cmp -s plain_q.npy rotated_q.npy
+
+# The text names the steps.
+works "$vkrope" finish --model qwen3.json --q q.npy --out-q q_out.npy --q-norm w.npy --verify
+says 'rms norm of each head (eps 1e-06, weight), rotation'
+says 'of what the contract allows'
+finish

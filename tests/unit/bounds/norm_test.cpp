@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The bound of an RMS norm, (k/2 + 7) u relative with k = ceil(log2 n): the reciprocal root for
+// every float in [1, 4), and rows that hill climbing makes as bad as it can, both with the shader's
+// own source compiled as C++.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+#include "conformance/shader_source/shader.hpp"
+#include "search.hpp"
+
+using namespace vkrope::bounds;
+namespace shader = vkrope::shader;
+
+namespace {
+
+constexpr double unit = 0x1p-24;
+
+int levels_of(std::size_t n) {
+    int levels = 0;
+    while (std::size_t{1} << levels < n) ++levels;
+    return levels;
+}
+
+/// The sum over a row as a kernel forms it from units of `unit_elements`.
+float row_sum(const std::vector<float>& row, shader::uint unit_elements, float scale,
+              bool squares) {
+    const std::size_t units = row.size() / unit_elements;
+    const auto levels = shader::uint(levels_of(units));
+    float sum = 0;
+    for (std::size_t i = 0; i < std::size_t{1} << levels; ++i) {
+        float leaf = 0;
+        if (i < units) {
+            float at[8] = {};
+            std::copy_n(row.begin() + std::ptrdiff_t(i * unit_elements), unit_elements, at);
+            shader::Unit u = {{at[0], at[1], at[2], at[3]}, {at[4], at[5], at[6], at[7]}};
+            u = shader::vkrope_scale(u, scale);
+            if (squares) u = shader::vkrope_squares(u);
+            leaf = shader::vkrope_unit_sum(unit_elements, u);
+        }
+        sum = shader::vkrope_tree_add(levels, shader::uint(i), leaf);
+    }
+    return sum;
+}
+
+/// The RMS norm of a row with a weight of 1 + w, as the shader computes it.
+std::vector<float> normed(const std::vector<float>& row, shader::uint unit_elements, float eps,
+                          float w) {
+    const shader::vec2 squares = {row_sum(row, unit_elements, 1, true),
+                                  row_sum(row, unit_elements, shader::vkrope_small, true)};
+    shader::VkropeNorm norm = shader::vkrope_no_norm();
+    shader::vkrope_set_root(norm, {0, 0}, squares, float(1.0 / double(row.size())), eps);
+    const float weight = 1 + w;
+    std::vector<float> out;
+    for (const float x : row) {
+        const float scaled = x * norm.second;
+        const float divided = scaled * norm.root;
+        out.push_back(divided * weight);
+    }
+    return out;
+}
+
+/// The largest relative error of a normalised channel, in units of u.
+double error_of(const std::vector<float>& row, shader::uint unit_elements, float eps, float w) {
+    long double squares = 0;
+    for (const float x : row) squares += static_cast<long double>(x) * x;
+    const long double root = std::sqrt(squares / static_cast<long double>(row.size()) + eps);
+    const std::vector<float> got = normed(row, unit_elements, eps, w);
+    double worst = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        const long double exact = row[i] / root * (1 + static_cast<long double>(w));
+        if (exact == 0) continue;
+        worst = std::max(worst, double(std::fabs(got[i] / exact - 1)) / unit);
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE("norm: the reciprocal root is within 1.8 u, for every mantissa and both exponents") {
+    double worst = 0;
+    for (std::uint32_t bits = 0x3f800000u; bits < 0x40800000u; ++bits) {
+        const float m = std::bit_cast<float>(bits);
+        const double relative = double(shader::vkrope_inverse_root(m)) * std::sqrt(double(m)) - 1;
+        worst = std::max(worst, std::fabs(relative) / unit);
+    }
+    std::printf("reciprocal root: %.3f u\n", worst);
+    CHECK(worst <= 1.8);
+    CHECK(worst > 1);
+    // The exponent only moves the result, exactly.
+    for (int e = -49; e <= 63; ++e) {
+        for (const float m : {1.0f, 1.7f, 2.0f, 3.9999998f}) {
+            CHECK(shader::vkrope_inverse_root(std::ldexp(m, 2 * e)) ==
+                  std::ldexp(shader::vkrope_inverse_root(m), -e));
+        }
+    }
+    CHECK(shader::vkrope_inverse_root(std::numeric_limits<float>::infinity()) == 0);
+    CHECK(std::isnan(shader::vkrope_inverse_root(std::nanf(""))));
+}
+
+TEST_CASE("norm: a channel is within (k/2 + 7) u of exact, in the worst rows that a search finds") {
+    for (const std::size_t n : {2u, 64u, 80u, 128u, 512u}) {
+        const double limit = levels_of(n) / 2.0 + 7;
+        double most = 0;
+        Random random(n);
+        for (int start = 0; start < 6; ++start) {
+            std::vector<float> row(n);
+            const bool tiny = start % 3 == 2;  // eps matters
+            for (float& x : row) x = float((uniform(random) * 2 - 1) * (tiny ? 1e-3 : 4));
+            float w = float(uniform(random));
+            double error = error_of(row, 2, 1e-6f, w);
+            for (int step = 0; step < 400; ++step) {
+                std::vector<float> next = row;
+                float next_w = w;
+                for (std::uint64_t i = 0, changes = 1 + random() % n; i < changes; ++i) {
+                    float& x = next[random() % n];
+                    x = varied(random, x);
+                }
+                if (random() % 4 == 0) next_w = std::clamp(varied(random, w), -0.5f, 4.f);
+                const double found = error_of(next, 2, 1e-6f, next_w);
+                if (found <= error) continue;
+                error = found;
+                row = next;
+                w = next_w;
+            }
+            most = std::max(most, error);
+        }
+        std::printf("RMS norm of %zu channels: %.2f u of %.1f u\n", n, most, limit);
+        CHECK(most <= limit);
+        CHECK(most > 1);  // the search finds something
+    }
+}
+
+TEST_CASE("norm: the sum of a row does not depend on the unit") {
+    Random random(7);
+    for (const std::size_t n : {8u, 24u, 80u, 112u, 256u}) {
+        std::vector<float> row(n);
+        for (float& x : row) x = float(uniform(random) * 2 - 1);
+        for (const bool squares : {false, true}) {
+            const float sum = row_sum(row, 1, 1, squares);
+            for (const shader::uint unit_elements : {2u, 4u, 8u})
+                CHECK(row_sum(row, unit_elements, 1, squares) == sum);
+        }
+    }
+}
+
+TEST_CASE("norm: sums that overflow are formed of scaled values, which costs no accuracy") {
+    for (const float huge : {1e20f, 3e38f}) {
+        std::vector<float> row(64);
+        for (std::size_t i = 0; i < row.size(); ++i)
+            row[i] = huge * (1 - float(i) / 128) * (i % 3 == 0 ? -1.f : 1.f);
+        CHECK(std::isinf(row_sum(row, 4, 1, true)));
+        CHECK(error_of(row, 4, 1e-6f, 0) <= levels_of(64) / 2.0 + 7);
+    }
+}

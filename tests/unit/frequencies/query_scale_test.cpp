@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Factors of the queries by position, against values of the models' own formulas.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "vkrope/frequencies.hpp"
+
+using namespace vkrope;
+
+namespace {
+
+template <std::size_t count>
+std::array<float, count> scales_of(const QueryScale& scale,
+                                   const std::array<std::int32_t, count>& positions) {
+    std::array<float, count> scales = {};
+    const Status status = query_scales(scale, positions.data(), count, scales.data());
+    CHECK_MESSAGE(bool(status), status.what);
+    return scales;
+}
+
+std::string error_of(const QueryScale& scale, std::int32_t position = 0) {
+    float factor = 7;
+    const Status status = query_scales(scale, &position, 1, &factor);
+    CHECK(status.code == Code::invalid_argument);
+    CHECK(factor == 7);
+    return status.what;
+}
+
+}  // namespace
+
+TEST_CASE("query scale: logn is 1 within the trained length and a logarithm beyond") {
+    // log(i, 2048) if i > 2048 else 1, for i = position + 1.
+    const auto scales = scales_of<4>({QueryScaling::logn, 2048, 0}, {0, 2047, 2048, 4194303});
+    CHECK(scales[0] == 1);
+    CHECK(scales[1] == 1);
+    CHECK(scales[2] == float(std::log(2049.0) / std::log(2048.0)));
+    CHECK(scales[3] == 2);  // 2048 squared
+}
+
+TEST_CASE("query scale: Llama 4 counts positions from 1, Ministral 3 from 0") {
+    // log1p(floor((p + 1) / 8192)) * 0.1 + 1
+    const auto llama = scales_of<4>({QueryScaling::llama4, 8192, 0.1}, {0, 8190, 8191, 81919});
+    CHECK(llama[0] == 1);
+    CHECK(llama[1] == 1);
+    CHECK(llama[2] == float(1 + 0.1 * std::log(2.0)));
+    CHECK(llama[3] == float(1 + 0.1 * std::log(11.0)));
+    const auto mistral = scales_of<3>({QueryScaling::ministral3, 8192, 0.1}, {8191, 8192, 81920});
+    CHECK(mistral[0] == 1);
+    CHECK(mistral[1] == float(1 + 0.1 * std::log(2.0)));
+    CHECK(mistral[2] == float(1 + 0.1 * std::log(11.0)));
+    CHECK(scales_of<1>({}, {5})[0] == 1);
+}
+
+TEST_CASE("query scale: errors name the field, the value and the rule") {
+    CHECK(error_of({QueryScaling::logn, 1, 0}) ==
+          "scale.length is 1: it must be finite and above 1");
+    CHECK(error_of({QueryScaling::llama4, 0, 0.1}) ==
+          "scale.length is 0: it must be finite and above 0");
+    CHECK(error_of({QueryScaling::ministral3, 8192, -1}) ==
+          "scale.beta is -1: it must be finite and at least 0");
+    CHECK(error_of({QueryScaling(9), 1, 1}) == "scale.kind is 9: it must be a QueryScaling");
+    CHECK(error_of({}, -3) == "positions[0] is -3: it must be at least 0");
+    CHECK(error_of({QueryScaling::ministral3, 1, 1e39}, 5) ==
+          "scale.beta is 1e+39: the factor of position 5 exceeds the range of float");
+    CHECK(query_scales({}, nullptr, 1, nullptr).code == Code::invalid_argument);
+    CHECK(query_scales({}, nullptr, 0, nullptr).code == Code::ok);
+}
