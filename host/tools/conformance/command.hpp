@@ -2,13 +2,9 @@
 // The command "vkrope-conformance": runs checks on devices and reports the results.
 #pragma once
 
-#include <vector>
-
-#include "conformance/builtin/builtin.hpp"
+#include "conformance/options.hpp"
 
 namespace vkrope::conformance {
-
-using BuiltinGroups = std::vector<Group> (*)(Level);
 
 /// For tools::run_program(): lines are printed as checks end; the report is written after every
 /// device is closed.

@@ -54,8 +54,9 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 
 }  // namespace
 
-DeviceUnderTest::DeviceUnderTest(DeviceOptions options)
-    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()) {
+DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits)
+    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()),
+      traits_(std::move(traits)) {
     options.on_message = [first = layer_error_](const Message& message) {
         if (!message.error) {
             return;

@@ -20,7 +20,9 @@ class DeviceUnderTest {
    public:
     /// Opens the device. With options.validation, keeps the errors of the layer for layer_error().
     /// Throws tools::Failure.
-    explicit DeviceUnderTest(DeviceOptions options);
+    ///
+    /// traits  as another DeviceUnderTest of this device has measured them; nothing: not yet
+    explicit DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits = {});
     ~DeviceUnderTest();
     DeviceUnderTest(const DeviceUnderTest&) = delete;
     DeviceUnderTest& operator=(const DeviceUnderTest&) = delete;

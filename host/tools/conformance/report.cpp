@@ -2,7 +2,9 @@
 #include "conformance/report.hpp"
 
 #include <algorithm>
+#include <ctime>
 
+#include "conformance/reports/input_file.hpp"
 #include "shell/device_text.hpp"
 #include "shell/terminal.hpp"
 
@@ -36,6 +38,12 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
         ++of[static_cast<std::size_t>(check.outcome.verdict)];
     }
     const auto count = [&of](Verdict verdict) { return of[static_cast<std::size_t>(verdict)]; };
+    if (!device.ends.empty()) {
+        return {not_conformant,
+                device.ends[0] + (device.ends.size() > 1
+                                      ? fmt::format(", and {} more", device.ends.size() - 1)
+                                      : "")};
+    }
     if (count(Verdict::fail) > 0) {
         return {not_conformant,
                 fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
@@ -76,7 +84,8 @@ nlohmann::ordered_json case_json(const CheckReport& check) {
             {"reason", outcome.reason},
             {"max_u", number_or_null(outcome.max_u)},
             {"max_ulp", number_or_null(outcome.max_ulp)},
-            {"seconds", outcome.seconds}};
+            {"seconds", outcome.seconds},
+            {"repeat", check.repeat}};
 }
 
 nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const Traits& traits) {
@@ -111,6 +120,8 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
     entry["verdict"] = verdict.word;
     entry["verdict_reason"] = verdict.reason;
     entry["interrupted"] = report.interrupted;
+    entry["ends"] = report.ends;
+    entry["facts"] = report.facts;
     entry["cases"] = nlohmann::ordered_json::array();
     for (const CheckReport& check : report.checks) {
         entry["cases"].push_back(case_json(check));
@@ -120,12 +131,23 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
 
 }  // namespace
 
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc = {};
+    ::gmtime_r(&now, &utc);
+    char text[16] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+    return text;
+}
+
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
     for (const DeviceReport& device : report) {
         devices.push_back(device_entry(device, with_uuid));
     }
-    return {{"version", VKROPE_VERSION},
+    return {{"format", report_format},
+            {"version", VKROPE_VERSION},
+            {"date", today()},
             {"level", level == Level::full ? "full" : "quick"},
             {"devices", std::move(devices)}};
 }
@@ -156,6 +178,9 @@ std::string sentence_of(const Report& report) {
         sentence += count > 0 ? fmt::format(", {} {}", count, word_for(verdict)) : "";
     }
     for (const DeviceReport& device : report) {
+        if (!device.ends.empty()) {
+            sentence += fmt::format("; {} {}", device.device.name, device.ends[0]);
+        }
         if (report.size() > 1 && good_checks(device) == 0) {
             sentence += "; none was good on " + device.device.name;
         }
@@ -176,6 +201,7 @@ ExitCode exit_of(const Report& report) noexcept {
             lost = lost || (error && outcome.exit == ExitCode::device_failed);
             out_of_memory = out_of_memory || (error && outcome.exit == ExitCode::out_of_memory);
         }
+        lost = lost || (device.checks.empty() && !device.ends.empty());
         all_checked = all_checked && good_checks(device) > 0;
     }
     // Ordered by what a script should act on first; after a lost device no other result counts.

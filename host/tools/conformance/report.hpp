@@ -15,15 +15,22 @@ namespace vkrope::conformance {
 struct CheckReport {
     std::string group, id;
     Outcome outcome;
+    std::string repeat =
+        {};  ///< options that run it alone, on any device; empty if it is good or was not run
 };
 
 struct DeviceReport {
     DeviceInfo device;
     Traits traits;
     std::vector<CheckReport> checks;
+    /// How the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11 (SIGSEGV), in
+    /// group positions". Empty: never.
+    std::vector<std::string> ends;
+    nlohmann::ordered_json facts = nlohmann::ordered_json::object();  ///< see facts.hpp
     bool whole_suite =
         false;  // all built-in checks of a level were selected: a verdict on the device needs it
     bool interrupted = false;  // before all checks had run
+    bool may_be_timed = true;  // false: it was given up, and would take another time limit
 };
 
 using Report = std::vector<DeviceReport>;
@@ -42,9 +49,13 @@ struct DeviceVerdict {
 };
 DeviceVerdict verdict_of(const DeviceReport& device);
 
-/// {"version", "level", "devices": [{"name", "driver", ..., "verdict", "interrupted", "cases":
-/// [{"id", "group", "status", "max_error", "reason", "max_u", "max_ulp", "seconds"}]}]}. Contains
-/// no host, user or path, and a UUID only on request.
+/// The day, in UTC: "2026-01-31".
+std::string today();
+
+/// {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
+/// "interrupted", "ends", "facts", "cases": [{"id", "group", "status", "max_error", "reason",
+/// "max_u", "max_ulp", "seconds", "repeat"}]}]}. Contains no host, user or path, and a UUID only on
+/// request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
 /// "12 of 56 checks passed, 3 failed", for the end of a run that did not succeed.

@@ -13,6 +13,7 @@ const char* word_for(Verdict verdict) noexcept {
         case Verdict::unsupported: return "unsupported";
         case Verdict::error: return "error";
         case Verdict::computed: return "computed";
+        case Verdict::waived: return "waived";
     }
     return "?";
 }

@@ -23,9 +23,11 @@ enum class Verdict {
                   ///< counts as a pass
     error,        ///< could not be judged: wrong files, out of memory, device failure
     computed,     ///< ran, but there was nothing to compare with
+    waived,       ///< failed or erred, which is known: --waive names it
 };
 inline constexpr Verdict verdicts[] = {Verdict::pass,        Verdict::fail,  Verdict::unstable,
-                                       Verdict::unsupported, Verdict::error, Verdict::computed};
+                                       Verdict::unsupported, Verdict::error, Verdict::computed,
+                                       Verdict::waived};
 
 /// True if something was checked and is correct: a run without such a check is not a success.
 constexpr bool is_good(Verdict verdict) noexcept {

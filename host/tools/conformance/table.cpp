@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/table.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "conformance/report.hpp"
+#include "conformance/reports/input_file.hpp"
 #include "conformance/suite.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -168,38 +164,8 @@ std::string table_of(const Json& devices, const std::vector<MissingDevice>& miss
 
 namespace {
 
-/// The limit of the parser. A report has some hundred bytes for each check on each device.
-constexpr std::size_t max_report_bytes = max_json_bytes;
-
-std::string content_of(const std::string& file) {
-    struct stat about = {};
-    if (::stat(file.c_str(), &about) != 0) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file,
-                    std::strerror(errno));
-    }
-    if (!S_ISREG(about.st_mode)) {  // reading it may never end, or never begin
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' is {}; it must be a regular file",
-                    file, S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
-    }
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) {
-        tools::fail(tools::ExitCode::bad_file, "--table: '{}' cannot be read: {}", file,
-                    std::strerror(errno));
-    }
-    std::string content;
-    for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
-        content.append(piece, static_cast<std::size_t>(stream.gcount()));
-        if (content.size() > max_report_bytes) {
-            tools::fail(tools::ExitCode::bad_file,
-                        "--table: '{}' has more than {} bytes, more than any report has", file,
-                        max_report_bytes);
-        }
-    }
-    return content;
-}
-
 /// Rejects an unknown status, which would be neither good nor bad.
-void check_statuses(const std::string& file, const Json& devices) {
+void check_statuses(const std::string& option, const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
@@ -208,31 +174,37 @@ void check_statuses(const std::string& file, const Json& devices) {
                 [&status](Verdict verdict) { return status == word_for(verdict); });
             if (!known) {
                 tools::fail(tools::ExitCode::bad_file,
-                            "--table: '{}': the check '{}' has the status '{}', which is not a "
+                            "{}: '{}': the check '{}' has the status '{}', which is not a "
                             "known status",
-                            file, shown_key(check.at("id").get<std::string>()), shown_key(status));
+                            option, file, shown_key(check.at("id").get<std::string>()),
+                            shown_key(status));
             }
         }
     }
 }
 
-void check_verdicts(const std::string& file, const Json& devices) {
+void check_verdicts(const std::string& option, const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         const auto verdict = device.at("verdict").get<std::string>();
         if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) ==
             std::end(device_verdicts)) {
             tools::fail(
                 tools::ExitCode::bad_file,
-                "--table: '{}': the device '{}' has the verdict '{}', which is not a known verdict",
-                file, shown_key(device.at("name").get<std::string>()), shown_key(verdict));
+                "{}: '{}': the device '{}' has the verdict '{}', which is not a known verdict",
+                option, file, shown_key(device.at("name").get<std::string>()), shown_key(verdict));
         }
     }
 }
 
 }  // namespace
 
+void check_words(const std::string& option, const std::string& file, const Json& devices) {
+    check_statuses(option, file, devices);
+    check_verdicts(option, file, devices);
+}
+
 Json read_devices(const std::string& file) {
-    const std::string content = content_of(file);
+    const std::string content = content_of("--table", file, max_json_bytes);
     const auto is_none = [&file](const char* why) {
         tools::fail(tools::ExitCode::bad_file,
                     "--table: '{}' is not a report of vkrope-conformance --json{}{}", file,
@@ -242,8 +214,7 @@ Json read_devices(const std::string& file) {
     try {
         devices = Json(parse_json(content)).at("devices");
         static_cast<void>(table_of(devices));  // accesses all fields that it needs
-        check_statuses(file, devices);
-        check_verdicts(file, devices);
+        check_words("--table", file, devices);
     } catch (const ImportError& problem) {
         is_none(static_cast<const char*>(problem.status.what));
     } catch (const nlohmann::json::exception&) {

@@ -22,6 +22,11 @@ std::string table_of(const nlohmann::ordered_json& devices,
 /// Reads the devices of a report written by --json. Throws tools::Failure.
 nlohmann::ordered_json read_devices(const std::string& file);
 
+/// Throws tools::Failure if a check has an unknown status, which would be neither good nor bad, or
+/// a device an unknown verdict.
+void check_words(const std::string& option, const std::string& file,
+                 const nlohmann::ordered_json& devices);
+
 /// Says why a run with these devices is no success: one failed, one had nothing checked, or there
 /// is none. Empty: success.
 std::string shortfall_of(const nlohmann::ordered_json& devices);

@@ -17,6 +17,7 @@ namespace {
 std::atomic<bool> held = false;
 std::atomic<int> waiting = 0;  // the interrupt that arrived while held
 std::atomic<const char*> lost_by_crash = "";
+std::atomic<bool> crashes_end_by_signal = false;
 
 void end_by(int signal) noexcept {
     remove_temporaries();
@@ -46,7 +47,11 @@ extern "C" void on_interrupt(int signal) {
     ::_exit(static_cast<int>(code));
 }
 
-extern "C" void on_crash(int) {
+extern "C" void on_crash(int signal) {
+    if (crashes_end_by_signal) {
+        end_by(signal);  // as soon as this handler has returned
+        return;
+    }
     end_at_once(ExitCode::device_failed,
                 {"crashed, most likely in the Vulkan driver; ", lost_by_crash.load()});
 }
@@ -95,6 +100,10 @@ void install_signal_handlers(const char* lost) noexcept {
         handle_unless_taken(signal, on_crash);
     }
     ::signal(SIGXFSZ, SIG_IGN);
+}
+
+void let_crashes_end_by_signal() noexcept {
+    crashes_end_by_signal = true;
 }
 
 ExitGuard::ExitGuard(ExitCode code, std::string sentence)

@@ -21,6 +21,10 @@ namespace vkrope::tools {
 /// lost  what happened to the outputs, printed after a crash; must live as long as the program
 void install_signal_handlers(const char* lost) noexcept;
 
+/// From here on a crash removes the temporary files and ends the process by its signal, which a
+/// parent process learns; nothing is printed.
+void let_crashes_end_by_signal() noexcept;
+
 /// Signals that end a program by default and are not crashes: a user or a limit asks it to end.
 inline constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
                                      SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};

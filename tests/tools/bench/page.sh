@@ -9,7 +9,7 @@ export LC_ALL
 chromium=$1
 kept=$2
 complete=$3
-probe=$(dirname "$0")/page_probe.html
+probe=$(dirname "$0")/../page_probe.html
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -4,7 +4,12 @@
 //   name         puts control characters into the names of device and driver
 //   exit N, quick_exit N, raise NAME, overflow, thread_overflow
 //                ends the program in that way when work is submitted
+//   hang, lose   does not return when work is submitted; returns VK_ERROR_DEVICE_LOST
+//
+// With VKROPE_BAD_DRIVER_AT=pipelines it does so when compute pipelines are created instead, with
+// =instance when an instance is. The first VKROPE_BAD_DRIVER_AFTER (0) of these calls go well.
 #include <signal.h>
+#include <unistd.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 
@@ -25,6 +30,7 @@ PFN_vkCreateDevice next_create_device = nullptr;
 PFN_vkGetPhysicalDeviceProperties next_properties = nullptr;
 PFN_vkGetPhysicalDeviceProperties2 next_properties2 = nullptr;
 PFN_vkQueueSubmit next_submit = nullptr;
+PFN_vkCreateComputePipelines next_create_pipelines = nullptr;
 
 // ESC and BEL; DEL; CSI of C1 as UTF-8, then as a byte alone; an overlong ESC; a second line.
 constexpr char bad_name[] =
@@ -67,6 +73,23 @@ void behave_badly() {
     }
     if (what == "overflow") overflow();
     if (what == "thread_overflow") std::thread([] { overflow(); }).join();
+    while (what == "hang") ::pause();
+}
+
+std::string setting(const char* name, const char* otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : text;
+}
+
+/// Called at each place where the driver may misbehave. Returns VK_ERROR_DEVICE_LOST if it does.
+VkResult pass(const char* place) {
+    static int passed = 0;
+    if (setting("VKROPE_BAD_DRIVER_AT", "submit") != place ||
+        passed++ < std::stoi(setting("VKROPE_BAD_DRIVER_AFTER", "0"))) {
+        return VK_SUCCESS;
+    }
+    behave_badly();
+    return behaviour() == "lose" ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
 }
 
 void rename_to_bad(VkPhysicalDeviceProperties& properties) {
@@ -95,8 +118,19 @@ VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical,
 
 VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count,
                                       const VkSubmitInfo* submits, VkFence fence) {
-    behave_badly();
-    return next_submit(queue, count, submits, fence);
+    const VkResult result = pass("submit");
+    return result != VK_SUCCESS ? result : next_submit(queue, count, submits, fence);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache,
+                                                std::uint32_t count,
+                                                const VkComputePipelineCreateInfo* create,
+                                                const VkAllocationCallbacks* allocator,
+                                                VkPipeline* made) {
+    const VkResult result = pass("pipelines");
+    return result != VK_SUCCESS
+               ? result
+               : next_create_pipelines(device, cache, count, create, allocator, made);
 }
 
 /// The loader's link to the next layer, from the structures that it appends to a create info.
@@ -115,6 +149,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* creat
     auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext,
                                                     VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+    pass("instance");
     next_of_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     const auto next_create = reinterpret_cast<PFN_vkCreateInstance>(
@@ -141,8 +176,11 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
     next_of_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     const VkResult result = next_create_device(physical, create, allocator, made);
-    if (result == VK_SUCCESS)
+    if (result == VK_SUCCESS) {
         next_submit = reinterpret_cast<PFN_vkQueueSubmit>(next_of_device(*made, "vkQueueSubmit"));
+        next_create_pipelines = reinterpret_cast<PFN_vkCreateComputePipelines>(
+            next_of_device(*made, "vkCreateComputePipelines"));
+    }
     return result;
 }
 
@@ -158,11 +196,14 @@ PFN_vkVoidFunction ours(const std::string& name) {
     if (name == "vkGetPhysicalDeviceProperties2" || name == "vkGetPhysicalDeviceProperties2KHR")
         return untyped(get_properties2);
     if (name == "vkQueueSubmit") return untyped(submit);
+    if (name == "vkCreateComputePipelines") return untyped(create_pipelines);
     return nullptr;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice of, const char* name) {
-    return std::strcmp(name, "vkQueueSubmit") == 0 ? ours(name) : next_of_device(of, name);
+    const bool of_a_device = std::strcmp(name, "vkQueueSubmit") == 0 ||
+                             std::strcmp(name, "vkCreateComputePipelines") == 0;
+    return of_a_device ? ours(name) : next_of_device(of, name);
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance of, const char* name) {

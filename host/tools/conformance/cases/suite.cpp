@@ -161,7 +161,7 @@ class CaseCheck : public Check {
 }  // namespace
 
 Group find_cases(const std::vector<std::string>& folders, const std::string& outputs) {
-    Group group = {.name = "cases", .checks = {}};
+    Group group = {.name = cases_group, .checks = {}};
     std::map<std::string, std::size_t> ids;
     for (const std::string& given : folders) {
         std::error_code problem;

@@ -9,6 +9,9 @@
 
 namespace vkrope::conformance {
 
+/// The name of the group.
+inline constexpr const char cases_group[] = "cases";
+
 /// Returns a check for every folder at or below one of `folders` that contains a case.json, sorted
 /// by path. A case that cannot be read, or whose id is a duplicate, is a check with outcome error.
 ///

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Tests and times every Vulkan device of this machine, and writes one archive into this folder.
+# Arguments: those of vkrope-conformance (--help).
+set -eu
+kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=host/packaging/kit/start.sh
+. "$kit/lib/start.sh"
+case " $* " in
+    *' --device'*) ;;
+    *) [ -n "${VKROPE_DEVICE:-}" ] || set -- --device all "$@" ;;
+esac
+case " $* " in *' --report'*) ;; *) set -- --report . "$@" ;; esac
+code=0
+"$bin/vkrope-conformance" --bench "$bin/vkrope-bench" --cases "$kit/cases" "$@" || code=$?
+echo 'vkrope-kit: the report names no person or machine; please attach it to an issue' >&2
+exit $code

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# What the commands of the kit do first; they source it with `kit` being the kit's folder. It sets
+# `bin`, the folder of the programs.
+# shellcheck shell=sh disable=SC2034,SC2154 # the variables are for and of those who source it
+bin=$kit/lib/bin
+needed=$(cat "$kit/lib/glibc")
+
+refuse() {
+    echo "vkrope-kit: error: $*" >&2
+    exit 2
+}
+
+built_for=$(cat "$kit/lib/machine")
+machine="$(uname -s) $(uname -m)"
+[ "$machine" = "$built_for" ] || refuse "this kit is for $built_for; this is $machine"
+libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) ||
+    refuse "this kit needs glibc $needed or newer; getconf names none on this system"
+found=${libc#glibc }
+[ "$(printf '%s\n%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
+    refuse "this kit needs glibc $needed or newer; this system has $found"
+
+# The system's Vulkan loader knows where its drivers are, so it goes first.
+has_loader() {
+    for ldconfig in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
+        ! $ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1 ' || return 0
+    done
+    echo "${LD_LIBRARY_PATH:-}" | tr ':' '\n' | {
+        while read -r folder; do
+            [ -z "$folder" ] || [ ! -e "$folder/libvulkan.so.1" ] || exit 0
+        done
+        exit 1
+    }
+}
+if ! has_loader; then
+    echo 'vkrope-kit: note: this system has no libvulkan.so.1: the one in the kit is used' >&2
+    LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$kit/lib/loader
+    export LD_LIBRARY_PATH
+fi

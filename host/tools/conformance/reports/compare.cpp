@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/reports/compare.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "conformance/reports/bench_rows.hpp"
+#include "conformance/suite.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using tools::printable;
+
+bool is_bad(const std::string& status) {
+    for (const Verdict verdict : verdicts) {
+        if (is_bad(verdict) && status == word_for(verdict)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string text(const Json& object, const char* key) {
+    return printable(object.at(key).get<std::string>());
+}
+
+/// The device of this name that comes after `skip` others of it; null if there is none.
+const Json* find_device(const Json& devices, const std::string& name, std::size_t skip) {
+    for (const Json& device : devices) {
+        if (device.at("name") == name && skip-- == 0) {
+            return &device;
+        }
+    }
+    return nullptr;
+}
+
+void compare_checks(const Json& older, const Json& newer, Changes& changes) {
+    std::map<std::string, const Json*> before;
+    for (const Json& check : older.at("cases")) {
+        before[check.at("id").get<std::string>()] = &check;
+    }
+    std::size_t added = 0;
+    for (const Json& check : newer.at("cases")) {
+        const auto found = before.find(check.at("id").get<std::string>());
+        if (found == before.end()) {
+            ++added;
+            continue;
+        }
+        ++changes.compared;
+        const auto was = found->second->at("status").get<std::string>(),
+                   is = check.at("status").get<std::string>();
+        before.erase(found);
+        if (was == is) {
+            continue;
+        }
+        changes.worse += is_bad(is) && !is_bad(was) ? 1 : 0;
+        changes.text += fmt::format("  {}: {} -> {}{}{}\n", text(check, "id"), was, is,
+                                    text(check, "reason").empty() ? "" : ": ",
+                                    text(check, "reason"));
+    }
+    if (added > 0) {
+        changes.text += fmt::format("  {} checks are new\n", added);
+    }
+    if (!before.empty()) {
+        changes.text += fmt::format("  {} checks are no longer there, the first is {}\n",
+                                    before.size(), printable(before.begin()->first));
+    }
+}
+
+/// A ratio of medians; its spread is what the coefficients of variation of both add up to.
+void compare_speed(const Json& older, const Json& newer, std::string& lines) {
+    std::map<std::string, BenchRow> before;
+    for (const BenchRow& row : bench_rows(older)) {
+        before[row.name] = row;
+    }
+    for (const BenchRow& row : bench_rows(newer)) {
+        const auto found = before.find(row.name);
+        if (found == before.end() || !(row.ns > 0) || !(found->second.ns > 0)) {
+            continue;
+        }
+        const double ratio = found->second.ns / row.ns;
+        const double spread = ratio * std::hypot(found->second.spread, row.spread);
+        const bool known = found->second.spread > 0 && row.spread > 0;
+        lines += fmt::format("  {}: {:.3f} x as fast{}\n", printable(row.name), ratio,
+                             known ? fmt::format(" +- {:.3f}", spread) : ", spread not measured");
+    }
+}
+
+}  // namespace
+
+Changes compare(const ReportFile& older, const ReportFile& newer) {
+    Changes changes;
+    std::map<std::string, std::size_t> seen_of;
+    if (!older.report.is_null() && !newer.report.is_null()) {
+        for (const Json& device : newer.report.at("devices")) {
+            const auto name = device.at("name").get<std::string>();
+            const Json* const before = find_device(older.report.at("devices"), name,
+                                                   seen_of[name]++);
+            changes.text += fmt::format("{}\n", printable(name));
+            if (before == nullptr) {
+                changes.text += "  is not in the older report\n";
+                continue;
+            }
+            for (const char* key : {"driver", "verdict"}) {
+                if (before->at(key) != device.at(key)) {
+                    changes.text += fmt::format("  {}: {} -> {}\n", key, text(*before, key),
+                                                text(device, key));
+                }
+            }
+            compare_checks(*before, device, changes);
+        }
+        for (const Json& device : older.report.at("devices")) {
+            const auto name = device.at("name").get<std::string>();
+            if (find_device(newer.report.at("devices"), name, 0) == nullptr) {
+                changes.text += fmt::format("{}\n  is not in the newer report\n", printable(name));
+            }
+        }
+    }
+    for (const Json& bench : newer.benches) {
+        for (const Json& before : older.benches) {
+            if (bench_device(before) == bench_device(bench)) {
+                changes.text += fmt::format("speed of {}\n", printable(bench_device(bench)));
+                compare_speed(before, bench, changes.text);
+            }
+        }
+    }
+    return changes;
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What changed from one report to another: the outcomes of checks, and speed.
+#pragma once
+
+#include <string>
+
+#include "conformance/reports/input_file.hpp"
+
+namespace vkrope::conformance {
+
+struct Changes {
+    std::string text;       ///< for people, a line each
+    std::size_t worse = 0;  ///< checks that were good or unsupported and have now failed or erred
+    std::size_t compared = 0;  ///< checks that both reports have
+};
+
+/// Devices are matched by name, and those of one name in their order.
+Changes compare(const ReportFile& older, const ReportFile& newer);
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace vkrope::conformance {
+
+/// A report as JUnit XML, which CI systems show: a test suite for each group on each device.
+/// Failed checks are failures, checks that could not run are errors, unsupported and waived ones
+/// are skipped.
+std::string junit_of(const nlohmann::ordered_json& report);
+
+}  // namespace vkrope::conformance

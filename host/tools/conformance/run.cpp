@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "conformance/cases/suite.hpp"
+#include "conformance/interrupt.hpp"
+#include "conformance/isolation/bench_run.hpp"
+#include "conformance/isolation/device_run.hpp"
+#include "conformance/options.hpp"
+#include "conformance/repeat.hpp"
+#include "conformance/report.hpp"
+#include "conformance/reports/archive.hpp"
+#include "conformance/reports/junit.hpp"
+#include "conformance/reports/run_log.hpp"
+#include "conformance/reports/waivers.hpp"
+#include "conformance/shell_word.hpp"
+#include "conformance/table.hpp"
+#include "shell/output_file.hpp"
+#include "shell/program.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using tools::ExitCode;
+
+/// All groups that the options name, whatever their filter leaves.
+std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
+    std::vector<Group> groups;
+    if (!options.no_builtin) {
+        groups = builtin(options.level);
+    }
+    if (!options.cases.empty()) {
+        groups.push_back(find_cases(options.cases, options.outputs));
+    }
+    if (groups.empty()) {
+        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
+    }
+    return groups;
+}
+
+void apply_filter(const Options& options, std::vector<Group>& groups) {
+    if (options.filter.empty()) {
+        return;
+    }
+    std::size_t left = 0;
+    for (Group& group : groups) {
+        std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
+            // An id may contain pattern characters.
+            return check->id() != options.filter &&
+                   ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
+        });
+        left += group.checks.size();
+    }
+    if (left == 0) {
+        tools::fail(ExitCode::usage, "--filter: '{}' matches no id that would run (see --list)",
+                    options.filter);
+    }
+}
+
+void make_output_folder(const std::string& folder) {
+    std::error_code problem;
+    std::filesystem::create_directories(folder, problem);
+    if (problem || !std::filesystem::is_directory(folder, problem)) {
+        tools::fail(ExitCode::bad_file, "--write-outputs: '{}' cannot be made a folder: {}", folder,
+                    problem.message());
+    }
+}
+
+/// Waiting for a call takes a driver longer than for a submission: it may compile shaders.
+ChildLimits limits_of(const Options& options) {
+    const std::uint32_t group_s = options.level == Level::full ? 12 * 1800 : 1800;
+    return {.call = std::chrono::seconds(3 * std::int64_t{options.timeout_s}),
+            .whole = std::chrono::seconds(options.group_timeout_s.value_or(group_s))};
+}
+
+DeviceOptions device_options(const Options& options) {
+    return {.validation = options.validation,
+            .timeout_ns = std::uint64_t{options.timeout_s} * 1'000'000'000};
+}
+
+/// Of a driver that could not be loaded there is nothing but its end.
+DeviceReport report_of(const FailedDriver& driver) {
+    DeviceReport report = {.device = {}, .traits = {}, .checks = {}, .ends = {driver.sentence}};
+    report.device.name = driver.name;
+    report.device.driver = "not loaded";
+    return report;
+}
+
+/// What the run shares: where it prints, and whether it must stop.
+struct Run {
+    const Options& options;
+    RunLog log = {};
+    /// A line that could not be printed ends the run, but the report stays complete up to there.
+    std::optional<tools::Failure> unprinted = {};
+    Report report = {};
+    std::vector<nlohmann::ordered_json> benches = {};  ///< outputs of vkrope-bench
+
+    void warn(const std::string& sentence) {
+        tools::print_warning(sentence);
+        log.add_line("warning: " + sentence);
+    }
+    void note(const std::string& sentence) {
+        tools::print_note(sentence);
+        log.add_line("note: " + sentence);
+    }
+    std::function<void(std::string_view)> printer() {
+        return [this](std::string_view text) {
+            std::fwrite(text.data(), 1, text.size(), stderr);
+            log.add(text);
+        };
+    }
+    bool stopped() const { return interrupted_by() != 0 || unprinted; }
+};
+
+/// The devices to test. With --device all, the report says which drivers have none because of
+/// themselves.
+std::vector<FoundDevice> selected_devices(Run& run) {
+    const Options& options = run.options;
+    FoundDevices found = find_devices(device_options(options), limits_of(options), run.printer());
+    for (const FailedDriver& driver : found.failed) {
+        run.warn(fmt::format("{}: {}", driver.name, driver.sentence));
+        if (options.device == "all" || found.devices.empty()) {
+            run.report.push_back(report_of(driver));
+        }
+    }
+    if (found.devices.empty() && !found.failed.empty()) {
+        return {};
+    }
+    if (options.device != "all") {
+        std::vector<DeviceInfo> infos;
+        for (const FoundDevice& device : found.devices) {
+            infos.push_back(device.info);
+        }
+        const std::size_t index = tools::value_of(select_device(infos, options.device),
+                                                  tools::Subject::device);
+        return {found.devices[index]};
+    }
+    std::vector<FoundDevice> selected;
+    for (FoundDevice& device : found.devices) {
+        if (device.info.suitable) {
+            selected.push_back(std::move(device));
+        } else {
+            run.note(fmt::format("{} is left out: {}", device.info.name, device.info.reason));
+        }
+    }
+    if (selected.empty() && run.report.empty()) {
+        tools::fail(ExitCode::no_device, "there is no suitable Vulkan device");
+    }
+    return selected;
+}
+
+/// The options that run a check again, wherever its cases are.
+std::string repeating_options(const Check& check, bool validation, const std::string& source) {
+    return fmt::format("{}{}{} --filter {}", validation ? " --validation" : "",
+                       source.empty() ? "" : " ", source, shell_word(check.id()));
+}
+
+std::string repeating_command(const Options& options, const FoundDevice& device,
+                              const Check& check) {
+    const std::string select = options.device == "all" ? device.select : options.device;
+    return fmt::format(
+        "{}vkrope-conformance{}{}",
+        device.manifest.empty() ? "" : "VK_DRIVER_FILES=" + shell_word(device.manifest) + " ",
+        select.empty() ? "" : " --device " + shell_word(select),
+        repeating_options(check, options.validation, check.source_options()));
+}
+
+DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group>& groups) {
+    const Options& options = run.options;
+    run.note(fmt::format("running on {}, {}", device.info.name, device.info.driver));
+    std::size_t count = 0;
+    for (const Group& group : groups) {
+        count += group.checks.size();
+    }
+    const bool prints_lines = options.json != "-";
+    std::optional<tools::ProgressLine> progress;
+    if (!prints_lines || ::isatty(STDOUT_FILENO) !=
+                             1) {  // lines that appear on a terminal show the progress themselves
+        progress.emplace("checking");
+    }
+    const auto ended = [&](const Check& check, CheckReport& done, std::size_t number, bool silent) {
+        if (progress) {
+            progress->update(double(number) / double(count));
+        }
+        const Outcome& outcome = done.outcome;
+        if (is_bad(outcome.verdict) && !silent) {
+            const bool is_case = !options.cases.empty() && done.group == cases_group;
+            done.repeat = "vkrope-conformance" + repeating_options(check, options.validation,
+                                                                   is_case
+                                                                       ? "--no-builtin --cases DIR"
+                                                                       : check.source_options());
+            run.warn(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
+            run.note("to repeat it: " + repeating_command(options, device, check));
+        }
+        const std::string line = line_of(done);
+        run.log.add(line);
+        if (prints_lines) {
+            try {
+                tools::write_output(line);
+            } catch (const tools::Failure& failure) {
+                run.unprinted = failure;
+            }
+        }
+        return !run.unprinted;
+    };
+    DeviceReport report = run_device(device_options(options), device, groups, limits_of(options),
+                                     !options.archive.empty(),
+                                     {.printed = run.printer(), .ended = ended});
+    report.whole_suite = !options.no_builtin && options.filter.empty();
+    return report;
+}
+
+void time_on(Run& run, const FoundDevice& device, DeviceReport& report) {
+    run.note("timing " + device.info.name);
+    BenchRun timed = run_bench(run.options.bench, device, run.printer());
+    if (!timed.problem.empty()) {
+        run.warn(fmt::format("{}: {}", device.info.name, timed.problem));
+    }
+    if (timed.by_driver) {
+        report.ends.push_back(timed.problem);
+    }
+    if (timed.output) {
+        run.benches.push_back(std::move(*timed.output));
+    }
+}
+
+/// Fails now if a file cannot be written, not after all checks have run.
+void check_writable(const char* option, const std::string& file) {
+    if (!file.empty() && file != "-") {
+        const tools::OutputFile writable(
+            option, file, 1);  // removed again: the size of the report is not known yet
+    }
+}
+
+void add_file(std::vector<tools::OutputFile>& files, const char* option, const std::string& file,
+              const std::string& content) {
+    files.emplace_back(option, file, content.size()).write(content);
+}
+
+void write_report(Run& run) {
+    const Options& options = run.options;
+    const nlohmann::ordered_json json = json_of(run.report, options.level, options.with_uuid);
+    const std::string table = table_of(json.at("devices"));
+    std::fwrite(table.data(), 1, table.size(), stderr);
+    run.log.add(table);
+    std::vector<tools::OutputFile> files;
+    if (!options.json.empty() && options.json != "-") {
+        add_file(files, "--json", options.json, text_of(json));
+    }
+    if (!options.junit.empty()) {
+        add_file(files, "--junit", options.junit, junit_of(json));
+    }
+    std::string archive;
+    if (!options.archive.empty()) {
+        archive = archive_name(options.archive, run.report);
+        add_file(files, "--report", archive, archive_of(json, run.benches, run.log.text()));
+    }
+    tools::OutputFile::publish(files);
+    if (options.json == "-") {
+        tools::write_json(json);
+    }
+    if (!archive.empty()) {
+        tools::print_note("the report: " + archive);
+    }
+}
+
+/// Applies the waivers, and returns what is wrong with them.
+std::vector<std::string> waive_all(Run& run, const std::vector<Waiver>& waivers) {
+    std::vector<std::string> problems;
+    for (DeviceReport& device : run.report) {
+        for (std::string& sentence : waive(device, waivers)) {
+            problems.push_back(std::move(sentence));
+        }
+    }
+    return problems;
+}
+
+}  // namespace
+
+ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
+    std::vector<Group> groups = find_groups(options, builtin);
+    std::vector<Waiver> waivers;
+    if (!options.waivers.empty()) {
+        waivers = read_waivers(options.waivers);
+    }
+    std::vector<std::string> problems = unknown_waivers(waivers, groups);
+    apply_filter(options, groups);
+    if (options.repeat > 1) {
+        repeat_checks(groups, options.repeat);
+    }
+    if (options.list) {
+        for (const Group& group : groups) {
+            for (const std::unique_ptr<Check>& check : group.checks) {
+                tools::write_output(check->id() + '\n');
+            }
+        }
+        return ExitCode::success;
+    }
+    if (!options.outputs.empty()) {
+        make_output_folder(options.outputs);
+    }
+    check_writable("--json", options.json);
+    check_writable("--junit", options.junit);
+    Run run = {.options = options};
+    run.log.hide(std::filesystem::path(options.bench).parent_path().string(), "<programs>");
+    if (!options.archive.empty()) {
+        check_writable("--report", archive_name(options.archive, run.report));
+    }
+    const std::vector<FoundDevice> selected = selected_devices(run);
+    note_interrupts();
+    for (const FoundDevice& device : selected) {
+        if (run.stopped()) {
+            break;
+        }
+        try {
+            run.report.push_back(run_on(run, device, groups));
+            if (!options.bench.empty() && run.report.back().may_be_timed && !run.stopped()) {
+                time_on(run, device, run.report.back());
+            }
+        } catch (const tools::Failure& failure) {
+            if (selected.size() == 1) {
+                throw;
+            }
+            run.warn(fmt::format("{}: {}", device.info.name, failure.what()));
+            run.report.push_back(
+                {.device = device.info, .traits = {}, .checks = {}, .ends = {failure.what()}});
+        }
+    }
+    for (std::string& sentence : waive_all(run, waivers)) {
+        problems.push_back(std::move(sentence));
+    }
+    for (const std::string& problem : problems) {
+        run.warn(problem);
+    }
+    try {
+        write_report(run);
+    } catch (const tools::Failure&) {
+        end_if_interrupted();  // for example by SIGPIPE
+        throw;
+    }
+    end_if_interrupted();
+    if (run.unprinted) {
+        throw *run.unprinted;
+    }
+    const ExitCode code = exit_of(run.report);
+    if (code != ExitCode::success) {
+        tools::print_error(sentence_of(run.report));
+    } else if (!problems.empty()) {
+        tools::print_error(fmt::format("--waive: '{}': {}", options.waivers, problems[0]));
+        return ExitCode::verification_failed;
+    }
+    return code;
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The kit, from its archive alone, in an empty Debian with nothing but lavapipe: with a driver that
+# crashes, one that hangs and one that is right, ./report ends within its limits with one archive
+# whose page shows all three; then without a Vulkan loader, and where glibc is too old. Arguments:
+# the archive, the folder of the bad drivers, Debian's suite, the folder for that Debian, whether a
+# missing tool is a failure. Further arguments are those of ./report.
+set -u
+archive=$1
+drivers=$2
+suite=$3
+root=$4
+complete=$5
+shift 5
+failed=0
+wrong() { echo "FAILED: $*" && failed=1; }
+skip() {
+    [ "$complete" != ON ] || { wrong "$*" && exit 1; }
+    echo "package_kit: skipped: $*" && exit 77
+}
+[ -e "$archive" ] || skip "there is no $archive: ./dev bundle makes it"
+[ "$(id -u)" = 0 ] || skip 'only root can make a chroot'
+command -v debootstrap >/dev/null || skip 'there is no debootstrap'
+
+# A namespace of its own: what is mounted here is mounted nowhere else, and ends with this script.
+if [ -z "${VKROPE_KIT_NAMESPACE:-}" ]; then
+    VKROPE_KIT_NAMESPACE=made
+    export VKROPE_KIT_NAMESPACE
+    exec unshare --mount --propagation private \
+        sh "$0" "$archive" "$drivers" "$suite" "$root" "$complete" "$@"
+fi
+if [ ! -e "$root/complete" ]; then
+    # shellcheck disable=SC2016 # the variable is apt's
+    mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
+        'Origin: Debian' 'Label: Debian' | head -n 1)
+    mkdir -p "$root"
+    debootstrap --variant=minbase --include=mesa-vulkan-drivers "$suite" "$root" "$mirror" \
+        >"$root.log" 2>&1 ||
+        skip "debootstrap could not make Debian $suite (see $root.log)"
+    touch "$root/complete"
+fi
+mount -t tmpfs none "$root/dev"
+mknod -m 666 "$root/dev/null" c 1 3
+mknod -m 666 "$root/dev/zero" c 1 5
+mknod -m 666 "$root/dev/urandom" c 1 9
+mkdir "$root/dev/shm"
+mount -t proc none "$root/proc"
+mount -t tmpfs none "$root/mnt"
+tar -xzf "$archive" -C "$root/mnt"
+kit=/mnt/$(basename "$archive" .tar.gz)
+list=
+for name in crash hang right; do
+    cp "$drivers/libvkrope_icd_$name.so" "$root/mnt/"
+    {
+        echo '{"file_format_version": "1.0.0", "ICD": {"api_version": "1.3.0",'
+        echo "\"library_path\": \"/mnt/libvkrope_icd_$name.so\"}}"
+    } >"$root/mnt/$name.json"
+    list=$list${list:+:}/mnt/$name.json
+done
+
+# inside VARIABLE=VALUE... COMMAND...: in the empty system, as nobody of this one.
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+echo "$suite: $(inside getconf GNU_LIBC_VERSION); $(inside sh -c 'command -v g++ cc python3' || echo 'no compiler')"
+
+started=$(date +%s)
+code=0
+inside VK_DRIVER_FILES=$list VK_ICD_FILENAMES=$list \
+    sh -c "cd /mnt && $kit/report --timeout 2 \"\$@\"" sh "$@" \
+    >"$root/mnt/out" 2>"$root/mnt/err" || code=$?
+echo "./report: $(($(date +%s) - started)) s, exit code $code"
+[ "$code" = 4 ] || { wrong "exit code $code, not 4" && tail -n 20 "$root/mnt/err"; }
+set -- "$root"/mnt/vkrope-report-3_devices-*.zip
+[ -s "$1" ] || wrong 'there is no report of three devices'
+tr -d '\0' <"$1" >"$root/mnt/text"
+for text in 'crashed in vkCreateComputePipelines, signal 11 (SIGSEGV)' \
+    'has not returned from vkQueueSubmit' '<span class="bad">not conformant</span>' \
+    'Error against position' 'share of the roof'; do
+    grep -qaF -e "$text" "$root/mnt/text" || wrong "the report has no '$text'"
+done
+for name in "$(hostname)" "$kit"; do
+    ! grep -qaw -e "$name" "$root/mnt/text" || wrong "the report names '$name'"
+done
+
+# Commands beside it.
+inside $kit/vkrope devices | grep -q llvmpipe || wrong './vkrope devices lists no llvmpipe'
+inside $kit/conform --filter 'algebra/norm_*_computed' | grep -q '^pass ' ||
+    wrong './conform passes nothing'
+inside $kit/bench --help | grep -q benchmark_filter || wrong './bench has no help'
+
+# Without a loader: the one inside.
+loader=$(inside sh -c 'readlink -f /usr/lib/*/libvulkan.so.1')
+mv "$root$loader" "$root/hidden_loader"
+inside ldconfig
+inside $kit/vkrope devices >"$root/mnt/out" 2>"$root/mnt/err" ||
+    wrong 'without a loader nothing is found'
+grep -q 'the one in the kit is used' "$root/mnt/err" ||
+    wrong 'it is not said that the loader is ours'
+grep -q llvmpipe "$root/mnt/out" || wrong 'the loader inside finds no driver'
+mv "$root/hidden_loader" "$root$loader"
+inside ldconfig
+
+# Another C library.
+echo 9.99 >"$root$kit/lib/glibc"
+code=0
+inside $kit/vkrope devices >"$root/mnt/out" 2>"$root/mnt/err" || code=$?
+[ "$code" = 2 ] || wrong "exit code $code on a system with an old glibc"
+grep -q 'this kit needs glibc 9.99 or newer; this system has 2' "$root/mnt/err" ||
+    wrong 'the versions are not named'
+exit $failed

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Checks and drivers that crash, hang, exit, or lose the device: each is a row of the report, the
+# other groups are finished, and the exit code says it. Further arguments: the tool with seeded
+# endings, the layer of a bad driver.
+. "$(dirname "$0")/cases.sh"
+seeded=$5
+layer=$6
+hang=$((4 * ${VKROPE_TIME_FACTOR:-1})) # seconds
+# What a sanitizer makes of a crash is its own business.
+ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0:handle_sigbus=0:handle_abort=0
+export ASAN_OPTIONS
+# shellcheck disable=SC3045 # every sh of Debian has it
+ulimit -c 0
+
+# ends CODE COMMAND...: the exit code of a run whose report is report.json.
+ends() {
+    expected=$1
+    shift
+    checks=$((checks + 1))
+    code=0
+    "$@" --json report.json >"$logs/out" 2>"$logs/err" || code=$?
+    [ "$code" = "$expected" ] || { wrong "exit code $code, not $expected: $*" && cat "$logs/err"; }
+}
+
+# row STATUS ID [REASON]: a line on stdout.
+row() {
+    checks=$((checks + 1))
+    grep -E "^$1 +$2  " "$logs/out" | grep -qF -e "${3:-}" || {
+        wrong "$2 is no '$1' with '${3:-}'"
+        grep -F "$2" "$logs/out"
+    }
+}
+
+ends 4 "$seeded" --group-timeout "$hang"
+for group in nothing crash abort exit 'exit at once' kill terminate lose loop 'nothing more'; do
+    row pass "$group/before"
+done
+for id in nothing/it nothing/after 'nothing more/it' 'nothing more/after'; do row pass "$id"; done
+for group in crash abort exit 'exit at once' kill lose loop; do
+    row error "$group/after" 'not run: the device has failed in this group'
+done
+row error crash/it 'crashed outside of any Vulkan call, signal 11 (SIGSEGV), in group crash'
+row error abort/it 'crashed outside of any Vulkan call, signal 6 (SIGABRT), in group abort'
+row error exit/it \
+    'was ended by a library that it uses, most likely the Vulkan driver, outside of any Vulkan call'
+row error 'exit at once/it' '(exit code 0), in group exit at once'
+row error kill/it \
+    'was killed outside of any Vulkan call, signal 9 (SIGKILL): most likely the system ran out of memory'
+row pass terminate/it
+row error terminate/after 'was interrupted by signal 15, which this program did not get'
+row error lose/it 'the device is lost'
+row error loop/it "took more than $hang seconds outside of any Vulkan call, in group loop"
+row error closing/it 'signal 7 (SIGBUS), in group closing, after the last check: pass'
+holds 'last words are passed on' grep -qF "a driver's last words" "$logs/err"
+holds 'the report has all checks' [ "$(grep -c '"id":' report.json)" = 31 ]
+holds 'the verdict names an ending' grep -qF \
+    '"verdict_reason": "crashed outside of any Vulkan call, signal 11 (SIGSEGV), in group crash, and 8 more"' report.json
+holds 'it is no conformant device' grep -qF '"verdict": "not conformant"' report.json
+holds 'each ending is repeated by a command' \
+    [ "$(grep -c 'to repeat it: vkrope-conformance --filter' "$logs/err")" = 9 ]
+ends 6 "$seeded" --filter 'kill/*'
+
+# A driver below, by the call that it ends in.
+mkdir layers
+cat >layers/bad_driver.json <<END
+{"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_VKROPE_bad_driver",
+ "type": "GLOBAL", "api_version": "1.3.0",
+ "library_path": "$layer", "implementation_version": "1", "description": "a bad driver"}}
+END
+VK_LAYER_PATH=$PWD/layers
+VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_bad_driver
+export VK_LAYER_PATH VK_INSTANCE_LAYERS
+# bad_driver CODE BEHAVIOUR AT AFTER OPTION...
+bad_driver() {
+    code_wanted=$1
+    behaviour=$2
+    place=$3
+    after=$4
+    shift 4
+    ends "$code_wanted" env VKROPE_BAD_DRIVER="$behaviour" VKROPE_BAD_DRIVER_AT="$place" \
+        VKROPE_BAD_DRIVER_AFTER="$after" "$tool" --timeout "$hang" "$@"
+}
+bad_driver 0 nothing submit 0 --filter 'algebra/*_computed'
+# The first process measures what the device does before its first check, in five submissions.
+bad_driver 4 'raise SEGV' pipelines 9 --filter 'algebra/*'
+row error 'algebra/[a-z0-9_]*' \
+    'crashed in vkCreateComputePipelines, signal 11 (SIGSEGV), in group algebra'
+row pass 'algebra/[a-z0-9_]*'
+bad_driver 4 lose submit 60 --filter '[ai][ln]*/*interleaved*'
+holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
+row pass '[a-z]*/[a-z0-9_]*'
+bad_driver 4 hang submit 20 --filter 'algebra/*_computed'
+row error 'algebra/[a-z0-9_]*' \
+    "has not returned from vkQueueSubmit for $((3 * hang)) seconds, in group algebra"
+# Nothing works at all: three groups say it, and the others are not waited for.
+bad_driver 4 'raise ABRT' pipelines 0 --filter '*half_split*'
+holds 'three groups have crashed' \
+    [ "$(grep -c 'crashed in vkCreateComputePipelines, signal 6' "$logs/out")" = 3 ]
+row error '[a-z_]*/[a-z0-9_]*' 'not run: 3 groups in a row ended in this way'
+# A driver that crashes before there is a device.
+bad_driver 4 'raise SEGV' instance 0
+holds 'the driver is named' grep -qF \
+    "lvp_icd.x86_64.json crashed in vkCreateInstance, signal 11 (SIGSEGV) while its devices were listed" \
+    "$logs/err"
+finish

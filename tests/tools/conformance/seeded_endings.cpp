@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Tests what vkrope-conformance makes of checks that end their process, with a suite whose groups
+// do so in each way. Every group has a good check before and after the bad one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "conformance/builtin/trial.hpp"
+#include "conformance/command.hpp"
+#include "shell/program.hpp"
+
+namespace {
+
+using namespace vkrope;
+using namespace vkrope::conformance;
+
+void good(DeviceUnderTest& device, Findings& findings) {
+    run(device, trial_of(Element::f16, 8, 4), findings);
+}
+
+/// Ends as `how` says; a check that comes back is good.
+void end(const std::string& how) {
+    if (how == "crash") ::raise(SIGSEGV);
+    if (how == "abort") {
+        std::fputs("a driver's last words\n", stderr);
+        std::abort();
+    }
+    if (how == "exit") std::exit(0);
+    if (how == "exit at once") ::_exit(0);
+    if (how == "kill") ::raise(SIGKILL);
+    if (how == "terminate") ::raise(SIGTERM);
+    if (how == "lose")
+        throw Refusal(Verdict::error, tools::ExitCode::device_failed, "the device is lost");
+    while (how == "loop") ::pause();
+}
+
+std::vector<Group> groups(Level level) {
+    std::vector<Group> all;
+    for (const char* how : {"nothing", "crash", "abort", "exit", "exit at once", "kill",
+                            "terminate", "lose", "loop", "nothing more"}) {
+        Group& group = all.emplace_back(Group{.name = how, .checks = {}});
+        Checks checks(group, how, level);
+        checks.add("before", good);
+        checks.add("it", [how](DeviceUnderTest& device, Findings& findings) {
+            end(how);
+            good(device, findings);
+        });
+        checks.add("after", good);
+    }
+    // The process ends when all checks are done.
+    Group& closing = all.emplace_back(Group{.name = "closing", .checks = {}});
+    Checks checks(closing, "closing", level);
+    checks.add("it", [](DeviceUnderTest& device, Findings& findings) {
+        good(device, findings);
+        // The device drops this function when it is closed.
+        const std::shared_ptr<void> last(nullptr, [](void*) { ::raise(SIGBUS); });
+        device.on_rotate = [last](const Kernel*, const Call&) {};
+    });
+    return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return tools::run_program(lost_report, [=] { return run_command(argc, argv, groups); });
+}
