@@ -75,6 +75,16 @@ has "$logs/err" \
 expect 1 'seeded/fault of full' "$seeded" --device llvmpipe --level full \
     --filter 'seeded/fault of full'
 
+# Checks that run several times.
+works "$tool" --filter 'algebra/norm_*_computed' --repeat 3
+expect 2 '--repeat' "$tool" --repeat 0
+expect 1 'of 1 checks, 1 fail' "$seeded" --repeat 2 --filter seeded/fault
+has "$logs/err" 'to repeat it: vkrope-conformance --repeat 2 --filter seeded/fault'
+sed 's/"status": "pass"/"status": "unstable"/; s/"verdict": "not judged"/"verdict": "unstable"/' \
+    report.json >broken.json
+expect 1 'device 1 is unstable' "$tool" --table broken.json
+has "$logs/out" ' UNSTABLE'
+
 # One table.
 works "$tool" --table report.json with_uuid.json --missing 'SwiftShader=not here' --missing 'a=b=c'
 has "$logs/out" '  1  llvmpipe' '  2  llvmpipe' '  -  SwiftShader: not run: not here' \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A device that has less than it reports, that fails, or that does not answer.
+#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -70,6 +72,27 @@ void compile(Functions& told, VkResult (*instead)()) {
            const VkAllocationCallbacks*, VkPipeline*) { return ends(); };
 }
 
+void compiler_crashes(Functions& told) {
+    compile(told, [] {
+        ::raise(SIGSEGV);
+        return VK_ERROR_UNKNOWN;
+    });
+}
+
+void compiler_aborts(Functions& told) {
+    compile(told, [] {
+        ::raise(SIGABRT);
+        return VK_ERROR_UNKNOWN;
+    });
+}
+
+void compiler_hangs(Functions& told) {
+    compile(told, [] {
+        for (;;) ::pause();
+        return VK_ERROR_UNKNOWN;
+    });
+}
+
 void compiler_fails(Functions& told) {
     compile(told, [] { return VK_ERROR_UNKNOWN; });
 }
@@ -95,6 +118,9 @@ constexpr Lie all[] = {
     {"lost_after_submissions", "loses the device at the 21st submission", lost_after_submissions},
     {"fence_never_signals", "never signals a fence", fence_never_signals},
     {"memory_runs_out", "has no memory", memory_runs_out},
+    {"compiler_crashes", "crashes where a pipeline is created", compiler_crashes},
+    {"compiler_aborts", "aborts where a pipeline is created", compiler_aborts},
+    {"compiler_hangs", "hangs where a pipeline is created", compiler_hangs},
     {"compiler_fails", "creates no pipeline", compiler_fails},
     {"timestamps_run_backwards", "has timestamps that run backwards", timestamps_run_backwards},
 };

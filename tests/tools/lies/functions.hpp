@@ -15,7 +15,6 @@ namespace vkrope::lies {
 #define VKROPE_LIES_DEVICE_FUNCTIONS(X) \
     X(vkAllocateMemory)                 \
     X(vkBeginCommandBuffer)             \
-    X(vkBindBufferMemory)               \
     X(vkCmdBindDescriptorSets)          \
     X(vkCmdBindPipeline)                \
     X(vkCmdCopyBufferToImage)           \
@@ -30,8 +29,6 @@ namespace vkrope::lies {
     X(vkGetQueryPoolResults)            \
     X(vkMapMemory)                      \
     X(vkQueueSubmit)                    \
-    X(vkQueueWaitIdle)                  \
-    X(vkResetFences)                    \
     X(vkUnmapMemory)                    \
     X(vkUpdateDescriptorSets)           \
     X(vkWaitForFences)

@@ -165,8 +165,8 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
         if (!right && wrong.empty()) {
             wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
                                 got, want);
-            findings.explain(
-                symptom_of({out.type, got, load(out.type, before, at), expected}, of_rotation...));
+            findings.explain(symptom_of({out.type, got, load(out.type, before, at), expected},
+                                        of_rotation()...));
         }
     };
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
@@ -190,11 +190,12 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                       ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
                                       : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
                 if (bits_known && !(flushes_ && y.flushed)) {
-                    look(row, pair.out[member], at, y.value, true, std::nullopt,
-                         WrongRotation{x0, x1, int(member), angle.rounded,
-                                       [&](std::int64_t further) {
-                                           return neighbour(operation, token, j, further);
-                                       }});
+                    look(row, pair.out[member], at, y.value, true, std::nullopt, [&] {
+                        return WrongRotation{x0, x1, int(member), angle.rounded,
+                                             [&](std::int64_t further) {
+                                                 return neighbour(operation, token, j, further);
+                                             }};
+                    });
                 }
                 const float got = reference::widen(out.type, load(out.type, output, at));
                 const long double exact = member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin
