@@ -57,10 +57,10 @@ TEST_CASE("C: a kernel's parameters are planned and filled as in C++") {
     std::vector<float> memory(plan.bytes / 4), wanted(plan.bytes / 4);
     CHECK(vkrope_fill_parameters(&plan, &sources, memory.data(), plan.bytes, &error) ==
           VKROPE_SUCCESS);
-    CHECK(bool(vkrope::fill_parameters(planned.value,
-                                       {.q = {.bias = {bias.data(), {}, bias.size()},
-                                              .weight = {weight.data(), {}, weight.size()}}},
-                                       wanted.data(), plan.bytes)));
+    vkrope::ParameterSources in_cpp_sources;
+    in_cpp_sources.q.bias = {bias.data(), {}, bias.size()};
+    in_cpp_sources.q.weight = {weight.data(), {}, weight.size()};
+    CHECK(vkrope::fill_parameters(planned.value, in_cpp_sources, wanted.data(), plan.bytes));
     CHECK(memory == wanted);
     CHECK(memory[8] == 1.5f);
 

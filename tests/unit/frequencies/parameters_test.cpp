@@ -32,10 +32,12 @@ const std::vector<float> eighteen(18, 0.5f), six = {1, 2, 3, 4, 5, 6};
 ParameterSources sources() {
     static const std::uint16_t halves[] = {0x3c00, 0xc000, 0x0001, 0x8000, 0x7c00, 0x0400};
     static const std::uint16_t brains[] = {0x3f80, 0xbf80, 0x0000, 0x8000, 0x4000, 0x7f80};
-    return {.q = {{eighteen.data(), Element::f32, 18},
-                  {halves, Element::f16, 6},
-                  {six.data(), Element::f32, 6}},
-            .v = {.bias = {brains, Element::bf16, 6}}};
+    ParameterSources all;
+    all.q = {{eighteen.data(), Element::f32, 18},
+             {halves, Element::f16, 6},
+             {six.data(), Element::f32, 6}};
+    all.v.bias = {brains, Element::bf16, 6};
+    return all;
 }
 
 }  // namespace
