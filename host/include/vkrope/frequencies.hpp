@@ -392,12 +392,12 @@ struct ParameterSource {
 
 /// Sources of one tensor.
 struct TensorParameterSources {
-    ParameterSource bias, weight, norm_bias;
+    ParameterSource bias = {}, weight = {}, norm_bias = {};
 };
 
 /// Sources for fill_parameters.
 struct ParameterSources {
-    TensorParameterSources q, k, v;
+    TensorParameterSources q = {}, k = {}, v = {};
 };
 
 /// Writes the parameter buffer of `plan`: the sources as f32, plus ParameterItem::added, rounded

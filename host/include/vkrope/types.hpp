@@ -252,8 +252,8 @@ enum class ParameterShape : std::uint32_t {
 /// A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
 /// channel of an RMS norm is within (k/2 + 7) 2^-24 of exact, relative, with k = ceil(log2
 /// head_dim)
-/// + (token: ceil(log2 heads)). A row that contains an infinity becomes NaN there and 0 elsewhere,
-/// a row that contains a NaN becomes NaN.
+/// + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of its row 0, or NaN with a
+/// layer norm; a NaN makes its whole row NaN.
 struct Norm {
     NormKind kind = NormKind::none;  ///< none: the other fields have no effect and must be default
     NormSpan span = NormSpan::head;
@@ -263,8 +263,8 @@ struct Norm {
     std::uint32_t weight_offset = 0;  ///< 0: the weight is w; 1: it is 1 + w (Gemma). See
                                       ///< fill_parameters
     ParameterShape bias = ParameterShape::none;  ///< layer only; added after the weight
-    /// Rounds to the output element type after the division and again after the weight, as Hugging
-    /// Face does for many models; else nothing is rounded before the store.
+    /// Rounds to the element type of the input after the division and again after the weight, as
+    /// Hugging Face does for many models; else nothing is rounded before the store.
     bool round_between = false;
 };
 

@@ -972,8 +972,8 @@ typedef enum vkrope_parameter_shape {
 
 /** A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
  * channel of an RMS norm is within (k/2 + 7) 2^-24 of exact, relative, with k = ceil(log2
- * head_dim) + (token: ceil(log2 heads)). A row that contains an infinity becomes NaN there and 0
- * elsewhere, a row that contains a NaN becomes NaN. */
+ * head_dim) + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of its row 0, or
+ * NaN with a layer norm; a NaN makes its whole row NaN. */
 typedef struct vkrope_norm {
     size_t struct_size;            /**< sizeof this struct */
     vkrope_norm_kind kind;         /**< none: the other fields must be 0 */
@@ -984,8 +984,8 @@ typedef struct vkrope_norm {
     uint32_t weight_offset;        /**< 0: the weight is w; 1: it is 1 + w (Gemma). See
                                       vkrope_fill_parameters */
     vkrope_parameter_shape bias;   /**< layer only; added after the weight */
-    /** Rounds to the output element type after the division and again after the weight, as Hugging
-     * Face does for many models; else nothing is rounded before the store. */
+    /** Rounds to the element type of the input after the division and again after the weight, as
+     * Hugging Face does for many models; else nothing is rounded before the store. */
     VkBool32 round_between;
 } vkrope_norm;
 
