@@ -55,7 +55,8 @@ TEST_CASE("query scale: Llama 4 counts positions from 1, Ministral 3 from 0") {
 }
 
 TEST_CASE("query scale: errors name the field, the value and the rule") {
-    CHECK(error_of({QueryScaling::logn, 1, 0}) == "scale.length is 1: it must be finite and above 1");
+    CHECK(error_of({QueryScaling::logn, 1, 0}) ==
+          "scale.length is 1: it must be finite and above 1");
     CHECK(error_of({QueryScaling::llama4, 0, 0.1}) ==
           "scale.length is 0: it must be finite and above 0");
     CHECK(error_of({QueryScaling::ministral3, 8192, -1}) ==
