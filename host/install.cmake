@@ -3,7 +3,10 @@
 # find_package(vkrope) finds.
 include(CMakePackageConfigHelpers)
 get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
-install(TARGETS ${tiers} EXPORT vkropeTargets)
+# Components, for packages: runtime (the shared library), development, tools.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+install(TARGETS ${tiers} EXPORT vkropeTargets
+        LIBRARY COMPONENT runtime NAMELINK_COMPONENT development RUNTIME COMPONENT runtime)
 set(headers types frequencies kernel)
 foreach(tier model runtime)
     if(TARGET vkrope_${tier})
@@ -27,3 +30,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
     ${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
+# For pkg-config: the shared library of the C interface, and the static one of C++.
+file(RELATIVE_PATH relative_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(packages vkrope-kernel)
+if(TARGET vkrope_c)
+    list(APPEND packages vkrope)
+endif()
+foreach(package ${packages})
+    configure_file(packaging/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${package}.pc
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

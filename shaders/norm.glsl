@@ -80,8 +80,9 @@ Unit vkrope_centred(Unit u, float factor, float less) {
 
 // A NaN stays a NaN.
 vec4 vkrope_clip_four(vec4 x, float most) {
+    const float least = uintBitsToFloat(floatBitsToUint(most) | 0x80000000u);
     const vec4 below = mix(x, vec4(most), greaterThan(x, vec4(most)));
-    return mix(below, vec4(-most), lessThan(x, vec4(-most)));
+    return mix(below, vec4(least), lessThan(x, vec4(least)));
 }
 Unit vkrope_clip(Unit u, float most) {
     return Unit(vkrope_clip_four(u.a, most), vkrope_clip_four(u.b, most));

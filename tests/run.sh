@@ -11,6 +11,7 @@ tool 60 180
 conformance 130 300
 bench 0 120
 package 0 260
+python 0 120
 fuzz 0 120'
 
 # Seconds after which a test counts as hanging, on such a machine: several times what the longest

@@ -67,6 +67,7 @@ struct Device::Impl {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
     VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null if the queue has none
+    bool timestamps_run_backwards = false;    ///< of a submission so far
     std::uint64_t timeout_ns = 0;
     Staging staging;
     bool recording = false;  ///< a callback of submit() is recording into the command buffer
@@ -102,7 +103,7 @@ struct Device::Impl {
     Status begin();
     Status keep(const Status& status);
     void free_abandoned() noexcept;
-    Result<std::optional<double>> elapsed_ns() const;
+    Result<std::optional<double>> elapsed_ns();
 };
 
 // ---- allocator.cpp ----

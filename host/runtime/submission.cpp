@@ -69,9 +69,9 @@ Status Device::Impl::ready() {
     return pending ? keep(wait()) : Status{};
 }
 
-// Returns nothing if there are no timestamps or they cannot be read; only a lost device is an
-// error.
-Result<std::optional<double>> Device::Impl::elapsed_ns() const {
+// Returns nothing if there are no timestamps, they cannot be read or make no sense; only a lost
+// device is an error.
+Result<std::optional<double>> Device::Impl::elapsed_ns() {
     std::uint64_t ticks[2] = {};
     if (!timestamps) return {};
     const VkResult result = vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks,
@@ -81,8 +81,13 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() const {
     const std::uint64_t valid = candidate.timestamp_bits >= 64
                                     ? ~std::uint64_t{0}
                                     : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
-    return {{},
-            double((ticks[1] - ticks[0]) & valid) * double(candidate.info.limits.timestampPeriod)};
+    // Counters wrap; what would have taken more than half of their range has run backwards.
+    const std::uint64_t passed = (ticks[1] - ticks[0]) & valid;
+    if (passed > valid / 2) {
+        timestamps_run_backwards = true;
+        return {};
+    }
+    return {{}, double(passed) * double(candidate.info.limits.timestampPeriod)};
 }
 
 // There is only one command buffer, and a callback may be recording it: beginning it again would

@@ -91,8 +91,8 @@ class Device {
     /// tables, a HostRotation) returns invalid_argument during it.
     ///
     /// Returns the device time between the first and the last recorded command in nanoseconds, or
-    /// nothing if the device has no timestamps or they cannot be read. Memory effects of earlier
-    /// submissions are visible to the commands.
+    /// nothing if the device has no timestamps, they cannot be read, or they run backwards. Memory
+    /// effects of earlier submissions are visible to the commands.
     Result<std::optional<double>> submit(
         const std::function<Status(VkCommandBuffer)>& record_commands);
 

@@ -36,7 +36,8 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
         case OpULessThanEqual:
         case OpBitwiseOr:
         case OpBitwiseXor:
-        case OpBitwiseAnd: return 2;
+        case OpBitwiseAnd:
+        case OpShiftLeftLogical: return 2;
         default: return 0;
     }
 }
@@ -67,6 +68,7 @@ inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
         case OpLogicalAnd:
         case OpBitwiseAnd: return {true, a & b};
         case OpBitwiseXor: return {true, a ^ b};
+        case OpShiftLeftLogical: return {b < 32, b < 32 ? a << b : 0};
         case OpLogicalNot: return {true, !a};
         case OpSelect: return {true, a ? b : c};
         case OpUGreaterThan: return {true, a > b};

@@ -10,6 +10,7 @@
 #include "conformance/cases/suite.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
+#include "conformance/repeat.hpp"
 #include "conformance/report.hpp"
 #include "conformance/shell_word.hpp"
 #include "conformance/table.hpp"
@@ -32,7 +33,7 @@ struct Options {
     std::string outputs, json, filter;
     Level level = Level::quick;
     bool list = false, with_uuid = false, validation = false;
-    std::uint32_t timeout_s = 30;
+    std::uint32_t timeout_s = 30, repeat = 1;
     std::vector<std::string> table, missing;
 };
 
@@ -52,6 +53,8 @@ void add_options(tools::CommandLine& program, Options& options) {
                      "Run only checks and cases with this id; * and ? stand for any characters.");
     program.add_choice("--level", options.level, levels,
                        "How much of the built-in checks to run (quick).");
+    program.add_integer("--repeat", options.repeat, 1u, 1000000u,
+                        "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,
                      "Include the UUID of each device in the JSON report.");
     program.add_texts("--table", "FILE...", options.table,
@@ -78,6 +81,9 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
     }
     if (groups.empty()) {
         tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
+    }
+    if (options.repeat > 1) {
+        repeat_checks(groups, options.repeat);
     }
     if (options.filter.empty()) {
         return groups;
@@ -212,7 +218,7 @@ DeviceReport run_on(const Options& options, const std::string& select,
                 return report;
             }
             const Outcome& outcome = done.outcome;
-            if ((outcome.verdict == Verdict::fail || outcome.verdict == Verdict::error) && !lost) {
+            if (is_bad(outcome.verdict) && !lost) {
                 tools::print_warning(
                     fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
                 tools::print_note("to repeat it: " +

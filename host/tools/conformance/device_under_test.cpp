@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <tuple>
 
 #include "conformance/suite.hpp"
@@ -84,6 +85,13 @@ Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
     return buffer;
 }
 
+void DeviceUnderTest::download(Buffer& buffer, void* target, std::size_t bytes,
+                               VkDeviceSize offset) {
+    check(buffer.download(target, bytes, offset));
+    const std::string_view bits(static_cast<const char*>(target), bytes);
+    answers_ = answers_ * 0x9e3779b97f4a7c15 + std::hash<std::string_view>()(bits);
+}
+
 const Traits& DeviceUnderTest::traits() {
     if (!traits_) {
         traits_ = measure_traits(*this);
@@ -145,6 +153,38 @@ std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
            std::move(arena));
     return count;
+}
+
+void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls) {
+    const Kernel* kernel = kernel_for(info);
+    std::uint64_t count = 0;
+    for (const Call& call : calls) {
+        count += value_of(dispatches(kernel, call));
+    }
+    const DeviceRef& ref = device_.ref();
+    const auto add_barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(
+        ref.get_instance_proc_addr(ref.instance, "vkCmdPipelineBarrier"));
+    const Boundary boundary = vkrope::boundary();
+    VkMemoryBarrier memory = {};
+    memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    memory.srcAccessMask = boundary.output_access | boundary.in_place_access;
+    memory.dstAccessMask = boundary.input_access | memory.srcAccessMask;
+    Owned<DescriptorArena> arena = arena_for(kernel, count);
+    DescriptorArena* const sets = arena.get();
+    submit(
+        [&](VkCommandBuffer commands) {
+            for (const Call& call : calls) {
+                if (&call != calls.data()) {
+                    add_barrier(commands, boundary.stage, boundary.stage, 0, 1, &memory, 0, nullptr,
+                                0, nullptr);
+                }
+                if (const Status status = record(commands, kernel, call, sets); !status) {
+                    return status;
+                }
+            }
+            return Status{};
+        },
+        std::move(arena));
 }
 
 void DeviceUnderTest::expand(const PositionCall& call) {

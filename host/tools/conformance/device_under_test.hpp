@@ -40,6 +40,13 @@ class DeviceUnderTest {
     /// be bound.
     Buffer upload(const void* data, std::size_t bytes);
 
+    /// Reads the first `bytes` of a buffer, or those from `offset` on, and adds them to answers().
+    /// Throws Refusal.
+    void download(Buffer& buffer, void* target, std::size_t bytes, VkDeviceSize offset = 0);
+    /// Changes with each bit that was downloaded since the last call: two runs of one check that
+    /// got the same bits have the same number.
+    std::uint64_t answers() { return std::exchange(answers_, 0); }
+
     /// Returns ok if the kernel of `info` takes the call, else an error. Throws Refusal if the
     /// kernel cannot be created.
     Status accepts(const KernelInfo& info, const Call& call);
@@ -53,7 +60,10 @@ class DeviceUnderTest {
     std::function<void(const Kernel*, const Call&)> on_rotate = {};
     /// Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);
-    /// The same for a call that writes positions.
+    /// Records calls of one kernel into one command buffer, with the barrier of boundary() between
+    /// one and the next, submits it and waits. Throws Refusal.
+    void rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls);
+    /// Like rotate(), for a call that writes positions.
     void expand(const PositionCall& call);
 
     /// Compiled on first use and cached until many others have been used. Throws Refusal.
@@ -77,6 +87,7 @@ class DeviceUnderTest {
     std::vector<Made> kernels_;  // destroyed before the device
     Owned<PositionKernel> positions_;
     std::optional<Traits> traits_;
+    std::uint64_t answers_ = 0;
     bool may_be_busy_ = false;  // a submission failed: its resources are left to the driver
 };
 

@@ -40,6 +40,10 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
         return {not_conformant,
                 fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
     }
+    if (count(Verdict::unstable) > 0) {
+        return {unstable_device, fmt::format("{} of {} checks gave different bits when repeated",
+                                             count(Verdict::unstable), device.checks.size())};
+    }
     if (count(Verdict::error) > 0) {
         return {not_judged, fmt::format("{} of {} checks could not be run", count(Verdict::error),
                                         device.checks.size())};
@@ -166,7 +170,8 @@ ExitCode exit_of(const Report& report) noexcept {
         for (const CheckReport& check : device.checks) {
             const Outcome& outcome = check.outcome;
             const bool error = outcome.verdict == Verdict::error;
-            failed = failed || outcome.verdict == Verdict::fail;
+            failed = failed || outcome.verdict == Verdict::fail ||
+                     outcome.verdict == Verdict::unstable;
             erred = erred || error;
             lost = lost || (error && outcome.exit == ExitCode::device_failed);
             out_of_memory = out_of_memory || (error && outcome.exit == ExitCode::out_of_memory);

@@ -32,8 +32,9 @@ using Report = std::vector<DeviceReport>;
 std::string line_of(const CheckReport& check);
 
 inline constexpr const char conformant[] = "conformant", not_conformant[] = "not conformant",
-                            not_judged[] = "not judged";
-inline constexpr const char* device_verdicts[] = {conformant, not_conformant, not_judged};
+                            unstable_device[] = "unstable", not_judged[] = "not judged";
+inline constexpr const char* device_verdicts[] = {conformant, not_conformant, unstable_device,
+                                                  not_judged};
 
 /// One of these words, and the reason.
 struct DeviceVerdict {

@@ -9,6 +9,7 @@ const char* word_for(Verdict verdict) noexcept {
     switch (verdict) {
         case Verdict::pass: return "pass";
         case Verdict::fail: return "fail";
+        case Verdict::unstable: return "unstable";
         case Verdict::unsupported: return "unsupported";
         case Verdict::error: return "error";
         case Verdict::computed: return "computed";

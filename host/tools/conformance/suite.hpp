@@ -18,17 +18,23 @@ class DeviceUnderTest;
 enum class Verdict {
     pass,
     fail,
+    unstable,     ///< repeated, its answers differ from each other
     unsupported,  ///< the library, or this device, does not support it; the reason says what. Never
                   ///< counts as a pass
     error,        ///< could not be judged: wrong files, out of memory, device failure
     computed,     ///< ran, but there was nothing to compare with
 };
-inline constexpr Verdict verdicts[] = {Verdict::pass, Verdict::fail, Verdict::unsupported,
-                                       Verdict::error, Verdict::computed};
+inline constexpr Verdict verdicts[] = {Verdict::pass,        Verdict::fail,  Verdict::unstable,
+                                       Verdict::unsupported, Verdict::error, Verdict::computed};
 
 /// True if something was checked and is correct: a run without such a check is not a success.
 constexpr bool is_good(Verdict verdict) noexcept {
     return verdict == Verdict::pass || verdict == Verdict::computed;
+}
+
+/// True if the run is no success for it.
+constexpr bool is_bad(Verdict verdict) noexcept {
+    return verdict == Verdict::fail || verdict == Verdict::unstable || verdict == Verdict::error;
 }
 
 /// Returns the word of the report, "pass".

@@ -39,6 +39,7 @@ std::string cell_of(const Counts& counts) {
             continue;
         }
         const char* word = verdict == Verdict::fail          ? "FAIL"
+                           : verdict == Verdict::unstable    ? "UNSTABLE"
                            : verdict == Verdict::error       ? "ERROR"
                            : verdict == Verdict::unsupported ? "unsup."
                                                              : word_for(verdict);
@@ -256,20 +257,21 @@ std::string shortfall_of(const Json& devices) {
     std::size_t number = 0;
     for (const Json& device : devices) {
         ++number;
-        if (device.at("verdict").get<std::string>() == not_conformant) {
-            return fmt::format("device {} is not conformant", number);
+        const auto verdict = device.at("verdict").get<std::string>();
+        if (verdict == not_conformant || verdict == unstable_device) {
+            return fmt::format("device {} is {}", number, verdict);
         }
         std::size_t good = 0;
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
-            if (status == word_for(Verdict::fail) || status == word_for(Verdict::error)) {
+            const auto is = [&status](Verdict of) { return status == word_for(of); };
+            if (std::any_of(std::begin(verdicts), std::end(verdicts),
+                            [&is](Verdict of) { return is_bad(of) && is(of); })) {
                 return fmt::format("device {} has failed: {}", number,
                                    shown_key(check.at("id").get<std::string>()));
             }
             good += std::any_of(std::begin(verdicts), std::end(verdicts),
-                                [&status](Verdict verdict) {
-                                    return is_good(verdict) && status == word_for(verdict);
-                                })
+                                [&is](Verdict of) { return is_good(of) && is(of); })
                         ? 1
                         : 0;
         }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/device_properties.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/suite.hpp"
 
@@ -158,19 +159,6 @@ void measure_nan(DeviceUnderTest& device, Traits& traits) {
     traits.nan = fmt::format(
         "{}; quiet {:#010x} -> {}, signalling {:#010x} -> {}, infinity - infinity -> {}",
         kept ? "payload kept" : "payload changed", quiet, word(0), signalling, word(1), word(3));
-}
-
-/// Fills a structure that extends VkPhysicalDeviceProperties2.
-void add_properties(const DeviceRef& device, void* structure) {
-    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
-        device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceProperties2"));
-    if (get == nullptr) {
-        return;
-    }
-    VkPhysicalDeviceProperties2 properties = {};
-    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-    properties.pNext = structure;
-    get(device.physical, &properties);
 }
 
 std::uint32_t subgroup_size_of(const DeviceRef& device) {

@@ -14,6 +14,10 @@ Result<double> time_ns(Device& device,
     const auto start = std::chrono::steady_clock::now();
     const auto device_ns = device.submit(record_commands);
     const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
+    if (device_ns && device.impl().timestamps_run_backwards)
+        return {error(Code::vulkan_error,
+                      "the timestamps of the device run backwards: nothing can be timed with them"),
+                {}};
     return {device_ns.status, device_ns.value.value_or(wall.count())};
 }
 

@@ -17,8 +17,6 @@
 
 namespace vkrope::tools {
 
-class CommandLine;
-
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
 /// rotated, only moved.
 enum TensorIndex : std::size_t { Q, K, V };

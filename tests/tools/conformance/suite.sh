@@ -25,7 +25,7 @@ cp "$logs/out" quick
 works "$tool" --list --level full
 cp "$logs/out" full
 for group in arithmetic pairings elements layouts positions axes angles limits offsets variants \
-    in_place values replays algebra same_bits; do
+    in_place values chains replays algebra same_bits; do
     [ "$(grep -c "^$group/" quick)" -ge 8 ] || wrong "the group $group has fewer than 8 checks"
 done
 [ -z "$(sort full | uniq -d)" ] || wrong 'an id is there twice'

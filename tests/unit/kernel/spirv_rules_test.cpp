@@ -171,6 +171,29 @@ TEST_CASE(
     CHECK(seen.size() == angle_sources);
 }
 
+TEST_CASE("kernels with norms break no rule, and only lanes that share a row take barriers") {
+    constexpr std::uint32_t op_variable = 59, op_control_barrier = 224, workgroup = 4;
+    const KernelKind& kind = kernel_kinds().front();
+    for (const std::uint32_t finish :
+         {shader::finish_none, shader::finish_owned, shader::finish_shared}) {
+        for (const KernelVariation& v : kernel_variations) {
+            if (finish == shader::finish_owned && v.batch != 0) continue;  // a processor's
+            CAPTURE(finish);
+            CAPTURE(v.access);
+            const auto words = words_of(
+                kernel_module(kind, v, shader::conversion_integer, true, finish));
+            for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+            std::size_t barriers = 0, shared = 0;
+            for (const Instruction& i : instructions(words)) {
+                barriers += i.op == op_control_barrier;
+                shared += i.op == op_variable && i.operands[2] == workgroup;
+            }
+            CHECK((barriers != 0) == (finish == shader::finish_shared));
+            CHECK(shared == (finish == shader::finish_shared ? 1 : 0));
+        }
+    }
+}
+
 TEST_CASE("the check sees a shader that breaks the rules") {
     const auto broken = broken_rules(read_words(VKROPE_TEST_CONTRACTING));
     const std::set<std::string> rules(broken.begin(), broken.end());

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "conformance/builtin/trial.hpp"
+#include "conformance/device_properties.hpp"
 #include "conformance/shader_source/angles.hpp"
 
 namespace vkrope::conformance {
@@ -126,6 +127,31 @@ void add_values(Checks& checks, const char* name, Fill values) {
     }
 }
 
+/// What a device reports of f32 and a kernel therefore declares, which it does on all devices but
+/// processors, has to be what the device does.
+void hold_promises(DeviceUnderTest& device, Findings& findings) {
+    VkPhysicalDeviceFloatControlsProperties promised = {};
+    promised.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+    const bool declared = (device.device().ref().enabled & float_controls) &&
+                          device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    if (declared) {
+        add_properties(device.device().ref(), &promised);
+    }
+    const Traits& does = device.traits();
+    findings.hold(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
+                  "shaders declare DenormPreserve, which the device reports "
+                  "(shaderDenormPreserveFloat32), but f32 subnormals are {}",
+                  does.subnormals);
+    findings.hold(!promised.shaderRoundingModeRTEFloat32 || does.rounding == "to nearest even",
+                  "shaders declare RoundingModeRTE, which the device reports "
+                  "(shaderRoundingModeRTEFloat32), but the rounding of f32 is: {}",
+                  does.rounding);
+    findings.hold(!promised.shaderSignedZeroInfNanPreserveFloat32 || does.specials == "kept",
+                  "shaders declare SignedZeroInfNanPreserve, which the device reports "
+                  "(shaderSignedZeroInfNanPreserveFloat32), but NaN, infinities and zeros are {}",
+                  does.specials);
+}
+
 }  // namespace
 
 void add_arithmetic(Checks& checks) {
@@ -175,6 +201,7 @@ void add_arithmetic(Checks& checks) {
                        });
         }
     }
+    checks.add("float_controls", hold_promises);
     checks.add("inverse", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : elements) {
             Trial trial = far_positions(element, Pairing::interleaved, 13);

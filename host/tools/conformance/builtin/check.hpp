@@ -22,6 +22,18 @@ class Findings {
         }
     }
 
+    /// Adds a clause to the reason of a check that fails: what the device may have done. The first
+    /// one counts.
+    void explain(const std::string& clause) {
+        if (explanation_.empty()) {
+            explanation_ = clause;
+        }
+    }
+
+    /// The same for who knows better.
+    void explain_instead(const std::string& clause) { explanation_ = clause; }
+    bool wrong() const { return !problem_.empty(); }
+
     /// Record the largest errors so far: |actual - exact|, in units of the contract, in units of
     /// the last place.
     void measure_error(double error) { largest(error_, error); }
@@ -33,6 +45,7 @@ class Findings {
         Outcome outcome = {.reason = problem_, .max_error = error_, .max_u = u_, .max_ulp = ulp_};
         if (!problem_.empty()) {
             outcome.verdict = Verdict::fail;
+            outcome.reason += explanation_.empty() ? "" : "; it looks as if " + explanation_;
         } else if (held_ == 0) {
             outcome = {.verdict = Verdict::error, .reason = "the check looked at nothing"};
         }
@@ -45,7 +58,7 @@ class Findings {
     }
 
     std::size_t held_ = 0;
-    std::string problem_;
+    std::string problem_, explanation_;
     std::optional<double> error_, u_, ulp_;
 };
 
@@ -121,6 +134,7 @@ void add_variants(Checks& checks);
 void add_in_place(Checks& checks);
 void add_values(Checks& checks);
 void add_finishes(Checks& checks);
+void add_chains(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "conformance/builtin/symptoms.hpp"
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -92,9 +93,22 @@ CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
     return angles_.at(trial_.info.angles, position, pair);
 }
 
+std::optional<CosSin> Definition::neighbour(const reference::Operation& operation,
+                                            std::uint64_t token, std::size_t pair,
+                                            std::int64_t further) const {
+    const std::uint64_t rows = trial_.shape.rows();
+    const std::int64_t position = positions_[axis[pair] * rows + token] + further;
+    if (!covers(trial_, position)) {
+        return std::nullopt;
+    }
+    const CosSin angle = cos_sin(position, pair);
+    return CosSin{angle.cos, operation.inverse ? -angle.sin : angle.sin};
+}
+
 std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in,
                                const reference::Tensor& out, const std::byte* input,
-                               const std::byte* output, char name, Findings& findings) const {
+                               const std::byte* before, const std::byte* output, char name,
+                               Findings& findings) const {
     const std::vector<Pair> pairs = pairs_of(operation);
     const bool callers = trial_.info.angles == AngleSource::cos_sin_cache;
     // The contract does not fix the bits of a factor that is not in the table; the reference checks
@@ -137,7 +151,8 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
     std::string wrong;
     double error = 0, ulp = 0;
     const auto look = [&](std::uint64_t row, std::uint64_t channel, std::uint64_t at,
-                          float expected, bool any_nan, std::optional<std::uint32_t> bits) {
+                          float expected, bool any_nan, std::optional<std::uint32_t> bits,
+                          const auto&... of_rotation) {
         const std::uint32_t got = load(out.type, output, at);
         const std::uint32_t want = bits ? *bits
                                    : out.type == reference::Type::f32
@@ -150,6 +165,8 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
         if (!right && wrong.empty()) {
             wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
                                 got, want);
+            findings.explain(
+                symptom_of({out.type, got, load(out.type, before, at), expected}, of_rotation...));
         }
     };
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
@@ -173,7 +190,11 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                       ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
                                       : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
                 if (bits_known && !(flushes_ && y.flushed)) {
-                    look(row, pair.out[member], at, y.value, true, std::nullopt);
+                    look(row, pair.out[member], at, y.value, true, std::nullopt,
+                         WrongRotation{x0, x1, int(member), angle.rounded,
+                                       [&](std::int64_t further) {
+                                           return neighbour(operation, token, j, further);
+                                       }});
                 }
                 const float got = reference::widen(out.type, load(out.type, output, at));
                 const long double exact = member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin

@@ -20,15 +20,23 @@ class Definition {
 
     /// Compares every element of an output, and measures its distance from the exact value. Returns
     /// the number of tokens whose position is not covered.
+    ///
+    /// before  what was where the output is now
     std::uint64_t hold(const reference::Operation& operation, const reference::Tensor& in,
                        const reference::Tensor& out, const std::byte* input,
-                       const std::byte* output, char name, Findings& findings) const;
+                       const std::byte* before, const std::byte* output, char name,
+                       Findings& findings) const;
 
     std::vector<std::uint32_t> axis = {};  // position axis of each pair
 
    private:
     /// Returns cos and sin of a pair, before the direction is applied.
     CosSin cos_sin(std::int64_t position, std::size_t pair) const;
+
+    /// The same, with the direction, for a position `further` than that of the token; nothing if
+    /// the table does not cover it.
+    std::optional<CosSin> neighbour(const reference::Operation& operation, std::uint64_t token,
+                                    std::size_t pair, std::int64_t further) const;
 
     const Trial& trial_;
     const std::vector<std::int64_t>& positions_;

@@ -65,6 +65,7 @@ void add_limits(Checks& checks) {
                                                                            Findings& findings) {
                 Trial trial = of_layout(layout);
                 const Rotated whole = run(device, trial, findings);
+                const bool right = !findings.wrong();
                 trial.info.mapping = limits.mapping;
                 trial.limits = limits.limits;
                 const Rotated cut = run(device, trial, findings);
@@ -73,6 +74,11 @@ void add_limits(Checks& checks) {
                               whole.dispatches);
                 findings.hold(cut.q == whole.q && cut.k == whole.k,
                               "cut into {} dispatches the bits are others", cut.dispatches);
+                if (right && findings.wrong()) {
+                    findings.explain_instead(
+                        "a dispatch got the push constants or descriptors of another one, as one "
+                        "dispatch for the whole call was right");
+                }
             });
         }
     }

@@ -7,6 +7,7 @@
 // it has the memory, and with Level::full one check for each power of two from 256 MiB to 4 GiB.
 // Only the rows, and some bytes at the start, are ever touched.
 #include "conformance/builtin/trial.hpp"
+#include "conformance/device_properties.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -33,18 +34,12 @@ enum class Along { tokens, batch, heads };
 
 /// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: not reported.
 std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
-    const DeviceRef& ref = device.device().ref();
-    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
-        ref.get_instance_proc_addr(ref.instance, "vkGetPhysicalDeviceProperties2"));
-    if (get == nullptr || device.info().api_version < VK_API_VERSION_1_3) {
+    if (device.info().api_version < VK_API_VERSION_1_3) {
         return 0;
     }
     VkPhysicalDeviceMaintenance4Properties buffers = {};
     buffers.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
-    VkPhysicalDeviceProperties2 properties = {};
-    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-    properties.pNext = &buffers;
-    get(ref.physical, &properties);
+    add_properties(device.device().ref(), &buffers);
     return buffers.maxBufferSize;
 }
 
@@ -159,7 +154,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     for (const bool key : {false, true}) {
         for (const std::uint64_t row : {0, 1}) {
             Bytes room(row_room);
-            check(out.buffer.download(room.data(), room.size(), out.byte(key, row)));
+            device.download(out.buffer, room.data(), room.size(), out.byte(key, row));
             const Bytes& rows = key ? near.rotated_k : near.rotated_q;
             const bool right = std::equal(&rows[row * row_bytes],
                                           &rows[row * row_bytes] + row_bytes,

@@ -34,9 +34,9 @@ void hold_expanded(DeviceUnderTest& device, PositionCall call,
     }
     device.expand(call);
     std::vector<std::int32_t> after(before.size());
-    check(out.download(after.data(), after.size() * 4));
+    device.download(out, after.data(), after.size() * 4);
     std::uint32_t outside = 0, expected_outside = 0;
-    check(counter.download(&outside, sizeof outside));
+    device.download(counter, &outside, sizeof outside);
     for (std::size_t i = 0; i < 4; ++i) {
         findings.hold(after[i] == around && after[after.size() - 1 - i] == around,
                       "an id beside those of the call has changed");

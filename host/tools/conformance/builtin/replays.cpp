@@ -159,7 +159,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         }
         recording.replay();
         Bytes got(size);
-        check(result.download(got.data(), size));
+        device.download(result, got.data(), size);
         findings.hold(got == (fresh ? run(device, of, findings).q : expected),
                       "replay {} gives different bits than a rotation of its own", replay);
     }

@@ -142,7 +142,7 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
     call.call.direction = round.direction;
     device.rotate(call);
     std::vector<std::uint32_t> output(input.size());
-    check(buffer.download(output.data(), output.size() * 4));
+    device.download(buffer, output.data(), output.size() * 4);
 
     const shader_source::Angles angles(rotation.inv_freq, round.factor);
     std::uint64_t differ = 0;

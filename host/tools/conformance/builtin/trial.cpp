@@ -481,7 +481,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     Rotated rotated;
     rotated.dispatches = device.rotate(call);
     memory.after.resize(memory.before.size());
-    check(buffer.download(memory.after.data(), memory.after.size()));
+    device.download(buffer, memory.after.data(), memory.after.size());
 
     std::uint64_t stray = memory.before.size();
     for (std::uint64_t byte = 0; byte < memory.before.size(); ++byte) {
@@ -507,7 +507,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         }
         const std::uint64_t uncovered = definition.hold(
             operation, tensor.in.rows, tensor.out.rows, &memory.before[tensor.first_in()],
-            &memory.after[tensor.first_out()], name, findings);
+            &memory.before[tensor.first_out()], &memory.after[tensor.first_out()], name, findings);
         outside = callers ? uncovered : outside;
         return packed_rows(tensor, memory.after);
     };

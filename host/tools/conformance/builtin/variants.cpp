@@ -256,7 +256,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
         call.call.positions.first = static_cast<std::int32_t>(first);
         device.rotate(call);
         Bytes result(bytes);
-        check(out.download(result.data(), bytes));
+        device.download(out, result.data(), bytes);
         return result;
     };
     const Bytes four = rotate(0, tokens);

@@ -223,7 +223,7 @@ class Run {
     /// Number of tokens whose position is outside the table.
     std::uint32_t uncovered() {
         std::uint32_t count = 0;
-        check(covered_.download(&count, sizeof count));
+        device_.download(covered_, &count, sizeof count);
         return count;
     }
 
@@ -574,7 +574,7 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
     for (Resident& resident : residents) {
         std::vector<std::byte> bytes(resident.output.initial.size());
         if (!bytes.empty()) {
-            check(resident.out.download(bytes.data(), bytes.size()));
+            device.download(resident.out, bytes.data(), bytes.size());
         }
         actual.push_back({.which = resident.which,
                           .tensor = std::move(resident.tensor),

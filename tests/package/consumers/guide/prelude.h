@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the C block of the guide, host/guide/c_and_python.md, takes for granted: what begins with
+/* What the C block of the guide, host/guide/c.md, takes for granted: what begins with
  * my_ is what an engine has anyway. */
 #include <stdio.h>
 

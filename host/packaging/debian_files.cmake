@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# What Debian's policy wants in every package, added before cpack makes it: the copyright file, the
+# change log, compressed, and manual pages, compressed. SOURCE_DATE_EPOCH fixes the date.
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+    return()
+endif()
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../LICENSE license)
+string(REGEX MATCH "Copyright [^\n]*" copyright "${license}")
+string(REGEX REPLACE "^.*Copyright [^\n]*\n+" "" license "${license}")
+string(REGEX REPLACE "\n+$" "" license "${license}")
+string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
+string(REGEX REPLACE "\n" "\n " license "${license}")
+string(REGEX REPLACE "^Copyright (\\(c\\) )?" "" copyright "${copyright}")
+
+foreach(component ${CPACK_COMPONENTS_ALL})
+    set(root ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
+    string(TOUPPER ${component} upper)
+    set(docs ${root}/share/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+    file(WRITE ${docs}/copyright
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+        "Upstream-Name: vkrope\n\nFiles: *\nCopyright: ${copyright}\nLicense: Expat\n ${license}\n")
+    file(WRITE ${docs}/changelog
+        "vkrope (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
+        "  * Release ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+    file(GLOB pages ${root}/share/man/man1/*.1)
+    execute_process(COMMAND gzip -9nf ${docs}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
+    file(GLOB_RECURSE files LIST_DIRECTORIES true ${root}/share/doc/*)
+    foreach(file ${root}/share ${root}/share/doc ${files})
+        if(IS_DIRECTORY ${file})
+            file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+                 GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+        else()
+            file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+        endif()
+    endforeach()
+endforeach()

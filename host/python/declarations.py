@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Makes the module vkrope._declarations from vkrope.h.
+
+The C compiler preprocesses the header; what comes from vkrope.h is kept whole, and of Vulkan's
+headers only the types that it refers to. So the package declares what the header declares, and a
+struct that grows there grows here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _preprocessed(header: Path) -> str:
+    """The header with line markers; VKROPE_STATIC and the last macro leave no attributes."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    command = [*compiler, "-E", "-dD", "-std=c11", "-DVKROPE_STATIC", "-D__attribute__(x)="]
+    try:
+        return subprocess.run(
+            [*command, f"-I{header.parent.parent}", str(header)],
+            check=True, capture_output=True, text=True,
+        ).stdout
+    except FileNotFoundError:
+        sys.exit(f"CC: '{compiler[0]}' is not there; a C compiler must read vkrope.h")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{header}: the C compiler cannot read it:\n{error.stderr}")
+
+
+def _by_file(text: str) -> tuple[str, str]:
+    """The parts of the text that come from vkrope.h and from Vulkan's headers."""
+    parts = {"vkrope.h": [], "vulkan": []}
+    part = None
+    for line in text.splitlines():
+        marker = re.match(r'# \d+ "(.*)"', line)
+        if marker:
+            path = Path(marker[1])
+            part = parts.get("vkrope.h" if path.name == "vkrope.h" else path.parent.name)
+            if path.parent.name == "vk_video":
+                part = None  # nothing here refers to video
+        elif part is not None:
+            part.append(line)
+    return "\n".join(parts["vkrope.h"]), "\n".join(parts["vulkan"])
+
+
+def _statements(text: str) -> list[str]:
+    """The declarations of a header, without directives and without the braces of extern "C"."""
+    text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
+    found, start, depth = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if character == ";" and depth == 0:
+            found.append(" ".join(text[start : at + 1].split()))
+            start = at + 1
+    return found
+
+
+def _declared_name(statement: str) -> str | None:
+    """What a typedef or struct of Vulkan declares."""
+    pointer = re.match(r"typedef .*?\( ?\* ?(PFN_\w+) ?\)", statement)
+    if pointer:
+        return pointer[1]
+    name = re.search(r"(\w+) ?;$", statement)
+    return name[1] if name and statement.startswith(("typedef", "struct")) else None
+
+
+def _referred_to(ours: str, vulkan: list[str]) -> list[str]:
+    """The declarations of Vulkan that `ours` needs, directly or not, in their order."""
+    by_name: dict[str, list[int]] = {}
+    for index, statement in enumerate(vulkan):
+        name = _declared_name(statement)
+        if name:
+            by_name.setdefault(name, []).append(index)
+    needed: set[int] = set()
+    unread = [ours]
+    while unread:
+        for word in set(_WORD.findall(unread.pop())):
+            for index in by_name.pop(word, []):
+                needed.add(index)
+                unread.append(vulkan[index])
+    return [vulkan[index] for index in sorted(needed)]
+
+
+def _constants(text: str) -> list[str]:
+    """The macros of vkrope.h that are plain integers."""
+    found = re.findall(r"^#define (VKROPE_\w+) (\d+)$", text, flags=re.MULTILINE)
+    return [f"#define {name} {value}" for name, value in found]
+
+
+def declarations(header: Path) -> str:
+    """The C declarations of the header, as cffi reads them."""
+    ours, vulkan = _by_file(_preprocessed(header))
+    statements = _statements(ours)
+    needed = _referred_to("\n".join(statements), _statements(vulkan))
+    return "\n".join([*_constants(ours), *needed, *statements]) + "\n"
+
+
+def write_module(header: Path, target: Path) -> None:
+    """Writes vkrope/_declarations.py, which needs no compiler and no parser when it is imported."""
+    maker = cffi.FFI()
+    maker.set_source("vkrope._declarations", None)
+    maker.cdef(declarations(header))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    maker.emit_python_code(str(target))

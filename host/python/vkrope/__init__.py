@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Rotary position embedding (RoPE) on Vulkan, for numpy arrays.
+
+    import vkrope
+
+    rotation = vkrope.frequencies("config.json")
+    q_rotated, k_rotated, _ = vkrope.rotate(q, k, rotation=rotation)
+
+The work is done by the library libvkrope, whose C interface, vkrope.h, documents what each setting
+means; the names here are the same. Shapes are [batch, tokens, heads, head_dim] unless stated
+otherwise; inverse frequencies are radians per position; times are nanoseconds. Element types are
+float32, float16 and bfloat16; numpy has no bfloat16, so that an array of it is one of uint16 that
+holds the bits, or one of ml_dtypes.bfloat16.
+"""
+
+from ._arrays import Layout
+from ._command import check, explain
+from ._device import Buffer, Device, DeviceInfo, devices
+from ._device_array import DeviceArray
+from ._errors import (
+    DeviceLostError,
+    InternalError,
+    InvalidArgumentError,
+    InvalidDataError,
+    LimitExceededError,
+    NoDeviceError,
+    NotSupportedError,
+    OutOfDeviceMemoryError,
+    OutOfHostMemoryError,
+    VkropeError,
+    VulkanError,
+    WaitTimeoutError,
+)
+from ._kernel import HeadFormat, Kernel, Run
+from ._library import version
+from ._rotate import Rotated, rotate
+from ._rotation import Model, Rotation, Sections, error_bound, frequencies
+
+__version__ = version()
+
+__all__ = [
+    "Buffer",
+    "Device",
+    "DeviceArray",
+    "DeviceInfo",
+    "DeviceLostError",
+    "HeadFormat",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidDataError",
+    "Kernel",
+    "Layout",
+    "LimitExceededError",
+    "Model",
+    "NoDeviceError",
+    "NotSupportedError",
+    "OutOfDeviceMemoryError",
+    "OutOfHostMemoryError",
+    "Rotated",
+    "Rotation",
+    "Run",
+    "Sections",
+    "VkropeError",
+    "VulkanError",
+    "WaitTimeoutError",
+    "check",
+    "devices",
+    "error_bound",
+    "explain",
+    "frequencies",
+    "rotate",
+]

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Vulkan devices and their memory."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+from ._declarations import ffi
+from ._errors import InvalidArgumentError
+from ._library import Owner, call, create, filled, lib, new_struct, text
+
+if TYPE_CHECKING:
+    from ._device_array import DeviceArray
+
+_types = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Properties of a physical device."""
+
+    name: str
+    """as the driver reports it"""
+    driver: str
+    """name and version of the driver"""
+    uuid: str
+    """32 hex digits"""
+    type: str
+    """discrete, integrated, virtual, cpu or other"""
+    api_version: str
+    """Vulkan version of the device, "major.minor.patch" """
+    memory_bytes: int
+    """size of the largest device-local heap, in bytes"""
+    suitable: bool
+    """False: `reason` says what the device lacks"""
+    reason: str
+    """empty if the device is suitable"""
+
+
+def _info(of: Any) -> DeviceInfo:
+    api = of.api_version
+    return DeviceInfo(
+        name=text(of.name),
+        driver=text(of.driver),
+        uuid=text(of.uuid),
+        type=_types.get(of.type, "other"),
+        api_version=f"{api >> 22 & 0x7F}.{api >> 12 & 0x3FF}.{api & 0xFFF}",
+        memory_bytes=of.memory_bytes,
+        suitable=bool(of.suitable),
+        reason=text(of.reason),
+    )
+
+
+def devices() -> list[DeviceInfo]:
+    """Every Vulkan device of the machine, best first.
+
+    Raises:
+        NoDeviceError: there is no Vulkan loader
+    """
+    found = ffi.new("vkrope_device_list**")
+    call(lib.vkrope_device_list_create, ffi.NULL, found)
+    try:
+        count = lib.vkrope_device_list_count(found[0])
+        get = lib.vkrope_device_list_get
+        return [_info(filled("vkrope_device_info", get, found[0], i)) for i in range(count)]
+    finally:
+        lib.vkrope_device_list_destroy(found[0])
+
+
+Message = Callable[[bool, str, str], None]
+"""Receives (is_error, identifier, text) from the loader, a layer or a driver"""
+
+
+def _callback_of(on_message: Message) -> Any:
+    def pass_on(user_data: Any, is_error: int, identifier: Any, message: Any) -> None:
+        on_message(bool(is_error), text(identifier), text(message))
+
+    return ffi.callback("vkrope_message_callback", pass_on)
+
+
+class Device(Owner):
+    """A Vulkan device with one queue. May be used by any number of threads, which take turns.
+
+    Args:
+        select:            nothing, for the best device; digits: an index into devices(); 32 hex
+                           digits: a UUID; else part of a name, in any case
+        validation:        enables VK_LAYER_KHRONOS_validation, which must be installed
+        push_descriptors:  False: descriptor sets are used even if push descriptors are available
+        on_message:        called with (is_error, identifier, text) for each message of the loader,
+                           a layer or a driver
+        timeout_ns:        longest wait for one submission, in nanoseconds
+
+    Raises:
+        NoDeviceError:         no suitable device matches
+        InvalidArgumentError:  `select` matches several devices
+        NotSupportedError:     the validation layer is not installed
+    """
+
+    def __init__(
+        self,
+        select: str = "",
+        *,
+        validation: bool = False,
+        push_descriptors: bool = True,
+        on_message: Message | None = None,
+        timeout_ns: int = 30_000_000_000,
+    ) -> None:
+        if not isinstance(select, str):
+            raise InvalidArgumentError(f"select is {select!r}: it must be a string")
+        if not 0 < timeout_ns < 2**64:
+            raise InvalidArgumentError(
+                f"timeout_ns is {timeout_ns}: it must be above 0 and below 2^64"
+            )
+        name = ffi.new("char[]", select.encode())
+        pushes = ffi.new("VkBool32*", push_descriptors)
+        options = new_struct(
+            "vkrope_device_options", select=name, validation=validation, timeout_ns=timeout_ns,
+            push_descriptors=pushes,
+        )  # fmt: skip
+        message = ffi.NULL if on_message is None else _callback_of(on_message)
+        options.on_message = message
+        self._handle = create(
+            lib.vkrope_device_open, lib.vkrope_device_destroy, "vkrope_device", options
+        )
+        self._handle.kept = message
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Properties of the device."""
+        pointer = self._open().pointer
+        return _info(filled("vkrope_device_info", lib.vkrope_device_get_info, pointer))
+
+    def array(self, values: np.ndarray) -> DeviceArray:
+        """Copies an array of at least one element into new device memory.
+
+        A copy on the host is made first if the array has gaps or another order of axes in memory
+        than C's.
+        """
+        from ._device_array import DeviceArray
+
+        made = DeviceArray.empty(self, np.shape(values), np.asarray(values).dtype)
+        made.write(values)
+        return made
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+        """New device memory with any content, for an array of at least one element."""
+        from ._device_array import DeviceArray
+
+        return DeviceArray.empty(self, shape, np.dtype(dtype))
+
+    def __repr__(self) -> str:
+        return f"<vkrope.Device {self.info.name!r}>" if self._handle else "<vkrope.Device, closed>"
+
+
+class Buffer(Owner):
+    """Device memory of a number of bytes, which DeviceArrays share."""
+
+    def __init__(self, device: Device, size: int) -> None:
+        parent = device._open()
+        self.size = size
+        with parent.lock:
+            self._handle = create(
+                lib.vkrope_buffer_create, lib.vkrope_buffer_destroy, "vkrope_buffer",
+                parent.pointer, size, parent=parent,
+            )  # fmt: skip
+
+    def upload(self, values: np.ndarray, offset: int) -> None:
+        """Copies an array that is in one piece to `offset`, in bytes; waits."""
+        handle = self._open()
+        with handle.lock:
+            call(
+                lib.vkrope_buffer_upload, handle.pointer, ffi.from_buffer(values), values.nbytes,
+                offset,
+            )  # fmt: skip
+
+    def download(self, values: np.ndarray, offset: int) -> None:
+        """Fills an array that is in one piece from `offset`, in bytes; waits."""
+        handle = self._open()
+        with handle.lock:
+            call(
+                lib.vkrope_buffer_download, handle.pointer,
+                ffi.from_buffer(values, require_writable=True), values.nbytes, offset,
+            )  # fmt: skip
+
+    def whole(self) -> Any:
+        """The VkDescriptorBufferInfo."""
+        return lib.vkrope_buffer_whole(self._open().pointer)
+
+
+_default: Device | None = None
+_default_lock = threading.Lock()
+
+
+def default_device() -> Device:
+    """The best device, opened when it is first needed."""
+    global _default
+    with _default_lock:
+        if _default is None or _default._handle is None:
+            _default = Device()
+        return _default

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Arrays in device memory, with the shapes, strides and slices that numpy has."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ._device import Buffer, Device
+from ._errors import InvalidArgumentError
+
+
+class DeviceArray:
+    """An array in device memory, or a view of a part of one.
+
+    Attributes:
+        device:   the Device
+        dtype:    numpy's dtype
+        shape:    elements on each axis
+        strides:  elements (not bytes) from one index to the next, on each axis
+        offset:   elements from the beginning of the buffer to the first element
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        buffer: Buffer,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+    ) -> None:
+        self.device = device
+        self.buffer = buffer
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+
+    @classmethod
+    def empty(cls, device: Device, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
+        """As Device.empty."""
+        if dtype.hasobject or not dtype.isnative:
+            raise InvalidArgumentError(f"dtype is {dtype}: it must be of this machine's numbers")
+        shape = tuple(int(count) for count in shape)
+        if not all(count > 0 for count in shape):
+            raise InvalidArgumentError(f"shape is {shape}: every axis must have an element")
+        strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        buffer = Buffer(device, math.prod(shape) * dtype.itemsize)
+        return cls(device, buffer, dtype, shape, strides, 0)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def span(self) -> int:
+        """Elements from the first one to the last one, both included."""
+        return 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides))
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        """A view: integers, slices with positive steps, and an ellipsis, as in numpy."""
+        parts = list(index) if isinstance(index, tuple) else [index]
+        if Ellipsis in parts:
+            at = parts.index(Ellipsis)
+            parts[at : at + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
+        if len(parts) > self.ndim:
+            raise IndexError(f"{len(parts)} indices: the array has {self.ndim} axes")
+        parts += [slice(None)] * (self.ndim - len(parts))
+        offset, shape, strides = self.offset, [], []
+        for part, count, stride in zip(parts, self.shape, self.strides):
+            if isinstance(part, slice):
+                chosen = range(count)[part]
+                if not chosen or chosen.step < 0:
+                    raise IndexError(f"{part}: it must choose elements of {count} in their order")
+                offset += chosen.start * stride
+                shape.append(len(chosen))
+                strides.append(chosen.step * stride)
+            else:
+                offset += range(count)[part] * stride
+        return DeviceArray(
+            self.device, self.buffer, self.dtype, tuple(shape), tuple(strides), offset
+        )
+
+    def transpose(self, *axes: int) -> DeviceArray:
+        """A view with its axes in another order."""
+        if sorted(axes) != list(range(self.ndim)):
+            raise InvalidArgumentError(f"axes is {axes}: each of {self.ndim} axes must occur once")
+        shape = tuple(self.shape[axis] for axis in axes)
+        strides = tuple(self.strides[axis] for axis in axes)
+        return DeviceArray(self.device, self.buffer, self.dtype, shape, strides, self.offset)
+
+    def _in_span(self, memory: np.ndarray) -> np.ndarray:
+        """This array's elements in a copy of its span on the host."""
+        strides = [stride * self.dtype.itemsize for stride in self.strides]
+        return np.lib.stride_tricks.as_strided(memory, self.shape, strides)
+
+    def _is_packed(self) -> bool:
+        return self.span == math.prod(self.shape)
+
+    def write(self, values: np.ndarray) -> None:
+        """Copies an array of the same shape and dtype into this one; waits."""
+        values = np.asarray(values)
+        if values.shape != self.shape or values.dtype != self.dtype:
+            raise InvalidArgumentError(
+                f"values are {values.dtype} of the shape {values.shape}: they must be {self.dtype} "
+                f"of the shape {self.shape}"
+            )
+        memory = np.empty(self.span, self.dtype)
+        if not self._is_packed():  # what lies between the elements stays as it is
+            self.buffer.download(memory, self.offset * self.dtype.itemsize)
+        view = self._in_span(memory)
+        if self._is_packed() and values.flags.c_contiguous and view.flags.c_contiguous:
+            memory = values
+        else:
+            view[...] = values
+        self.buffer.upload(memory, self.offset * self.dtype.itemsize)
+
+    def numpy(self) -> np.ndarray:
+        """Copies the array into host memory, after all work on the device; waits."""
+        memory = np.empty(self.span, self.dtype)
+        self.buffer.download(memory, self.offset * self.dtype.itemsize)
+        return self._in_span(memory)
+
+    def __repr__(self) -> str:
+        return f"<vkrope.DeviceArray {self.dtype} {self.shape}>"

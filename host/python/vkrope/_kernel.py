@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: MIT
+"""Kernels: rotations of arrays that stay in device memory, also into a paged cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+
+from ._arrays import element_of
+from ._declarations import ffi
+from ._device import Device
+from ._device_array import DeviceArray
+from ._errors import InvalidArgumentError, WaitTimeoutError
+from ._library import Handle, Owner, call, create, filled, lib, new_struct
+from ._rotation import Rotation
+from ._words import angle_sources, directions, gains, pairings
+
+
+@dataclass(frozen=True)
+class HeadFormat:
+    """Storage format of Q, K or V."""
+
+    dtype: Any
+    """of the input: float32, float16, or uint16 or ml_dtypes.bfloat16 for bfloat16"""
+    dtype_out: Any = None
+    """of the output; None: the same"""
+    head_dim: int = 0
+    """channels per head; 0: as the rotation says; of V, as K"""
+    rotary_offset: Optional[int] = None
+    """first rotated channel; None: as the rotation says"""
+
+
+class Run(NamedTuple):
+    """What a run reports."""
+
+    nanoseconds: Optional[float]
+    """device time of the run; None if the device has no timestamps"""
+    out_of_range: int
+    """tokens whose position the table does not cover (their rows stay unrotated), or whose slot is
+    outside the cache (their K and V are not stored)"""
+
+
+Format = Union[HeadFormat, Any]
+"""A HeadFormat, or just its dtype"""
+
+
+class Kernel(Owner):
+    """The compiled pipelines of one kind of rotation, with its angle table.
+
+        kernel = vkrope.Kernel(device, rotation, q=np.float16, k=np.float16, max_position=8192)
+        q_there, k_there = device.array(q), device.array(k)
+        kernel.run(q=q_there, k=k_there, positions=4096)
+
+    Args:
+        device:        where it runs
+        rotation:      frequencies and pairs
+        q, k, v:       format of each tensor: a HeadFormat or a dtype; None: the kernel does not
+                       handle it. V is copied, never rotated
+        max_position:  covers every position with |position| < max_position
+        angles:        "by_default", "factored_texture", "computed", "direct_texture" or
+                       "direct_buffer"
+        position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
+                       rotation with sections always takes them from a DeviceArray
+        scatter_k:     rows of K and V go to the slots of a paged cache
+        pairing_out:   pairing of the output; None: the same. A different one needs outputs that
+                       are not the inputs
+
+    Raises:
+        InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_kernel_create
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        rotation: Rotation,
+        *,
+        q: Format | None = None,
+        k: Format | None = None,
+        v: Format | None = None,
+        max_position: int,
+        angles: str = "by_default",
+        position_ids: bool = False,
+        scatter_k: bool = False,
+        pairing_out: str | None = None,
+    ) -> None:
+        self.device = device
+        self._scatters = scatter_k
+        self._arena: Handle | None = None
+        parent = device._open()
+        source = angle_sources.number("angles", angles)
+        with parent.lock:
+            self._table = create(
+                lib.vkrope_angle_table_create, lib.vkrope_angle_table_destroy,
+                "vkrope_angle_table", parent.pointer, rotation._open().pointer, source,
+                _in_range("max_position", max_position, 2**64 - 1), parent=parent,
+            )  # fmt: skip
+            self._angles = filled(
+                "vkrope_angles", lib.vkrope_angle_table_get, self._table.pointer
+            )
+            formats = [_head_format(name, of) for name, of in (("q", q), ("k", k), ("v", v))]
+            info = new_struct("vkrope_kernel_info")
+            get_info = lib.vkrope_rotation_get_kernel_info
+            call(get_info, rotation._open().pointer, self._angles.plan, *formats[:2], info)
+            for format, of in zip(formats, (q, k)):
+                if isinstance(of, HeadFormat):
+                    format.head_dim = of.head_dim or format.head_dim
+                    if of.rotary_offset is not None:
+                        format.rotary_offset = of.rotary_offset
+            if v is not None:
+                formats[2].head_dim = formats[2].head_dim or rotation.head_dim
+                info.v = formats[2]
+            self._sections = info.sections != ffi.NULL
+            self._takes_ids = position_ids or self._sections
+            if self._takes_ids and not self._sections:
+                info.positions = lib.VKROPE_POSITIONS_IDS
+            info.scatter_k = scatter_k
+            if pairing_out is not None:
+                out = ffi.new("vkrope_pairing*", pairings.number("pairing_out", pairing_out))
+                info.pairing_out = out
+            ref = filled("vkrope_device_ref", lib.vkrope_device_get_ref, parent.pointer)
+            self._pushes = bool(ref.enabled & lib.VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
+            self._handle = create(
+                lib.vkrope_kernel_create, lib.vkrope_kernel_destroy, "vkrope_kernel", ref, info,
+                parent=parent,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Gives up the kernel and its table. Does nothing the second time."""
+        for name in ("_arena", "_table"):
+            handle, _ = getattr(self, name, None), setattr(self, name, None)
+            if handle is not None:
+                handle.release()
+        super().close()
+
+    def run(
+        self,
+        *,
+        q: DeviceArray | None = None,
+        k: DeviceArray | None = None,
+        v: DeviceArray | None = None,
+        out_q: DeviceArray | None = None,
+        out_k: DeviceArray | None = None,
+        out_v: DeviceArray | None = None,
+        positions: int | DeviceArray = 0,
+        slot_mapping: DeviceArray | None = None,
+        direction: str = "forward",
+        gain: str = "apply",
+    ) -> Run:
+        """Rotates, and waits for the device.
+
+        Args:
+            q, k, v:       [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] in device
+                           memory, with any strides but 1 between channels
+            out_q, ...:    arrays of the same shape; None: in place. With scatter_k, out_k and
+                           out_v are caches: [slots, heads, head_dim] or
+                           [pages, page_size, heads, head_dim], also as a transposed view
+            positions:     position of token 0 of every sequence; or, for a kernel that takes ids,
+                           int32 or int64 [tokens], [batch, tokens] or [axes, batch, tokens]
+            slot_mapping:  with scatter_k, int32 or int64 [batch, tokens] or [tokens]: page *
+                           page_size + row; -1 skips the token
+            direction:     "forward" or "inverse"
+            gain:          what happens to the attention factor: "apply", "omit" or "divide_out"
+
+        Raises:
+            InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_record
+        """
+        given = {"q": (q, out_q), "k": (k, out_k), "v": (v, out_v)}
+        batch, tokens = _batch_and_tokens({n: a for n, (a, _) in given.items() if a is not None})
+        counter = self.device.array(np.zeros(1, np.uint32))
+        record = new_struct(
+            "vkrope_call",
+            batch=batch,
+            tokens=tokens,
+            direction=directions.number("direction", direction),
+            gain=gains.number("gain", gain),
+            out_of_range=_where(counter),
+        )
+        kept = [self._angles, counter]  # what the call points to
+        record.angles = self._angles
+        for name, (array, out) in given.items():
+            if array is None:
+                continue
+            into_cache = self._scatters and name != "q"
+            if into_cache and out is None:
+                raise InvalidArgumentError(f"out_{name} is missing: with scatter_k it is the cache")
+            kept.append(_tensor(name, array))
+            setattr(record, f"{name}_in", kept[-1])
+            if out is not None:
+                kept.append(_cache(f"out_{name}", out) if into_cache else _tensor(name, out))
+            setattr(record, f"{name}_out", kept[-1])
+        kept.append(self._positions(positions))
+        record.positions = kept[-1]
+        if slot_mapping is not None:
+            kept.append(_paged_cache(slot_mapping, out_k if out_k is not None else out_v))
+            record.paged_cache = kept[-1]
+        nanoseconds = self._submit(record)
+        return Run(nanoseconds if nanoseconds >= 0 else None, int(counter.numpy()[0]))
+
+    def _positions(self, positions: int | DeviceArray) -> Any:
+        made = new_struct("vkrope_positions")
+        if not isinstance(positions, DeviceArray):
+            if self._takes_ids:
+                raise InvalidArgumentError(
+                    f"positions is {positions!r}: this kernel takes ids, from a DeviceArray"
+                )
+            made.first = _in_range("positions", positions, 2**31 - 1, -(2**31))
+            return made
+        if not self._takes_ids:
+            raise InvalidArgumentError(
+                "positions is a DeviceArray: this kernel was made without position_ids"
+            )
+        made.int64 = _is_int64("positions", positions)
+        if not 1 <= positions.ndim <= 3:
+            raise InvalidArgumentError(
+                f"positions have the shape {positions.shape}: it must be [tokens], [batch, tokens] "
+                "or [axes, batch, tokens]"
+            )
+        made.ids = _where(positions)
+        strides = positions.strides[::-1]
+        made.token_stride = strides[0]
+        made.batch_stride = strides[1] if len(strides) > 1 else 0
+        made.axis_stride = strides[2] if len(strides) > 2 else 0
+        return made
+
+    def _submit(self, record: Any) -> float:
+        """Records and submits; the device time in nanoseconds, or -1."""
+        handle, parent = self._open(), self.device._open()
+        with parent.lock:
+            arena = ffi.NULL if self._pushes else self._sets(handle, record)
+
+            @ffi.callback("vkrope_record_callback", error=lib.VKROPE_ERROR_INTERNAL)
+            def record_into(user_data: Any, commands: Any, error: Any) -> int:
+                return lib.vkrope_record(commands, handle.pointer, record, arena, error)
+
+            nanoseconds = ffi.new("double*")
+            try:
+                call(
+                    lib.vkrope_device_submit, parent.pointer, record_into, ffi.NULL, nanoseconds
+                )
+            except WaitTimeoutError:
+                # The device may still be using the pipelines: they are never destroyed.
+                for stuck in (handle, self._table, self._arena):
+                    if stuck is not None:
+                        stuck._users += 1
+                raise
+            return nanoseconds[0]
+
+    def _sets(self, handle: Handle, record: Any) -> Any:
+        """Descriptor sets for a call, on a device without push descriptors."""
+        needed = ffi.new("uint64_t*")
+        call(lib.vkrope_get_dispatches, handle.pointer, record, needed)
+        if self._arena is not None:
+            self._arena.release()
+            self._arena = None
+        self._arena = create(
+            lib.vkrope_arena_create, lib.vkrope_arena_destroy, "vkrope_arena", handle.pointer,
+            max(needed[0], 1), parent=handle,
+        )  # fmt: skip
+        return self._arena.pointer
+
+
+def _in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:
+    if not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
+        raise InvalidArgumentError(
+            f"{field} is {value!r}: it must be an integer from {lowest} to {highest}"
+        )
+    return int(value)
+
+
+def _head_format(name: str, format: Format | None) -> Any:
+    if format is None:
+        return ffi.NULL
+    of = format if isinstance(format, HeadFormat) else HeadFormat(format)
+    made = new_struct("vkrope_head_format", head_dim=of.head_dim)
+    setattr(made, "in", element_of(name, of.dtype))
+    made.out = element_of(name, of.dtype if of.dtype_out is None else of.dtype_out)
+    return made
+
+
+def _where(array: DeviceArray) -> dict[str, Any]:
+    size = array.dtype.itemsize
+    return {
+        "buffer": array.buffer.whole().buffer,
+        "offset": array.offset * size,
+        "range": array.span * size,
+    }
+
+
+def _is_int64(field: str, array: DeviceArray) -> bool:
+    if array.dtype not in (np.int32, np.int64):
+        raise InvalidArgumentError(f"{field} has the dtype {array.dtype}: must be int32 or int64")
+    return array.dtype == np.int64
+
+
+def _batch_and_tokens(tensors: dict[str, DeviceArray]) -> tuple[int, int]:
+    """The batch and tokens that all tensors of a call have."""
+    found: dict[tuple[int, int], str] = {}
+    for name, array in tensors.items():
+        if array.ndim not in (3, 4):
+            raise InvalidArgumentError(
+                f"{name} has the shape {array.shape}: it must be [batch, tokens, heads, head_dim] "
+                "or [tokens, heads, head_dim]"
+            )
+        found.setdefault((array.shape[0] if array.ndim == 4 else 1, array.shape[-3]), name)
+    if not found:
+        raise InvalidArgumentError("q, k and v are all missing: one of them must be given")
+    if len(found) > 1:
+        has = [f"{name} has {n} sequences of {tokens}" for (n, tokens), name in found.items()]
+        raise InvalidArgumentError(f"{', '.join(has)} tokens: all must have the same")
+    return next(iter(found))
+
+
+def _tensor(name: str, array: DeviceArray) -> Any:
+    if array.strides[-1] != 1:
+        raise InvalidArgumentError(
+            f"{name} has the stride {array.strides[-1]} between channels: it must be 1"
+        )
+    return new_struct(
+        "vkrope_tensor",
+        where=_where(array),
+        heads=array.shape[-2],
+        head_stride=array.strides[-2],
+        token_stride=array.strides[-3],
+        batch_stride=array.strides[0] if array.ndim == 4 else 0,
+        buffer_size=array.buffer.size,
+    )
+
+
+def _cache(name: str, array: DeviceArray) -> Any:
+    """A paged cache has no tokens of its own: its strides are those of vkrope_paged_cache."""
+    made = _tensor(name, array)
+    made.token_stride = made.batch_stride = 0
+    return made
+
+
+def _paged_cache(slots: DeviceArray, cache: DeviceArray | None) -> Any:
+    if cache is None:
+        raise InvalidArgumentError("slot_mapping is given without out_k or out_v, the caches")
+    if not 1 <= slots.ndim <= 2 or slots.strides[-1] != 1:
+        raise InvalidArgumentError(
+            f"slot_mapping has the shape {slots.shape}: it must be [tokens] or [batch, tokens], "
+            "without gaps between tokens"
+        )
+    if cache.ndim not in (3, 4):
+        raise InvalidArgumentError(
+            f"the cache has the shape {cache.shape}: it must be [slots, heads, head_dim] or "
+            "[pages, page_size, heads, head_dim]"
+        )
+    return new_struct(
+        "vkrope_paged_cache",
+        slot_mapping=_where(slots),
+        int64=_is_int64("slot_mapping", slots),
+        page_size=cache.shape[1] if cache.ndim == 4 else 1,
+        page_stride=cache.strides[0],
+        row_stride=cache.strides[-3],
+        batch_stride=slots.strides[0] if slots.ndim == 2 else 0,
+    )

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""RoPE parameters of a model: frequencies, factors, and which channels form pairs."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Mapping, Union
+
+import numpy as np
+
+from ._declarations import ffi
+from ._errors import InvalidArgumentError, InvalidDataError
+from ._library import Handle, Owner, create, filled, lib, new_struct, set_field, text
+from ._words import angle_sources, pairings, precisions, section_orders
+
+Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+"""A path of a config.json (Hugging Face) or GGUF file, or the content of a config.json."""
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Which axis rotates which pairs, if tokens have a position on each of several axes."""
+
+    order: str
+    """ "sequential" (Qwen2-VL, vision) or "interleaved" (Qwen3-VL)"""
+    pairs: tuple[int, ...]
+    """pairs of each section: one section an axis, 2 to 8"""
+    leftover_axis: int = 0
+    """interleaved only"""
+
+
+class Rotation(Owner):
+    """RoPE parameters of a model or of one of its layer types. Immutable.
+
+    Args:
+        inv_freq:          [rotary_dim / 2] radians per position
+        head_dim:          channels per head; rotary_dim if not given
+        pairing:           "half_split" (Hugging Face Llama) or "interleaved" (GPT-J)
+        attention_factor:  multiplies cos and sin, 2^-64 to 2^64
+        q_rotary_offset:   first rotated channel of a query row
+        k_rotary_offset:   first rotated channel of a key row
+        sections:          which axis rotates which pairs; None: one position per token
+        precision:         "exact", or "float32", the angles that Hugging Face transformers computes
+        base:              of the unscaled frequencies; 0: unknown
+
+    Raises:
+        InvalidArgumentError: a number is outside its range
+    """
+
+    def __init__(
+        self,
+        inv_freq: Any,
+        *,
+        head_dim: int = 0,
+        pairing: str = "half_split",
+        attention_factor: float = 1.0,
+        q_rotary_offset: int = 0,
+        k_rotary_offset: int = 0,
+        sections: Sections | None = None,
+        precision: str = "exact",
+        base: float = 0.0,
+    ) -> None:
+        numbers = np.ascontiguousarray(inv_freq, np.float64)
+        if numbers.ndim != 1 or numbers.size == 0:
+            raise InvalidArgumentError(
+                f"inv_freq has the shape {numbers.shape}: it must have one axis, of rotary_dim / 2"
+            )
+        info = new_struct(
+            "vkrope_rotation_info",
+            head_dim=head_dim or 2 * numbers.size,
+            rotary_dim=2 * numbers.size,
+            pairing=pairings.number("pairing", pairing),
+            precision=precisions.number("precision", precision),
+            attention_factor=attention_factor,
+            q_rotary_offset=q_rotary_offset,
+            k_rotary_offset=k_rotary_offset,
+            base=base,
+        )
+        info.inv_freq = ffi.from_buffer("double[]", numbers)
+        info.inv_freq_count = numbers.size
+        of_axes = _sections(sections)
+        info.sections = of_axes
+        self._handle = _created(lib.vkrope_rotation_create, info)
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Rotation:
+        made = cls.__new__(cls)
+        made._handle = handle
+        return made
+
+    def _info(self) -> Any:
+        pointer = self._open().pointer
+        return filled("vkrope_rotation_info", lib.vkrope_rotation_get_info, pointer)
+
+    def replace(self, **changes: Any) -> Rotation:
+        """A copy with other values of `pairing`, `head_dim`, `attention_factor`, `precision`,
+        `q_rotary_offset`, `k_rotary_offset` or `sections`."""
+        info = self._info()
+        for name, value in changes.items():
+            if name in ("pairing", "precision"):
+                words = pairings if name == "pairing" else precisions
+                setattr(info, name, words.number(name, value))
+            elif name == "sections":
+                of_axes = _sections(value)
+                info.sections = of_axes
+            elif name in ("head_dim", "attention_factor", "q_rotary_offset", "k_rotary_offset"):
+                set_field(info, name, value)
+            else:
+                raise InvalidArgumentError(f"{name} is no value that replace() changes")
+        return Rotation._of(_created(lib.vkrope_rotation_create, info))
+
+    @property
+    def inv_freq(self) -> np.ndarray:
+        """float64 [rotary_dim / 2], radians per position; a copy."""
+        info = self._info()
+        if info.inv_freq_count == 0:
+            return np.empty(0)
+        return np.array(ffi.unpack(info.inv_freq, info.inv_freq_count))
+
+    @property
+    def rotates(self) -> bool:
+        """False for a layer without RoPE."""
+        rotates = self._info().rotates
+        return rotates == ffi.NULL or bool(rotates[0])
+
+    @property
+    def pairing(self) -> str:
+        """ "half_split" or "interleaved": which channels form pairs."""
+        return pairings.word(self._info().pairing)
+
+    @property
+    def precision(self) -> str:
+        """ "exact" or "float32": how angles are computed."""
+        return precisions.word(self._info().precision)
+
+    @property
+    def head_dim(self) -> int:
+        """Channels per head."""
+        return self._info().head_dim
+
+    @property
+    def rotary_dim(self) -> int:
+        """Rotated channels."""
+        return self._info().rotary_dim
+
+    @property
+    def q_rotary_offset(self) -> int:
+        """First rotated channel of a query row."""
+        return self._info().q_rotary_offset
+
+    @property
+    def k_rotary_offset(self) -> int:
+        """First rotated channel of a key row."""
+        return self._info().k_rotary_offset
+
+    @property
+    def attention_factor(self) -> float:
+        """Factor of cos and sin."""
+        return self._info().attention_factor or 1.0
+
+    @property
+    def softmax_scale(self) -> float:
+        """Factor for the caller's softmax scale; never applied here."""
+        return self._info().softmax_scale or 1.0
+
+    @property
+    def base(self) -> float:
+        """The unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another formula."""
+        return self._info().base
+
+    @property
+    def max_position(self) -> int:
+        """Positions that the model was made for; 0: unknown."""
+        return self._info().max_position
+
+    @property
+    def longest_seq_len(self) -> int:
+        """Longest sequence that these frequencies are valid for; 0: no limit."""
+        return self._info().longest_seq_len
+
+    @property
+    def rope_type(self) -> str:
+        """The name that the model gives its scaling."""
+        name = self._info().rope_type
+        return text(name) if name != ffi.NULL else "default"
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was ignored or assumed while reading the model."""
+        info = self._info()
+        return [text(info.warnings[index]) for index in range(info.warning_count)]
+
+    @property
+    def sections(self) -> Sections | None:
+        """Which axis rotates which pairs; None: one position per token."""
+        of = self._info().sections
+        if of == ffi.NULL:
+            return None
+        return Sections(
+            order=section_orders.word(of.order),
+            pairs=tuple(of.pairs[axis] for axis in range(of.axes)),
+            leftover_axis=of.leftover_axis,
+        )
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<vkrope.Rotation, closed>"
+        return (
+            f"<vkrope.Rotation {self.rope_type}, {self.pairing}, "
+            f"{self.rotary_dim} of {self.head_dim} channels>"
+        )
+
+
+def _created(function: Any, *arguments: Any) -> Handle:
+    return create(function, lib.vkrope_rotation_destroy, "vkrope_rotation", *arguments)
+
+
+def _sections(sections: Sections | None) -> Any:
+    if sections is None:
+        return ffi.NULL
+    axes = len(sections.pairs)
+    if axes > lib.VKROPE_MAX_AXES:
+        raise InvalidArgumentError(
+            f"sections.pairs has {axes} axes: {lib.VKROPE_MAX_AXES} at most"
+        )
+    return new_struct(
+        "vkrope_sections",
+        order=section_orders.number("sections.order", sections.order),
+        axes=axes,
+        pairs=list(sections.pairs),
+        leftover_axis=sections.leftover_axis,
+    )
+
+
+def frequencies(
+    model: Model,
+    *,
+    seq_len: int = 0,
+    layer_type: str | None = None,
+    layer: int | None = None,
+    tower: str | None = None,
+    pairing: str | None = None,
+) -> Rotation:
+    """Reads the RoPE of a model: no weights, and no network.
+
+    Args:
+        model:       path of a config.json (Hugging Face) or of a GGUF file, or the content of a
+                     config.json as a dict, such as `transformers_model.config.to_dict()`
+        seq_len:     length of the sequence if the scaling needs it; 0: unknown
+        layer_type:  one of the model's layer types; not together with `layer`
+        layer:       a layer, counted from 0
+        tower:       "text" (the default) or "vision"
+        pairing:     replaces the model's, for weights that were permuted
+
+    Raises:
+        InvalidDataError:      the file cannot be read, or a field is missing or out of range
+        NotSupportedError:     a rope type or architecture that this version does not support
+        InvalidArgumentError:  the model does not have what the query selects
+    """
+    query = new_struct("vkrope_model_query", seq_len=seq_len)
+    kept = []  # what the query points to
+    if layer_type is not None:
+        kept.append(ffi.new("char[]", layer_type.encode()))
+        query.layer_type = kept[-1]
+    if tower is not None:
+        kept.append(ffi.new("char[]", tower.encode()))
+        query.tower = kept[-1]
+    if layer is not None:
+        if not 0 <= layer < 2**31:
+            raise InvalidArgumentError(f"layer is {layer}: it must be 0 or above and below 2^31")
+        kept.append(ffi.new("uint32_t*", layer))
+        query.layer = kept[-1]
+    if pairing is not None:
+        kept.append(ffi.new("vkrope_pairing*", pairings.number("pairing", pairing)))
+        query.pairing = kept[-1]
+    if isinstance(model, Mapping):
+        content = json.dumps(model).encode()
+    else:
+        path = os.fspath(model)
+        try:
+            with open(path, "rb") as file:
+                is_gguf = file.read(4) == b"GGUF"
+                file.seek(0)
+                content = b"" if is_gguf else file.read()
+        except OSError as error:
+            raise InvalidDataError(f"model '{path}' cannot be read: {error.strerror}") from None
+        if is_gguf:
+            function = lib.vkrope_rotation_from_gguf_file
+            return Rotation._of(_created(function, os.fsencode(path), query))
+    return Rotation._of(
+        _created(lib.vkrope_rotation_from_hf_config, content, len(content), query)
+    )
+
+
+def error_bound(source: str, attention_factor: float = 1.0) -> float:
+    """B of the error bound: a float32 result y is within B * 2^-24 * attention_factor *
+    (|x0| + |x1|) + 2^-148 of the exact one.
+
+    Args:
+        source:            "factored_texture", "computed", "direct_texture" or "direct_buffer"
+        attention_factor:  of the rotation
+    """
+    number = angle_sources.number("source", source)
+    return lib.vkrope_error_bound(number, attention_factor)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The words that stand for the enumerators of vkrope.h: their names, in lower case."""
+
+from __future__ import annotations
+
+from ._declarations import ffi
+from ._errors import InvalidArgumentError
+
+
+class Words:
+    """One enumeration: VKROPE_PAIRING_HALF_SPLIT is "half_split"."""
+
+    def __init__(self, enumeration: str, prefix: str) -> None:
+        relements = ffi.typeof(enumeration).relements
+        self._numbers = {
+            name[len(prefix) :].lower(): number
+            for name, number in sorted(relements.items(), key=lambda item: item[1])
+            if not name.endswith("_MAX_ENUM")
+        }
+        self._words = {number: word for word, number in self._numbers.items()}
+
+    def __iter__(self):
+        return iter(self._numbers)
+
+    def number(self, field: str, word: str) -> int:
+        """The enumerator; `field` is what the error names."""
+        if isinstance(word, str) and word in self._numbers:
+            return self._numbers[word]
+        raise InvalidArgumentError(f"{field} is {word!r}: it must be one of {', '.join(self)}")
+
+    def word(self, number: int) -> str:
+        """The word; a number of a later version stands for itself."""
+        return self._words.get(number, str(number))
+
+
+pairings = Words("vkrope_pairing", "VKROPE_PAIRING_")
+elements = Words("vkrope_element", "VKROPE_ELEMENT_")
+angle_sources = Words("vkrope_angle_source", "VKROPE_ANGLES_")
+precisions = Words("vkrope_angle_precision", "VKROPE_ANGLE_PRECISION_")
+section_orders = Words("vkrope_section_order", "VKROPE_SECTIONS_")
+directions = Words("vkrope_direction", "VKROPE_DIRECTION_")
+gains = Words("vkrope_gain", "VKROPE_GAIN_")
+layouts = Words("vkrope_layout", "VKROPE_LAYOUT_")

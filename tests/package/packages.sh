@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The Debian packages: lintian has nothing to say, apt can install them, and unpacked together they
+# give a C consumer, a C++ consumer (each by pkg-config), and commands with manual pages and
+# completion. And the source archive: it holds what git knows, and it configures.
+set -eu
+[ -n "${VK_DRIVER_FILES:-}" ] || { echo 'skipped: no lavapipe'; exit 77; }
+left_out() {
+    echo "skipped: $*"
+    [ "${COMPLETE:-}" != ON ] || exit 1
+    exit 77
+}
+for program in dpkg-deb dpkg-shlibdeps lintian pkg-config; do
+    command -v $program >/dev/null || left_out "there is no $program (./dev test --thorough)"
+done
+sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
+[ -z "$sanitize" ] || { echo 'skipped: packages are not made with sanitizers'; exit 77; }
+wrong() { echo "FAILED: $*"; exit 1; }
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+cd "$SCRATCH"
+
+# A package for each component of the build.
+cpack --config "$BUILD/CPackConfig.cmake" -G DEB -B "$SCRATCH/debs" >cpack.log 2>&1 ||
+    { tail -n 20 cpack.log; exit 1; }
+for package in "libvkrope${VERSION%.*}" libvkrope-dev vkrope-tools; do
+    [ -n "$(find debs -maxdepth 1 -name "${package}_${VERSION}_*.deb")" ] ||
+        wrong "no package $package: $(ls debs)"
+done
+
+# What has no bug of Debian's to close was never uploaded there. The libraries are for one
+# architecture: they and the files of pkg-config are in lib itself.
+lintian --fail-on error,warning debs/*.deb --suppress-tags \
+    initial-upload-closes-no-bugs,pkg-config-unavailable-for-cross-compilation ||
+    wrong 'lintian: see above'
+
+# Whether their dependencies are to be had, where apt has lists of packages.
+if [ -n "$(apt-cache search --names-only '^libvulkan1$' 2>/dev/null)" ]; then
+    apt-get install --simulate ./debs/*.deb >apt.log 2>&1 || { cat apt.log; wrong 'apt-get'; }
+    [ "$(grep -c '^Inst .*vkrope' apt.log)" = 3 ] || wrong 'apt-get would not install all three'
+else
+    echo 'left out: apt has no lists of packages'
+fi
+
+for package in debs/*.deb; do dpkg-deb -x "$package" root; done
+root=$SCRATCH/root/usr
+export LD_LIBRARY_PATH="$root/lib" PKG_CONFIG_PATH="$root/lib/pkgconfig"
+[ "$(pkg-config --modversion vkrope)" = "$VERSION" ] || wrong 'vkrope.pc has another version'
+consumers=$SOURCE/tests/package/consumers
+# shellcheck disable=SC2046 # flags are words
+cc -std=c11 "$consumers"/c_app/*.c -o c_app $(pkg-config --cflags --libs vkrope) -lm
+./c_app
+# shellcheck disable=SC2046
+"$CXX" -std=c++17 "$consumers/subdirectory/main.cpp" "$consumers"/engine/gpu.cpp -o cpp_app \
+    -I"$consumers/engine" $(pkg-config --cflags --libs vkrope-kernel) -lvulkan
+./cpp_app
+"$root/bin/vkrope" explain --model "$SOURCE/tests/data/models/llama-3.1-8b.json" >explained
+for program in vkrope vkrope-conformance; do
+    "$root/bin/$program" --generate man | gzip -9n | cmp - "$root/share/man/man1/$program.1.gz"
+    for file in bash-completion/completions/$program zsh/vendor-completions/_$program \
+        fish/vendor_completions.d/$program.fish; do
+        [ -s "$root/share/$file" ] || wrong "vkrope-tools has no $file"
+    done
+done
+
+# The source archive.
+cpack --config "$BUILD/CPackSourceConfig.cmake" -B "$SCRATCH/source" >>cpack.log 2>&1 ||
+    { tail -n 20 cpack.log; exit 1; }
+mkdir unpacked
+tar -xzf "source/vkrope-$VERSION.tar.gz" -C unpacked
+tree=unpacked/vkrope-$VERSION
+if git -C "$SOURCE" rev-parse --git-dir >/dev/null 2>&1; then
+    git -C "$SOURCE" ls-files --cached --others --exclude-standard | while read -r file; do
+        [ ! -e "$SOURCE/$file" ] || [ -e "$tree/$file" ] || echo "$file"
+    done >missing
+    [ ! -s missing ] || wrong "the source archive lacks $(cat missing)"
+fi
+[ ! -e "$tree/build" ] && [ ! -e "$tree/.git" ] || wrong 'the source archive has build or .git'
+"$CMAKE" -S "$tree" -B from_source -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_RUNTIME=OFF \
+    -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >configure.log

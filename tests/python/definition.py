@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The definition of the rotation in numpy, for arrays [batch, tokens, heads, head_dim]."""
+
+import numpy as np
+
+UNIT = 2.0**-24
+
+
+def widened(array):
+    """The values of an array as float64; uint16 holds bfloat16."""
+    if array.dtype == np.uint16:
+        return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return array.astype(np.float64)
+
+
+def rounded(values, dtype):
+    """float64 rounded to nearest even, once."""
+    if dtype != np.uint16:
+        return values.astype(dtype)
+    # float32 would round twice: instead, to 8 bits of mantissa in float64 (a power of two times
+    # an integer), which float32 holds exactly.
+    mantissa, exponent = np.frexp(values)
+    short = np.ldexp(np.rint(np.ldexp(mantissa, 8)), exponent - 8).astype(np.float32)
+    return (short.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def pairs_of(rotary_dim, pairing, offset=0):
+    """The two channels of each pair."""
+    j = np.arange(rotary_dim // 2)
+    if pairing == "half_split":
+        return offset + j, offset + j + rotary_dim // 2
+    return offset + 2 * j, offset + 2 * j + 1
+
+
+def axes_of(sections, pairs):
+    """The axis that rotates each pair, as vkrope_section_order states it."""
+    if sections is None:
+        return np.zeros(pairs, int)
+    if sections.order == "sequential":
+        return np.resize(np.repeat(np.arange(len(sections.pairs)), sections.pairs), pairs)
+    m = np.arange(pairs) % sum(sections.pairs)
+    chosen = m % 3
+    return np.where(m < 3 * np.array(sections.pairs)[chosen], chosen, sections.leftover_axis)
+
+
+def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offset=0, inverse=False,
+            gain="apply"):
+    """The exact result in float64, and the size |x0| + |x1| that errors are measured by.
+
+    positions: [tokens], [batch, tokens] or [axes, batch, tokens]
+    """
+    x = widened(values)
+    batch, tokens = x.shape[:2]
+    inv_freq = rotation.inv_freq.astype(np.longdouble)
+    positions = np.asarray(positions)
+    if positions.ndim < 3:
+        by_pair = np.broadcast_to(positions, (batch, tokens))[:, :, None]
+    else:
+        by_pair = np.moveaxis(positions[axes_of(rotation.sections, inv_freq.size)], 0, -1)
+    angle = (by_pair.astype(np.longdouble) * inv_freq)[:, :, None, :]
+    factor = {"apply": rotation.attention_factor, "omit": 1.0}.get(
+        gain, 1 / rotation.attention_factor
+    )
+    cos = factor * np.cos(angle).astype(np.float64)
+    sin = factor * np.sin(angle).astype(np.float64) * (-1 if inverse else 1)
+    first, second = pairs_of(rotation.rotary_dim, pairing or rotation.pairing, offset)
+    x0, x1 = x[..., first], x[..., second]
+    to_first, to_second = pairs_of(
+        rotation.rotary_dim, pairing_out or pairing or rotation.pairing, offset
+    )
+    y, size = x.copy(), np.zeros_like(x)
+    y[..., to_first], y[..., to_second] = x0 * cos - x1 * sin, x0 * sin + x1 * cos
+    size[..., to_first] = size[..., to_second] = factor * (np.abs(x0) + np.abs(x1))
+    return y, size
+
+
+def assert_right(actual, expected, bound):
+    """Every value is within the contract: B u of the size, then rounded to nearest even.
+
+    expected: what rotated() returns
+    bound:    B
+    """
+    exact, size = expected
+    tolerance = bound * UNIT * size + 2.0**-123 * (size > 0)
+    lowest = widened(rounded(exact - tolerance, actual.dtype))
+    highest = widened(rounded(exact + tolerance, actual.dtype))
+    values = widened(actual)
+    wrong = ~((lowest <= values) & (values <= highest))
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{wrong.sum()} of {wrong.size} values are wrong; at {at}: {values[at]!r}, but "
+            f"{lowest[at]!r} to {highest[at]!r} are allowed"
+        )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Rotations: read from model files, made of numbers, and changed."""
+
+import json
+
+import numpy as np
+import pytest
+import vkrope
+
+NAMES = sorted(
+    [
+        "deepseek-v2-lite", "falcon-7b", "glm-4-9b", "gpt-j-6b", "gpt-neox-20b", "gpt-oss-20b",
+        "llama-3.1-8b", "llama-3.2-1b", "mistral-7b-v0.3", "phi-3.5-mini", "phi-4-mini",
+        "qwen2-vl-2b", "qwen2.5-7b", "qwen2.5-7b.yarn", "qwen3-vl-4b", "stablelm-3b",
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_agrees_with_the_reference_implementation(models, name):
+    expected = json.loads((models / "expected" / f"{name}.json").read_text())
+    for variant in expected["variants"]:
+        rotation = vkrope.frequencies(models / f"{name}.json", seq_len=variant["seq_len"] or 0)
+        assert rotation.head_dim == expected["head_dim"]
+        assert rotation.rotary_dim == expected["rotary_dim"]
+        assert rotation.rope_type == expected["rope_type"]
+        assert rotation.pairing == expected["pairing"]
+        np.testing.assert_allclose(rotation.inv_freq, variant["inv_freq"], rtol=1e-12)
+        np.testing.assert_allclose(rotation.attention_factor, variant["attention_factor"], 1e-12)
+
+
+def test_a_dict_means_what_its_file_means(models):
+    path = models / "phi-3.5-mini.json"
+    of_file = vkrope.frequencies(path, seq_len=5000)
+    of_dict = vkrope.frequencies(json.loads(path.read_text()), seq_len=5000)
+    np.testing.assert_array_equal(of_file.inv_freq, of_dict.inv_freq)
+    assert of_file.attention_factor == of_dict.attention_factor
+
+
+def test_longer_sequences_have_other_frequencies(models):
+    short = vkrope.frequencies(models / "phi-3.5-mini.json", seq_len=100)
+    long = vkrope.frequencies(models / "phi-3.5-mini.json", seq_len=100_000)
+    assert short.longest_seq_len == 4096
+    assert (long.inv_freq < short.inv_freq).any()
+
+
+def test_layer_types(models):
+    path = models / "gemma-3-4b.full.json"
+    full = vkrope.frequencies(path, layer_type="full_attention")
+    sliding = vkrope.frequencies(path, layer_type="sliding_attention")
+    assert (full.base, sliding.base) == (1_000_000, 10_000)
+    first = vkrope.frequencies(path, layer=0)
+    np.testing.assert_array_equal(first.inv_freq, sliding.inv_freq)
+
+
+def test_sections(models):
+    assert vkrope.frequencies(models / "qwen2-vl-2b.json").sections == vkrope.Sections(
+        "sequential", (16, 24, 24)
+    )
+    assert vkrope.frequencies(models / "qwen3-vl-4b.json").sections.order == "interleaved"
+    assert vkrope.frequencies(models / "llama-3.1-8b.json").sections is None
+
+
+def test_numbers_come_back():
+    inv_freq = [1.0, 0.1, 0.01]
+    sections = vkrope.Sections("interleaved", (1, 1, 1), leftover_axis=2)
+    rotation = vkrope.Rotation(
+        inv_freq, head_dim=10, pairing="interleaved", attention_factor=1.25, q_rotary_offset=4,
+        k_rotary_offset=2, sections=sections, base=10_000,
+    )  # fmt: skip
+    np.testing.assert_array_equal(rotation.inv_freq, inv_freq)
+    assert (rotation.head_dim, rotation.rotary_dim) == (10, 6)
+    assert (rotation.q_rotary_offset, rotation.k_rotary_offset) == (4, 2)
+    assert (rotation.pairing, rotation.precision) == ("interleaved", "exact")
+    assert (rotation.attention_factor, rotation.base) == (1.25, 10_000)
+    assert rotation.sections == sections and rotation.rotates
+    assert (rotation.warnings, rotation.rope_type) == ([], "default")
+
+
+def test_replace_changes_what_is_named_and_nothing_else(llama):
+    changed = llama.replace(pairing="interleaved", attention_factor=2.0, head_dim=192)
+    assert (changed.pairing, changed.attention_factor) == ("interleaved", 2.0)
+    assert (changed.head_dim, changed.rotary_dim) == (192, 128)
+    np.testing.assert_array_equal(changed.inv_freq, llama.inv_freq)
+    assert (llama.pairing, llama.attention_factor, llama.head_dim) == ("half_split", 1.0, 128)
+
+
+def test_error_bounds():
+    assert vkrope.error_bound("factored_texture") == 6
+    assert vkrope.error_bound("computed") == 4.5
+    assert vkrope.error_bound("direct_texture") == 2.5
+    assert vkrope.error_bound("direct_buffer", 1.5) == 3

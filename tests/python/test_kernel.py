@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Kernels and arrays in device memory."""
+
+import gc
+
+import numpy as np
+import pytest
+import vkrope
+
+from definition import assert_right, rotated, rounded, widened
+
+BOUND = 6
+
+
+def test_device_arrays_come_back(device, tensor):
+    values = tensor(3, 4, 5)
+    there = device.array(values)
+    np.testing.assert_array_equal(there.numpy(), values)
+    np.testing.assert_array_equal(there[1].numpy(), values[1])
+    np.testing.assert_array_equal(there[..., 1:4:2].numpy(), values[..., 1:4:2])
+    np.testing.assert_array_equal(there[:, 2].transpose(1, 0).numpy(), values[:, 2].T)
+    np.testing.assert_array_equal(device.array(values.T).numpy(), values.T)
+    there[:, 1:3, 2:].write(-values[:, 1:3, 2:])
+    values[:, 1:3, 2:] *= -1
+    np.testing.assert_array_equal(there.numpy(), values)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint16])
+def test_out_of_place(device, llama, tensor, dtype):
+    q, k, v = (tensor(2, 5, heads, 128, dtype=dtype) for heads in (4, 2, 2))
+    kernel = vkrope.Kernel(device, llama, q=dtype, k=dtype, v=dtype, max_position=64)
+    there = [device.array(array) for array in (q, k, v)]
+    out = [device.empty(array.shape, dtype) for array in (q, k, v)]
+    run = kernel.run(
+        q=there[0], k=there[1], v=there[2], out_q=out[0], out_k=out[1], out_v=out[2], positions=9
+    )
+    assert run.out_of_range == 0 and (run.nanoseconds is None or run.nanoseconds > 0)
+    for array, result in zip((q, k), out):
+        assert_right(result.numpy(), rotated(array, llama, np.arange(9, 14)), BOUND)
+    np.testing.assert_array_equal(out[2].numpy(), v)
+    for array, unchanged in zip((q, k, v), there):
+        np.testing.assert_array_equal(unchanged.numpy(), array)
+
+
+def test_in_place_there_and_back(device, llama, tensor):
+    q = tensor(1, 6, 2, 128)
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64)
+    there = device.array(q)
+    kernel.run(q=there, positions=3)
+    once = there.numpy()
+    assert_right(once, rotated(q, llama, np.arange(3, 9)), BOUND)
+    kernel.run(q=there, positions=3, direction="inverse")
+    assert_right(there.numpy(), rotated(once, llama, np.arange(3, 9), inverse=True), BOUND)
+
+
+def test_packed_qkv_needs_no_copy(device, llama, tensor):
+    qkv = tensor(2, 5, 4 + 2 + 2, 128, dtype=np.float16)
+    there = device.array(qkv)
+    kernel = vkrope.Kernel(device, llama, q=np.float16, k=np.float16, max_position=64)
+    kernel.run(q=there[:, :, :4], k=there[:, :, 4:6])
+    result = there.numpy()
+    assert_right(result[:, :, :6], rotated(qkv[:, :, :6], llama, np.arange(5)), BOUND)
+    np.testing.assert_array_equal(result[:, :, 6:], qkv[:, :, 6:])
+
+
+def test_heads_before_tokens(device, llama, tensor):
+    q = tensor(2, 3, 5, 128)  # [batch, heads, tokens, head_dim]
+    there = device.array(q)
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64)
+    kernel.run(q=there.transpose(0, 2, 1, 3))
+    expected = rotated(q.transpose(0, 2, 1, 3), llama, np.arange(5))
+    assert_right(there.numpy().transpose(0, 2, 1, 3), expected, BOUND)
+
+
+def test_types_and_pairings_may_change(device, llama, tensor):
+    q = tensor(1, 4, 2, 128)
+    kernel = vkrope.Kernel(
+        device, llama, q=vkrope.HeadFormat(np.float32, np.float16), max_position=64,
+        pairing_out="interleaved",
+    )  # fmt: skip
+    out = device.empty(q.shape, np.float16)
+    kernel.run(q=device.array(q), out_q=out, positions=2)
+    expected = rotated(q, llama, np.arange(2, 6), pairing_out="interleaved")
+    assert_right(out.numpy(), expected, BOUND)
+
+
+def test_a_window_within_wider_rows(device, tensor):
+    rotation = vkrope.Rotation([1.0, 0.3, 0.01])
+    q = tensor(1, 4, 2, 16)
+    kernel = vkrope.Kernel(
+        device, rotation, q=vkrope.HeadFormat(np.float32, head_dim=16, rotary_offset=4),
+        max_position=64,
+    )  # fmt: skip
+    there = device.array(q)
+    kernel.run(q=there)
+    assert_right(there.numpy(), rotated(q, rotation, np.arange(4), offset=4), BOUND)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_ids_of_each_token(device, llama, tensor, kind):
+    q = tensor(2, 3, 2, 128)
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=256, position_ids=True)
+    for ids in (np.array([9, 0, 200], kind), np.array([[9, 0, 200], [5, 5, 7]], kind)):
+        there = device.array(q)
+        assert kernel.run(q=there, positions=device.array(ids)).out_of_range == 0
+        assert_right(there.numpy(), rotated(q, llama, ids), BOUND)
+
+
+def test_positions_beyond_the_table_are_counted(device, llama, tensor):
+    q = tensor(1, 3, 2, 128)
+    kernel = vkrope.Kernel(
+        device, llama, q=np.float32, max_position=16, angles="direct_buffer", position_ids=True
+    )
+    there = device.array(q)
+    ids = np.array([3, 16, 1 << 20], np.int32)
+    assert kernel.run(q=there, positions=device.array(ids)).out_of_range == 2
+    result = there.numpy()
+    assert_right(result[:, :1], rotated(q[:, :1], llama, ids[:1]), BOUND)
+    np.testing.assert_array_equal(result[:, 1:], q[:, 1:])
+
+
+def test_positions_on_several_axes(device, models, tensor):
+    rotation = vkrope.frequencies(models / "qwen2-vl-2b.json")
+    q = tensor(2, 4, 2, 128)
+    ids = (np.arange(3 * 2 * 4).reshape(3, 2, 4) * 5).astype(np.int32)
+    kernel = vkrope.Kernel(device, rotation, q=np.float32, max_position=256)
+    there = device.array(q)
+    kernel.run(q=there, positions=device.array(ids))
+    assert_right(there.numpy(), rotated(q, rotation, ids), BOUND)
+
+
+@pytest.mark.parametrize("form", ["slots", "pages", "heads first"])
+def test_paged_cache(device, llama, tensor, form):
+    k, v = tensor(1, 4, 2, 128), tensor(1, 4, 2, 128)
+    slots = np.array([5, -1, 2, 11])
+    kernel = vkrope.Kernel(
+        device, llama, k=np.float32, v=np.float32, max_position=64, scatter_k=True
+    )
+    shape = {"slots": (12, 2, 128), "pages": (3, 4, 2, 128), "heads first": (3, 2, 4, 128)}[form]
+    caches = [device.array(np.full(shape, 7, np.float32)) for _ in range(2)]
+    views = caches
+    if form == "heads first":
+        views = [cache.transpose(0, 2, 1, 3) for cache in caches]
+    run = kernel.run(
+        k=device.array(k), v=device.array(v), out_k=views[0], out_v=views[1], positions=8,
+        slot_mapping=device.array(slots),
+    )  # fmt: skip
+    assert run.out_of_range == 0
+    keys, values = (view.numpy().reshape(12, 2, 128) for view in views)
+    stored = slots[slots >= 0]
+    expected = rotated(k, llama, np.arange(8, 12))
+    kept = [part[:, slots >= 0] for part in expected]
+    assert_right(keys[stored][None], kept, BOUND)
+    np.testing.assert_array_equal(values[stored], v[0, slots >= 0])
+    others = np.setdiff1d(np.arange(12), stored)
+    assert (keys[others] == 7).all() and (values[others] == 7).all()
+
+
+def test_slots_outside_the_cache_are_counted(device, llama, tensor):
+    k = tensor(1, 3, 1, 128)
+    kernel = vkrope.Kernel(device, llama, k=np.float32, max_position=8, scatter_k=True)
+    cache = device.array(np.zeros((4, 1, 128), np.float32))
+    slots = device.array(np.array([0, 4, -2], np.int32))
+    assert kernel.run(k=device.array(k), out_k=cache, slot_mapping=slots).out_of_range == 2
+
+
+def test_gain(device, models, tensor):
+    rotation = vkrope.frequencies(models / "qwen2.5-7b.yarn.json")
+    q = tensor(1, 4, 2, 128)
+    kernel = vkrope.Kernel(device, rotation, q=np.float32, max_position=64)
+    for gain in ("apply", "omit", "divide_out"):
+        there = device.array(q)
+        kernel.run(q=there, gain=gain)
+        bound = BOUND if gain == "apply" else BOUND + 2  # see vkrope_error_bound
+        assert_right(there.numpy(), rotated(q, rotation, np.arange(4), gain=gain), bound)
+
+
+def test_objects_may_be_dropped_in_any_order(llama, tensor):
+    """A device lives as long as what was made with it, also within a cycle of references."""
+    for _ in range(3):
+        device = vkrope.Device("0")
+        kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=8)
+        there = device.array(tensor(1, 2, 1, 128))
+        device.close()
+        np.testing.assert_array_equal(there.numpy(), there.numpy())
+        cycle = [kernel, there, device]
+        cycle.append(cycle)
+        del device, kernel, there, cycle
+        gc.collect()
+
+
+def test_rounding_of_these_tests_is_to_nearest_even():
+    values = np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8, -(1 + 2.0**-8 + 2.0**-40), 3.0e38])
+    bits = rounded(values, np.dtype(np.uint16))
+    np.testing.assert_array_equal(
+        widened(bits)[:3], [1.0, 1 + 2.0**-6, -(1 + 2.0**-7)]
+    )

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// A device that has less than it reports, that fails, or that does not answer.
+#include <time.h>
+
+#include <algorithm>
+
+#include "descriptor_writes.hpp"
+#include "lies.hpp"
+#include "properties.hpp"
+#include "shader_rewrites.hpp"
+
+namespace vkrope::lies {
+namespace {
+
+// ---- Properties ----
+
+void range_too_large(Functions& told) {
+    change_properties(told, [](const Reported& reported) {
+        reported.properties.limits.maxStorageBufferRange = 0xffffffff;
+    });
+    change_descriptors(told, [](DescriptorWrites& writes) {
+        for (VkDescriptorBufferInfo& buffer : writes.buffers()) {
+            buffer.range = std::min(buffer.range, VkDeviceSize{1} << 27);
+        }
+    });
+}
+
+/// A processor is not asked for subnormals: it has what its CPU has.
+void reports_subnormals(Functions& told) {
+    change_properties(told, [](const Reported& reported) {
+        reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+        if (reported.float_controls != nullptr)
+            reported.float_controls->shaderDenormPreserveFloat32 = VK_TRUE;
+    });
+}
+
+// ---- Failures ----
+
+void lost_after_submissions(Functions& told) {
+    told.vkQueueSubmit = [](VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits,
+                            VkFence fence) {
+        constexpr int good = 20;
+        static int submitted = 0;
+        if (submitted == good) return VK_ERROR_DEVICE_LOST;
+        ++submitted;
+        return next.vkQueueSubmit(queue, count, submits, fence);
+    };
+}
+
+void fence_never_signals(Functions& told) {
+    told.vkWaitForFences = [](VkDevice, std::uint32_t, const VkFence*, VkBool32,
+                              std::uint64_t timeout_ns) {
+        constexpr std::uint64_t second = 1'000'000'000;
+        const timespec time = {time_t(timeout_ns / second), long(timeout_ns % second)};
+        ::nanosleep(&time, nullptr);
+        return VK_TIMEOUT;
+    };
+}
+
+void memory_runs_out(Functions& told) {
+    told.vkAllocateMemory = [](VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*,
+                               VkDeviceMemory*) { return VK_ERROR_OUT_OF_DEVICE_MEMORY; };
+}
+
+void compile(Functions& told, VkResult (*instead)()) {
+    static VkResult (*ends)() = nullptr;
+    ends = instead;
+    told.vkCreateComputePipelines =
+        [](VkDevice, VkPipelineCache, std::uint32_t, const VkComputePipelineCreateInfo*,
+           const VkAllocationCallbacks*, VkPipeline*) { return ends(); };
+}
+
+void compiler_fails(Functions& told) {
+    compile(told, [] { return VK_ERROR_UNKNOWN; });
+}
+
+void timestamps_run_backwards(Functions& told) {
+    told.vkGetQueryPoolResults = [](VkDevice device, VkQueryPool pool, std::uint32_t first,
+                                    std::uint32_t count, std::size_t bytes, void* values,
+                                    VkDeviceSize stride, VkQueryResultFlags flags) {
+        const VkResult result = next.vkGetQueryPoolResults(device, pool, first, count, bytes,
+                                                           values, stride, flags);
+        auto* ticks = static_cast<std::uint64_t*>(values);
+        if (flags & VK_QUERY_RESULT_64_BIT && stride == sizeof *ticks)
+            std::reverse(ticks, ticks + count);
+        return result;
+    };
+}
+
+constexpr Lie all[] = {
+    {"range_too_large", "reports a maxStorageBufferRange of 4 GiB and binds 128 MiB",
+     range_too_large},
+    {"flushes_subnormals", "flushes subnormals in spite of DenormPreserve, which it reports",
+     reports_subnormals, flush_subnormals},
+    {"lost_after_submissions", "loses the device at the 21st submission", lost_after_submissions},
+    {"fence_never_signals", "never signals a fence", fence_never_signals},
+    {"memory_runs_out", "has no memory", memory_runs_out},
+    {"compiler_fails", "creates no pipeline", compiler_fails},
+    {"timestamps_run_backwards", "has timestamps that run backwards", timestamps_run_backwards},
+};
+
+}  // namespace
+
+std::span<const Lie> device_lies() {
+    return all;
+}
+
+}  // namespace vkrope::lies

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The parameter buffer: where its items are, what is written, and which sources are refused.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+namespace {
+
+KernelInfo info() {
+    KernelInfo of{.rotary_dim = 6};
+    of.q = {Element::f16, Element::f16, 6, 0};
+    of.k = of.v = of.q;
+    of.q_heads = 3;
+    of.q_finish = {.bias = ParameterShape::head_channel,
+                   .norm = {.kind = NormKind::layer,
+                            .eps = 1e-5f,
+                            .weight = ParameterShape::channel,
+                            .weight_offset = 1,
+                            .bias = ParameterShape::channel}};
+    of.v_finish.bias = ParameterShape::channel;
+    return of;
+}
+
+const std::vector<float> eighteen(18, 0.5f), six = {1, 2, 3, 4, 5, 6};
+
+ParameterSources sources() {
+    static const std::uint16_t halves[] = {0x3c00, 0xc000, 0x0001, 0x8000, 0x7c00, 0x0400};
+    static const std::uint16_t brains[] = {0x3f80, 0xbf80, 0x0000, 0x8000, 0x4000, 0x7f80};
+    return {.q = {{eighteen.data(), Element::f32, 18},
+                  {halves, Element::f16, 6},
+                  {six.data(), Element::f32, 6}},
+            .v = {.bias = {brains, Element::bf16, 6}}};
+}
+
+}  // namespace
+
+TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
+    const auto plan = plan_parameters(info());
+    REQUIRE(bool(plan));
+    CHECK(plan->q.bias.offset == 0);
+    CHECK(plan->q.bias.count == 18);
+    CHECK(plan->q.weight.offset == 20);
+    CHECK(plan->q.weight.added == 1);
+    CHECK(plan->q.norm_bias.offset == 28);
+    CHECK(plan->k.bias.shape == ParameterShape::none);
+    CHECK(plan->v.bias.offset == 36);
+    CHECK(plan->bytes == 44 * 4);
+    CHECK(plan_parameters({.rotary_dim = 2, .q = {Element::f32, Element::f32, 2, 0}})->bytes == 0);
+}
+
+TEST_CASE("parameters: sources of every type are widened, and the offset of a weight is added") {
+    const ParameterPlan plan = plan_parameters(info()).value;
+    std::vector<float> memory(plan.bytes / 4, 99.f);
+    REQUIRE(bool(fill_parameters(plan, sources(), memory.data(), plan.bytes)));
+    const auto at = [&](std::uint32_t offset, std::initializer_list<float> wanted) {
+        CHECK(std::memcmp(&memory[offset], std::data(wanted), wanted.size() * 4) == 0);
+    };
+    at(17, {0.5f, 0, 0});  // then the gap
+    at(20, {2, -1, 1 + 0x1p-24f, 1, __builtin_inff(), 1 + 0x1p-14f});
+    at(28, {1, 2, 3, 4, 5, 6});
+    at(36, {1, -1, 0, -0.f, 2, __builtin_inff()});
+}
+
+TEST_CASE("parameters: a wrong source is an error that names field, count and rule") {
+    const ParameterPlan plan = plan_parameters(info()).value;
+    std::vector<float> memory(plan.bytes / 4);
+    const auto refuses = [&](const char* sentence, const auto& change) {
+        ParameterSources changed = sources();
+        change(changed);
+        const Status status = fill_parameters(plan, changed, memory.data(), plan.bytes);
+        CHECK(status.code == Code::invalid_argument);
+        CHECK(std::string(status.what) == sentence);
+    };
+    refuses("q.bias.count is 17: the plan has 18 numbers for it",
+            [](ParameterSources& s) { s.q.bias.count = 17; });
+    refuses("q.weight.data is null: the plan has 6 numbers for it",
+            [](ParameterSources& s) { s.q.weight = {}; });
+    refuses("k.weight is given: the plan has none",
+            [](ParameterSources& s) { s.k.weight = s.q.weight; });
+    refuses("v.bias.element is 3: no such element type",
+            [](ParameterSources& s) { s.v.bias.element = Element(3); });
+    CHECK_FALSE(fill_parameters(plan, sources(), memory.data(), plan.bytes - 4));
+    CHECK_FALSE(fill_parameters(plan, sources(), nullptr, plan.bytes));
+    KernelInfo wrong = info();
+    wrong.q_heads = 0;
+    CHECK(std::string(plan_parameters(wrong).status.what) ==
+          "q_finish.bias is [heads, head_dim]: q_heads must be above 0");
+    wrong = info();
+    wrong.v.head_dim = 0;
+    CHECK(std::string(plan_parameters(wrong).status.what) ==
+          "v_finish.bias is 1: v.head_dim is 0, there is no v");
+}
+
+}  // namespace vkrope

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// The rules of norms, biases, clip and scale: each broken one is an error that names the field, the
+// value and the rule.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "kernel/geometry/finish.hpp"
+#include "kernel/resolve/resolve.hpp"
+
+namespace vkrope {
+
+namespace {
+
+template <class Handle>
+Handle fake(std::uintptr_t number) {
+    return reinterpret_cast<Handle>(number);
+}
+
+DeviceRef device() {
+    return {.instance = fake<VkInstance>(1),
+            .physical = fake<VkPhysicalDevice>(2),
+            .device = fake<VkDevice>(3),
+            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
+                return nullptr;
+            }};
+}
+
+KernelInfo info() {
+    const HeadFormat format = {Element::f32, Element::f32, 64, 0};
+    return {.rotary_dim = 64,
+            .q = format,
+            .k = format,
+            .v = format,
+            .angles = AngleSource::direct_texture,
+            .q_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}}};
+}
+
+template <class Change>
+void refuses(Code code, const char* sentence, const Change& change) {
+    KernelInfo changed = info();
+    change(changed);
+    const Status status = check(device(), changed);
+    CHECK(status.code == code);
+    CHECK(std::string(status.what) == sentence);
+}
+
+}  // namespace
+
+TEST_CASE("create: rules of norms, biases, clip and scale") {
+    CHECK(check(device(), info()));
+    const float nan = std::nanf("");
+    const Code bad = Code::invalid_argument;
+    refuses(bad, "q_finish.norm.eps is 0: it must be 1e-20 to 1",
+            [](KernelInfo& i) { i.q_finish.norm.eps = 0; });
+    refuses(bad, "q_finish.norm.eps is 9.99e-21: it must be 1e-20 to 1",
+            [](KernelInfo& i) { i.q_finish.norm.eps = 9.99e-21f; });
+    refuses(bad, "q_finish.norm.eps is nan: it must be 1e-20 to 1",
+            [=](KernelInfo& i) { i.q_finish.norm.eps = nan; });
+    refuses(bad, "q_finish.norm.kind is 3: no such norm",
+            [](KernelInfo& i) { i.q_finish.norm.kind = NormKind(3); });
+    refuses(bad, "q_finish.norm.kind is none: its other fields must have their defaults",
+            [](KernelInfo& i) { i.q_finish.norm.kind = NormKind::none; });
+    refuses(bad, "q_finish.norm.span is 2: no such span",
+            [](KernelInfo& i) { i.q_finish.norm.span = NormSpan(2); });
+    refuses(bad, "q_finish.norm.place is 2: no such place",
+            [](KernelInfo& i) { i.q_finish.norm.place = NormPlace(2); });
+    refuses(bad, "q_finish.norm.weight is 3: no such shape",
+            [](KernelInfo& i) { i.q_finish.norm.weight = ParameterShape(3); });
+    refuses(bad, "q_finish.norm.weight is [heads, head_dim]: q_heads must be above 0",
+            [](KernelInfo& i) { i.q_finish.norm.weight = ParameterShape::head_channel; });
+    refuses(bad, "q_finish.norm.weight_offset is 1: norm.weight is none",
+            [](KernelInfo& i) { i.q_finish.norm.weight_offset = 1; });
+    refuses(bad, "q_finish.norm.bias is 1: only a layer norm has a bias",
+            [](KernelInfo& i) { i.q_finish.norm.bias = ParameterShape::channel; });
+    refuses(bad, "q_finish.norm.span is token: q_heads must be above 0",
+            [](KernelInfo& i) { i.q_finish.norm.span = NormSpan::token; });
+    refuses(bad, "k_finish.clip is -1: it must be finite and not negative",
+            [](KernelInfo& i) { i.k_finish.clip = -1; });
+    refuses(bad, "v_finish.scale is 0: it must be finite and not 0",
+            [](KernelInfo& i) { i.v_finish.scale = 0; });
+    refuses(bad, "k_finish.scale_call is true: only Q has a q_scale",
+            [](KernelInfo& i) { i.k_finish.scale_call = true; });
+    refuses(bad, "v_finish is given: v.head_dim is 0, there is no v", [](KernelInfo& i) {
+        i.v = {};
+        i.v_finish.bias = ParameterShape::channel;
+    });
+    refuses(Code::not_supported, "q.head_dim is 4098: a norm takes at most 4096 channels",
+            [](KernelInfo& i) { i.q.head_dim = 4098; });
+    refuses(Code::not_supported, "q_heads is 1025: a norm over a token takes at most 1024 heads",
+            [](KernelInfo& i) {
+                i.q_heads = 1025;
+                i.q_finish.norm.span = NormSpan::token;
+            });
+}
+
+TEST_CASE("record: rules of parameters and scales") {
+    AnglePlan plan;
+    plan.source = AngleSource::direct_texture;
+    plan.pairs = 32;
+    plan.rows = 100;
+    plan.bytes = 100 * 32 * 8;
+    plan.row_texels = 16;
+    plan.fold_log2 = 7;
+    plan.extent = {16, 100};
+    KernelInfo of = info();
+    of.q_finish.norm.weight = ParameterShape::channel;
+    of.q_finish.scale_call = of.q_finish.scale_tokens = true;
+    of.q_finish.scale = 2;
+    Call good{.batch = 2, .tokens = 4, .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+    good.q_in = good.q_out = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 64 * 4}, .heads = 1};
+    good.parameters = {fake<VkBuffer>(2), 16, 256};
+    good.q_scale_tokens = {fake<VkBuffer>(2), 512, 32};
+    good.q_scale = 0.25f;
+    const auto resolved = resolve(of, {}, good);
+    INFO(resolved.status.what);
+    REQUIRE(bool(resolved.status));
+    CHECK(resolved->q_scale == 0.5f);
+    CHECK(resolved->parameters_offset == 4);
+    const auto refuses_call = [&](const char* sentence, const auto& change) {
+        Call changed = good;
+        change(changed);
+        const auto result = resolve(of, {}, changed);
+        CHECK(result.status.code == Code::invalid_argument);
+        CHECK(std::string(result.status.what) == sentence);
+    };
+    refuses_call("parameters.buffer is null", [](Call& c) { c.parameters = {}; });
+    refuses_call("parameters.offset is 4: it must be a multiple of 16",
+                 [](Call& c) { c.parameters.offset = 4; });
+    refuses_call("parameters.range is 252 bytes: it must be at least 256, and not VK_WHOLE_SIZE",
+                 [](Call& c) { c.parameters.range = 252; });
+    refuses_call("q_scale_tokens.range is 28 bytes: it must be at least 32, and not VK_WHOLE_SIZE",
+                 [](Call& c) { c.q_scale_tokens.range = 28; });
+    refuses_call("q_scale is 0: it must be finite and not 0", [](Call& c) { c.q_scale = 0; });
+    refuses_call("q_out and parameters overlap: they must be disjoint", [](Call& c) {
+        c.parameters = {fake<VkBuffer>(1), 1024, 256};
+    });
+    of.q_finish.scale_call = false;
+    refuses_call("q_scale is 0.25: the kernel was created without q_finish.scale_call",
+                 [](Call&) {});
+    good.q_scale = 1;
+    of.q_finish.scale_tokens = false;
+    refuses_call("q_scale_tokens is given: the kernel was created without a factor for each token",
+                 [](Call&) {});
+}
+
+TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 KiB") {
+    for (const std::uint32_t head_dim : {2u, 64u, 96u, 256u, 1024u, 4096u}) {
+        for (const std::uint32_t heads : {0u, 1u, 40u, 128u}) {
+            for (const NormSpan span : {NormSpan::head, NormSpan::token}) {
+                for (const std::uint32_t access : {shader::access_wide, shader::access_narrow}) {
+                    if (span == NormSpan::token && heads == 0) continue;
+                    KernelInfo of = info();
+                    of.rotary_dim = 2;
+                    of.q.head_dim = of.k.head_dim = of.v.head_dim = head_dim;
+                    of.q_heads = of.k_heads = of.v_heads = heads;
+                    of.q_finish.norm.span = span;
+                    const Geometry g = geometry_for(of, access, Load::few_tokens, {});
+                    CAPTURE(head_dim);
+                    CAPTURE(heads);
+                    CHECK(g.workgroup_size() <= 128);
+                    if (g.finish == shader::finish_shared)
+                        CHECK(exchanged(of, g) * 8 <= 16384);
+                    else
+                        CHECK(head_dim * (span == NormSpan::token ? heads : 1) >= 2048);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace vkrope
