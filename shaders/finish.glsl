@@ -26,8 +26,8 @@ const bool T(norm_before) = (T(steps) & step_before) != 0;
 const bool T(norm_after) = (T(steps) & step_after) != 0;
 const bool T(whole_token) = (T(steps) & step_token) != 0;
 
-// Steps with channels that count from the start of the row: the copied step `index`, and a step that
-// turns.
+// Steps with channels that count from the start of the row: the copied step `index`, and a step
+// that turns.
 Step T(copied_step)(uint index) {
     Step step;
     step.from = step.to = T(copied_channels)(index - (T(row_steps) - T(copying)));

@@ -13,8 +13,8 @@
 // not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters there.
 const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
-// What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their mean,
-// and the squares of these.
+// What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their
+// mean, and the squares of these.
 const uint sum_values = 0, sum_differences = 1, sum_squares = 2;
 
 // A normalised channel is ((x * first - mean) * second - rest) * root. An RMS norm has no mean and
