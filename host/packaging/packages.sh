@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# ./dev install, wheel and package: what is built in release, and put where others use it. ./dev
+# sources this file; its functions are at hand.
+# shellcheck shell=sh
+
+install_to() {
+    require install
+    configure release release
+    compile release
+    quietly install cmake --install build/release --prefix "$1"
+    echo "installed: the libraries, headers and shaders of vkrope and bin/vkrope are below $1"
+}
+
+wheel_to() {
+    require wheel
+    configure release release
+    compile release
+    rm -rf build/wheel
+    quietly wheel cmake --install build/release --prefix build/wheel
+    sh host/python/wheel.sh build/wheel "$1"
+    echo "built: $(ls "$1"/vkrope-*.whl)"
+}
+
+package_to() {
+    require package
+    configure release release
+    compile release
+    quietly package cpack --config build/release/CPackConfig.cmake -G DEB -B "$1"
+    quietly package cpack --config build/release/CPackSourceConfig.cmake -B "$1"
+    rm -rf "$1/_CPack_Packages"
+    echo "built: the packages are in $1"
+}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# Debian 12 has no Vulkan Memory Allocator: this takes Debian 13's package, which holds only
+# headers. ./dev sources this file; its functions are at hand.
+# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+
+vma_version=3.2.1+dfsg-1
+vma_sha256=75a48c6bfd4779b606576be9f7bb3a8ad4def7642d52db76886c0e6ea3dc9341
+
+# Downloads from this machine's own Debian mirror and verifies the checksum; apt's sources and lists
+# stay as they are. A folder gets its name when it is complete: an interrupted download starts over.
+fetch_vma() {
+    [ ! -d build/deps/vma ] || return 0
+    say "fetching libvulkan-memory-allocator-dev $vma_version ..."
+    rm -rf build/deps/part && mkdir -p build/deps/part/vma
+    quietly vma with_lists find_mirror || unavailable vma "$no_mirror"
+    file=libvulkan-memory-allocator-dev_${vma_version}_all.deb
+    quietly vma /usr/lib/apt/apt-helper download-file \
+        "$mirror/pool/main/v/vulkan-memory-allocator/$file" \
+        "$PWD/build/deps/part/$file" "SHA256:$vma_sha256" ||
+        unavailable vma "$file could not be downloaded with the expected SHA256" \
+            'if Debian 13 has a newer version, update host/packaging/vma.sh'
+    dpkg-deb -x "build/deps/part/$file" build/deps/part/vma
+    mv build/deps/part/vma build/deps/vma
+    rm -r build/deps/part
+}
+
+fetch_vma
