@@ -14,6 +14,7 @@ cd "$SCRATCH/a \$b 'c'" || exit 1
 take_dev() {
     mkdir -p "$1/tests/support" "$1/host/tools/conformance" "$1/bench" &&
         cp "$SOURCE/dev" "$1" && cp "$SOURCE/bench/run.sh" "$1/bench" &&
+        mkdir -p "$1/host/packaging" && cp "$SOURCE"/host/packaging/*.sh "$1/host/packaging" &&
         cp "$SOURCE/tests/run.sh" "$1/tests" &&
         cp "$SOURCE/tests/support/devices.sh" "$1/tests/support" &&
         cp "$SOURCE/host/tools/conformance/every_device.sh" "$1/host/tools/conformance"
