@@ -83,8 +83,7 @@ void T(load_parameters)(uint shape, uint head, uvec2 channels, inout T(Parameter
 // A unit as f32, plus its bias.
 Unit T(biased)(Words w, uint head, uint channel) {
     Unit u = vkrope_decode(T(element_in), w);
-    if (T(bias) != shape_none)
-        u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel));
+    if (T(bias) != shape_none) u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel));
     return u;
 }
 
@@ -184,14 +183,12 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepPar
     T(store)(to + step.to.y, Q);
 }
 
-
 // ---- Sums ----
 
 // What a norm sums: for a layer norm values, then differences, then their squares; for an RMS norm
 // squares of values.
 float T(leaf)(uint what, VkropeNorm norm, Unit u, float scale) {
-    if (T(norm) == step_layer && what != sum_values)
-        u = vkrope_centred(u, norm.first, norm.mean);
+    if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.first, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
     if (what == sum_squares) u = vkrope_squares(u);
     return vkrope_unit_sum(unit_elements, u);
@@ -390,8 +387,7 @@ float T(shared_tree)(uint levels, uint at, uint count, uint part) {
     float sum = 0;
     for (uint leaf = 0; leaf < count; ++leaf)
         sum = vkrope_tree_add(levels, leaf, VKROPE_EXCHANGED(at + leaf)[part]);
-    for (uint leaf = count; leaf < 1u << levels; ++leaf)
-        sum = vkrope_tree_add(levels, leaf, 0.0);
+    for (uint leaf = count; leaf < 1u << levels; ++leaf) sum = vkrope_tree_add(levels, leaf, 0.0);
     return sum;
 }
 
@@ -439,15 +435,15 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
         barrier();
         sums = T(shared_trees)(T(head_levels), heads_at, T(row_heads));
     } else {
-        sums = T(shared_trees)(T(levels),
-                               (share.token_lane * head_lanes + share.head_lane) * T(units),
-                               T(units));
+        sums = T(shared_trees)(
+            T(levels), (share.token_lane * head_lanes + share.head_lane) * T(units), T(units));
     }
     return sums;
 }
 
-T(Share) T(begin_share)(Token token, uint index, uint z, uint step_lane, uint head_lane,
-                        uint token_lane, bool in_call) {
+T(Share)
+T(begin_share)(Token token, uint index, uint z, uint step_lane, uint head_lane, uint token_lane,
+               bool in_call) {
     T(Share) share;
     share.token = token;
     share.from = T(from)(index, z);

@@ -31,10 +31,20 @@ VkropeNorm vkrope_no_norm() {
 }
 
 // Levels of a tree over n leaves: log2, rounded up.
-#define VKROPE_LEVELS(n)                                                                        \
-    ((n) <= 1 ? 0 : (n) <= 2 ? 1 : (n) <= 4 ? 2 : (n) <= 8 ? 3 : (n) <= 16 ? 4 : (n) <= 32 ? 5 \
-    : (n) <= 64 ? 6 : (n) <= 128 ? 7 : (n) <= 256 ? 8 : (n) <= 512 ? 9 : (n) <= 1024 ? 10       \
-    : (n) <= 2048 ? 11 : 12)
+#define VKROPE_LEVELS(n) \
+    ((n) <= 1      ? 0   \
+     : (n) <= 2    ? 1   \
+     : (n) <= 4    ? 2   \
+     : (n) <= 8    ? 3   \
+     : (n) <= 16   ? 4   \
+     : (n) <= 32   ? 5   \
+     : (n) <= 64   ? 6   \
+     : (n) <= 128  ? 7   \
+     : (n) <= 256  ? 8   \
+     : (n) <= 512  ? 9   \
+     : (n) <= 1024 ? 10  \
+     : (n) <= 2048 ? 11  \
+                   : 12)
 
 // The sum of the n elements of a unit.
 float vkrope_unit_sum(uint n, Unit u) {

@@ -71,13 +71,12 @@ void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out 
                               s);
     else if (angles == angles_factored)
         vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
-                               VKROPE_PUSH.table_texels,
-                               c, s);
+                               VKROPE_PUSH.table_texels, c, s);
     else if (angles == angles_computed)
         vkrope_computed_angles(row, pair, n, c, s);
     else if (angles == angles_pairs)
-        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH.table_stride, pair,
-                             n, c, s);
+        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH.table_stride, pair, n,
+                             c, s);
     else
         vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
                            VKROPE_PUSH.table_texels, row * VKROPE_PUSH.table_stride + pair, c, s);

@@ -163,7 +163,7 @@ Results carry_out(Scene scene, const Way& way) {
     return results;
 }
 
-reference::Finish oracle_of(const Scene& scene, const Finish& finish,
+reference::Finish oracle_of(const Scene& scene, const Finish& finish, Element in,
                             const std::vector<float>* parameters, bool is_q) {
     const auto doubles = [](const std::vector<float>& of) {
         return std::vector<double>(of.begin(), of.end());
@@ -176,8 +176,8 @@ reference::Finish oracle_of(const Scene& scene, const Finish& finish,
                  .eps = finish.norm.eps,
                  .weight = doubles(parameters[1]),
                  .weight_offset = double(finish.norm.weight_offset),
-                 .bias = doubles(parameters[2]),
-                 .round_between = finish.norm.round_between};
+                 .bias = doubles(parameters[2])};
+    if (finish.norm.round_between) made.norm.round_between = type_of(in);
     made.clip = finish.clip;
     made.scale = double(finish.scale) * (is_q ? scene.q_scale : 1);
     if (finish.scale_tokens) made.scale_tokens = doubles(factors_of(scene));
@@ -213,7 +213,7 @@ void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
     for (std::uint32_t b = 0; b < scene.batch; ++b) {
         for (std::uint32_t t = 0; t < scene.tokens; ++t) operation.positions.push_back(t + 3);
     }
-    const auto steps = oracle_of(scene, finish, parameters, name[0] == 'q');
+    const auto steps = oracle_of(scene, finish, width.in, parameters, name[0] == 'q');
     const reference::FinishVerdict verdict = reference::compare(
         from, to, operation, steps, error_bound(AngleSource::factored_texture, 1), in.data(),
         out.data());

@@ -7,7 +7,8 @@
 no_driver
 
 model_with '"rope_theta": 10000.0' >plain.json
-model_with '"rope_theta": 10000.0' | sed 's/"llama"/"qwen3"/; s/"hidden_size"/"head_dim": 64, &/' >qwen3.json
+model_with '"rope_theta": 10000.0' |
+    sed 's/"llama"/"qwen3"/; s/"hidden_size"/"head_dim": 64, &/' >qwen3.json
 model_with '"rope_theta": 10000.0' | sed 's/"llama"/"chameleon"/' >chameleon.json
 works "$vkrope" make-input --shape 1,5,4,64 --out q.npy
 works "$vkrope" make-input --shape 1,5,2,64 --out k.npy
@@ -45,7 +46,8 @@ refuse 2 '--q-scale-tokens: --q is missing' k_alone --q-scale-tokens scales.npy
 
 # Numbers.
 for eps in 0 -1 1e-21 1.5 NaN inf none; do
-    refuse 2 "--norm-eps: '$eps' must be a number from 1e-20 to 1" plain --q-norm w.npy --norm-eps $eps
+    refuse 2 "--norm-eps: '$eps' must be a number from 1e-20 to 1" \
+        plain --q-norm w.npy --norm-eps $eps
 done
 for clip in 0 -2 NaN inf 1e39; do
     refuse 2 "--clip: '$clip' must be a number above 0 that a float holds" plain --clip $clip

@@ -25,8 +25,9 @@
 namespace vkrope::conformance {
 namespace {
 
-// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects().
-static_assert(shader::constant_count == 51);
+// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
+// `finish` on are not in the list yet: the group finish/* of the suite runs a choice of them.
+static_assert(shader::constant_count == 90);
 
 using Aspects = std::set<std::string>;
 

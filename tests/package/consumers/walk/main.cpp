@@ -85,9 +85,9 @@ const char* const gemma =
     "rope_local_base_freq": 10000.0, "layer_types": ["sliding_attention", "full_attention"]})";
 
 const char* const qwen3 =
-    R"({"model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
-    "head_dim": 128, "num_hidden_layers": 36, "max_position_embeddings": 40960, "rope_theta": 1000000.0,
-    "rms_norm_eps": 1e-6})";
+    R"({"model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 36,
+    "max_position_embeddings": 40960, "rope_theta": 1000000.0, "rms_norm_eps": 1e-6})";
 
 const Program programs[] = {{"paged_decode", paged_decode::steps, llama},
                             {"qwen25vl", qwen25vl::steps, qwen},
