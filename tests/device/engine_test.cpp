@@ -226,7 +226,7 @@ TEST_CASE(
     CHECK(seen.size() == 6);
     for (const Status& status : seen) {
         CHECK(status.code == Code::invalid_argument);
-        CHECK(std::strstr(status.what, "during the callback of a submit"));
+        CHECK(std::strstr(status.what, "from the callback of another submit"));
     }
     const Bytes out = download(q, in.size());
     CHECK(out != in);

@@ -373,7 +373,7 @@ TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, wit
             continue;
         }
         CHECK(status.code == Code::limit_exceeded);
-        CHECK(std::string(status.what).find("binds 5 storage buffers, the device allows 4 ") !=
+        CHECK(std::string(status.what).find("binds 5 storage buffers, but the device allows 4 ") !=
               std::string::npos);
         CHECK(fake().calls().empty());
     }
