@@ -75,4 +75,11 @@ Unit vkrope_scale(Unit u, float factor) {
     return Unit(a, b);
 }
 
+// Two units of a row, at the same channels in every head.
+struct Step {
+    uvec2 from, to;  // first channels in input and output, from rotary_offset on
+    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
+    Unit c, s;       // cos and sin of their pairs
+};
+
 #endif

@@ -9,13 +9,6 @@
 #error "steps.glsl: include interface.h, pairing.glsl, angles.glsl and token.glsl first"
 #endif
 
-// Two units of a row, at the same channels in every head.
-struct Step {
-    uvec2 from, to;  // first channels in input and output, from rotary_offset on
-    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
-    Unit c, s;       // cos and sin of their pairs
-};
-
 const uint rotating = rotary_dim / (2 * unit_elements);
 const uint lane_steps = (rotating + step_lanes * steps_together - 1) /
                         (step_lanes * steps_together) * steps_together;

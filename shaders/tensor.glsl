@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One tensor: how its units are loaded and stored, where its rows are, and what a lane does with
-// them. Include it once per tensor. Needs interface.h, element.glsl and steps.glsl, and the
-// constants of VKROPE_CONSTANTS. Declares no binding, push constant or workgroup size.
+// them. Include it once per tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
+// and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, finish.glsl is part of
+// it. Declares no binding, push constant or workgroup size.
 // Define these macros before each include, which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
@@ -37,8 +38,8 @@
 #ifndef VKROPE_TENSOR_SCATTERS
 #error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
 #endif
-#ifndef VKROPE_STEPS_GLSL
-#error "tensor.glsl: include interface.h, element.glsl and steps.glsl first"
+#ifndef VKROPE_TOKEN_GLSL
+#error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
 #endif
 
 #define T(name) VKROPE_TENSOR(name)

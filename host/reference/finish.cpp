@@ -194,10 +194,13 @@ class Token {
                    (2 * left + missed) * missed + unit * (left + missed) * (left + missed) +
                    unit * (width * width + steps_.norm.eps));
         const Root root = reciprocal_root(steps_.norm, square, finite ? spread : 0, row.size());
+        // The products of a sum and 1 / n that make the mean and the mean of d round to multiples
+        // of 2^-149 if they are subnormal, or to zero if the device flushes them.
+        const long double underflow = 2 * (0x1p-150L + flushed_);
         for (Approximate& channel : row) {
             const long double d = channel.value - mean;
             const long double far = std::fabs(d) + channel.error + error;
-            const long double off = channel.error + error +
+            const long double off = channel.error + error + underflow +
                                     second_order * unit *
                                         (2 * far + shift + (k + 3) * (deviation + left));
             channel.value = d * root.value;

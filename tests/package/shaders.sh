@@ -175,9 +175,15 @@ refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_T
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
+# The steps of the finish need all that rope.comp declares: it compiles with the installed files.
+cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
+"$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/whole.spv" \
+    "$SCRATCH/whole.comp" >"$SCRATCH/whole.log" 2>&1 ||
+    { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
+
 # No path was forgotten: a macro that decides what a file holds is defined above, and every
 # function that is no other's part is called.
-macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | sort -u)
+macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | grep -v '_GLSL$' | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"
 for macro in $macros; do
     grep -q "^#define ${macro}[ (]" "$SCRATCH"/*.comp ||
