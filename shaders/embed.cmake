@@ -1,55 +1,60 @@
 # SPDX-License-Identifier: MIT
 # Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv/spirv.cpp
-# reads: every number as little-endian base-128, 7 bits a byte, the top bit set on all but its
-# last. The five words of the header as they are; how many different first words the instructions
-# have, and these, each of which says an opcode and a length; then for each instruction the number
-# of its first word among these, from 0 on, and its other words. Two fifths as long as the words.
+# reads. Every number is little-endian base-128: 7 bits a byte, the top bit set on all but its last.
+# The five words of the header come first, then the number of distinct first words (a first word is
+# the opcode and length of an instruction), then these words. Each instruction follows: the index of
+# its first word, from 0 on, and its operands, each as its difference d from the same operand of the
+# previous instruction with this first word, 2 d or -2 d - 1. OUTPUT has three tenths of the bytes
+# of INPUT.
 file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
-set(bytes "")
+list(TRANSFORM words REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1")
 
-function(append_number number)
+set(header "")
+set(firsts "")  # in the order of appearance
+set(numbers "")
+set(left 5)  # words of the header, then of the instruction
+set(first 0)
+set(operand 0)
+foreach(word IN LISTS words)
+    if(left EQUAL 0)
+        math(EXPR first "${word}")
+        math(EXPR left "${first} >> 16")
+        if(NOT DEFINED index_of_${first})
+            list(LENGTH firsts index_of_${first})
+            list(APPEND firsts ${first})
+        endif()
+        list(APPEND numbers ${index_of_${first}})
+        set(operand 0)
+    elseif(first EQUAL 0)
+        math(EXPR word "${word}")
+        list(APPEND header ${word})
+    else()
+        math(EXPR operand "${operand} + 1")
+        set(previous operand_${operand}_of_${first})
+        if(NOT DEFINED ${previous})
+            set(${previous} 0)
+        endif()
+        math(EXPR number "2 * (${word} - ${${previous}})")
+        if(number LESS 0)
+            math(EXPR number "-1 - ${number}")
+        endif()
+        list(APPEND numbers ${number})
+        set(${previous} ${word})
+    endif()
+    math(EXPR left "${left} - 1")
+endforeach()
+
+list(LENGTH firsts first_count)
+set(bytes "")
+set(in_line 0)
+foreach(number IN LISTS header first_count firsts numbers)
     while(number GREATER 127)
         math(EXPR low "(${number} & 127) | 128")
         math(EXPR number "${number} >> 7")
         string(APPEND bytes "${low},")
     endwhile()
     string(APPEND bytes "${number},")
-    set(bytes "${bytes}" PARENT_SCOPE)
-endfunction()
-
-set(firsts "")  # in the order of appearance
-set(numbers "")
-set(left 5)  # words of the header, then of the instruction
-foreach(word IN LISTS words)
-    string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1" word ${word})
-    math(EXPR word "${word}")
-    if(left GREATER 0)
-        list(APPEND numbers ${word})
-    else()
-        math(EXPR left "${word} >> 16")
-        list(FIND firsts ${word} number)
-        if(number EQUAL -1)
-            list(LENGTH firsts number)
-            list(APPEND firsts ${word})
-        endif()
-        list(APPEND numbers ${number})
-    endif()
-    math(EXPR left "${left} - 1")
-endforeach()
-
-list(SUBLIST numbers 0 5 header)
-list(SUBLIST numbers 5 -1 instructions)
-list(LENGTH firsts first_count)
-foreach(number IN LISTS header first_count)
-    append_number(${number})
-endforeach()
-foreach(number IN LISTS firsts)
-    append_number(${number})
-endforeach()
-set(in_line 0)
-foreach(number IN LISTS instructions)
-    append_number(${number})
     math(EXPR in_line "(${in_line} + 1) % 24")
     if(in_line EQUAL 0)
         string(APPEND bytes "\n")

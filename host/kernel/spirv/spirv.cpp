@@ -99,27 +99,38 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     }
     const std::uint8_t* const end = bytes + size;
     const auto number = [&] {
-        std::uint32_t value = 0;
+        std::uint64_t value = 0;
         for (std::uint32_t shift = 0; bytes != end; shift += 7) {
-            value |= std::uint32_t(*bytes & 127u) << shift;
+            value |= std::uint64_t(*bytes & 127u) << shift;
             if (*bytes++ < 128) break;
         }
         return value;
     };
     const auto append = [&](std::uint32_t word) { result->words[result->count++] = word; };
-    while (bytes != end && result->count < header_words) append(number());
-    const std::uint32_t first_count = number();
-    const std::unique_ptr<std::uint32_t[]> firsts(new (std::nothrow) std::uint32_t[first_count]);
-    if (!firsts) {
+    while (bytes != end && result->count < header_words) append(std::uint32_t(number()));
+
+    struct Kind {
+        std::uint32_t first;  // word
+        std::size_t latest;   // index of the latest instruction of this kind; 0: none yet
+    };
+    const auto kind_count = std::uint32_t(number());
+    const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count]);
+    if (!kinds) {
         result.status = error(Code::out_of_host_memory,
-                              "not enough memory for %u kinds of instructions", first_count);
+                              "not enough memory for %u kinds of instructions", kind_count);
         return result;
     }
-    for (std::uint32_t i = 0; i < first_count; ++i) firsts[i] = number();
+    for (std::uint32_t i = 0; i < kind_count; ++i) kinds[i] = {std::uint32_t(number()), 0};
     while (bytes != end) {
-        const std::uint32_t first = firsts[number()];
-        append(first);
-        for (std::uint32_t i = 1; i < length_of(&first) && bytes != end; ++i) append(number());
+        Kind& kind = kinds[number()];
+        const std::size_t at = result->count;
+        append(kind.first);
+        for (std::uint32_t i = 1; i < length_of(&kind.first) && bytes != end; ++i) {
+            const std::uint32_t previous = kind.latest ? result->words[kind.latest + i] : 0;
+            const std::uint64_t coded = number();
+            append(previous + std::uint32_t(coded & 1 ? ~(coded >> 1) : coded >> 1));
+        }
+        kind.latest = at;
     }
     return result;
 }

@@ -98,16 +98,19 @@ TEST_CASE("constants get their values, operations on them are carried out, every
 }
 
 TEST_CASE("packed words come back") {
-    // The header; two kinds of instructions: opcode 61 of 4 words, opcode 300 of 33; one of each.
-    std::vector<std::uint8_t> packed = {3,    0xff, 1, 0x80, 0x80, 0x04, 0xff, 0xff, 0xff,
-                                        0xff, 0x0f, 0, 2,    0xbd, 0x80, 0x10, 0xac, 0x82,
-                                        0x84, 0x01, 0, 1,    2,    0x80, 0x01, 1,    7};
-    packed.insert(packed.end(), 31, 9);
+    // The header; two kinds of instructions: opcode 61 of 4 words, twice, opcode 300 of 33, once.
+    // Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
+    std::vector<std::uint8_t> packed = {3,    0xff, 1,    0x80, 0x80, 0x04, 0xff, 0xff, 0xff,
+                                        0xff, 0x0f, 0,    2,    0xbd, 0x80, 0x10, 0xac, 0x82,
+                                        0x84, 0x01, 0,    2,    4,    0x80, 0x02, 1,    14,
+                                        0,    0xfc, 0xff, 0xff, 0xff, 0x1f, 1,    127};
+    packed.insert(packed.begin() + 27, 31, 18);
     const auto words = unpack(packed.data(), packed.size());
     REQUIRE(words.status);
     std::vector<std::uint32_t> expected = {3, 255, 65536, 4294967295u,     0, 4u << 16 | 61,
                                            1, 2,   128,   33u << 16 | 300, 7};
     expected.insert(expected.end(), 31, 9);
+    expected.insert(expected.end(), {4u << 16 | 61, 4294967295u, 1, 64});
     CHECK(std::vector<std::uint32_t>(words->words.get(), words->words.get() + words->count) ==
           expected);
 }
