@@ -442,8 +442,8 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
 }
 
 T(Share)
-T(begin_share)(Token token, uint index, uint z, uint step_lane, uint head_lane, uint token_lane,
-               bool in_call) {
+T(begin_share)
+(Token token, uint index, uint z, uint step_lane, uint head_lane, uint token_lane, bool in_call) {
     T(Share) share;
     share.token = token;
     share.from = T(from)(index, z);

@@ -99,13 +99,13 @@ bool differs_by_head(const Finish& finish) noexcept {
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
 // are counted from one number in a dispatch.
 Status check_heads(const Job& job, const Named& named, const Tiling& tiling) noexcept {
+    const Geometry& geometry = job.pipeline->geometry;
     const Counts &whole = tiling.whole, &box = tiling.box;
     const bool token = named.finish.norm.span == NormSpan::token;
     if (token && whole.groups > 1)
         return error(Code::not_supported,
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
                      named.in, whole.groups);
-    const Geometry& geometry = job.pipeline->geometry;
     const bool too_long = geometry.finish == shader::finish_owned &&
                           owned_iterations(job.part->info, geometry).row > most_iterations;
     if (token && (box.heads != whole.heads || too_long))
@@ -139,7 +139,8 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
                           .rows = std::max(tensor.out.page_size, 1u)};
     Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
                                  kernel.storage_limits, kernel.dispatch_limits);
-    if (tiling) tiling.status = check_heads(job, named, tiling.value);
+    if (tiling && job.pipeline->geometry.finish != shader::finish_none)
+        tiling.status = check_heads(job, named, tiling.value);
     return tiling;
 }
 
@@ -363,7 +364,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
                         box.first.pages + box.count.pages == whole.pages &&
                         box.first.rows + box.count.rows == whole.rows;
-    const std::uint32_t first_head = has_finish(kernel.info)
+    const std::uint32_t first_head = job.pipeline->geometry.finish != shader::finish_none
                                          ? box.first.groups * whole.heads + box.first.heads
                                          : 0;
     push.tokens = work.tokens;

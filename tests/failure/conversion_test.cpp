@@ -236,7 +236,7 @@ TEST_CASE(
     const Status refused = made(16384, 4092);
     CHECK(refused.code == Code::limit_exceeded);
     for (const char* text :
-         {"angles: ", "rotary_dim 4092", "16400", "16384", "maxUniformBufferRange"}) {
+         {"angles is computed: ", "rotary_dim 4092", "16400", "16384", "maxUniformBufferRange"}) {
         CHECK_MESSAGE(std::string(refused.what).find(text) != std::string::npos, refused.what);
     }
     CHECK(made(65536, 4092));

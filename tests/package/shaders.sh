@@ -183,7 +183,8 @@ cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
 
 # No path was forgotten: a macro that decides what a file holds is defined above, and every
 # function that is no other's part is called.
-macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl | grep -v '_GLSL$' | sort -u)
+macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl |
+    grep -v '_GLSL$' | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"
 for macro in $macros; do
     grep -q "^#define ${macro}[ (]" "$SCRATCH"/*.comp ||

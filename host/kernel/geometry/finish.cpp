@@ -25,20 +25,6 @@ void for_tensors(const KernelInfo& info, const Use& use) {
 
 }  // namespace
 
-bool has_finish(const Finish& finish) noexcept {
-    const Norm& norm = finish.norm;
-    const bool norm_is_set = norm.kind != NormKind::none || norm.span != NormSpan::head ||
-                             norm.place != NormPlace::before || norm.eps != 0 ||
-                             norm.weight != ParameterShape::none || norm.weight_offset != 0 ||
-                             norm.bias != ParameterShape::none || norm.round_between;
-    return norm_is_set || finish.bias != ParameterShape::none || finish.clip != 0 ||
-           finish.scale != 1 || finish.scale_call || finish.scale_tokens;
-}
-
-bool has_finish(const KernelInfo& info) noexcept {
-    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish);
-}
-
 std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept {
     const Norm& norm = finish.norm;
     std::uint32_t steps = 0;

@@ -7,8 +7,13 @@
 namespace vkrope {
 
 /// Whether a tensor, or any tensor of a kernel, has a bias, norm, clip or scale.
-bool has_finish(const Finish& finish) noexcept;
-bool has_finish(const KernelInfo& info) noexcept;
+inline bool has_finish(const Finish& finish) noexcept {
+    return finish.norm.kind != NormKind::none || finish.bias != ParameterShape::none ||
+           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens;
+}
+inline bool has_finish(const KernelInfo& info) noexcept {
+    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish);
+}
 
 /// shader::step_* of a tensor.
 std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept;

@@ -40,7 +40,10 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
         return error(Code::invalid_argument, "%s_finish.norm.kind is %u: no such norm", tensor,
                      unsigned(norm.kind));
     if (norm.kind == NormKind::none) {
-        if (!has_finish(Finish{.norm = norm})) return {};
+        if (norm.span == NormSpan::head && norm.place == NormPlace::before && norm.eps == 0 &&
+            norm.weight == ParameterShape::none && norm.weight_offset == 0 &&
+            norm.bias == ParameterShape::none && !norm.round_between)
+            return {};
         return error(Code::invalid_argument,
                      "%s_finish.norm.kind is none: its other fields must have their defaults",
                      tensor);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "kernel/geometry/finish.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -122,7 +123,11 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     if (status = resolve_positions(info, call, resolved); !status) return result;
     if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
     if (status = resolve_gain(call, resolved); !status) return result;
-    if (status = resolve_finish(info, limits, call, resolved); !status) return result;
+    const bool scales = call.q_scale != 1 || call.q_scale_tokens.buffer ||
+                        call.k_scale_tokens.buffer || call.v_scale_tokens.buffer;
+    if (scales || has_finish(info)) {
+        if (status = resolve_finish(info, limits, call, resolved); !status) return result;
+    }
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
         status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
                             resolved.status_offset);

@@ -65,11 +65,6 @@ struct Words {
     }
 };
 
-Words words_of(const char* name, const View& view, const Call& call) noexcept {
-    if (!view.buffer) return {name, VK_NULL_HANDLE, 0, 0};
-    return {name, view.buffer, view.first_byte, view.first_byte + words_of(view, call) * 4};
-}
-
 Words words_of(const char* name, const VkDescriptorBufferInfo& where,
                const VkDescriptorBufferInfo& bound) noexcept {
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
@@ -82,14 +77,25 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
-    const Words read[] = {words_of("positions.ids", resolved.ids, call),
-                          words_of("paged_cache.slot_mapping", resolved.slot_mapping, call),
-                          words_of("angles.buffer", call.angles.buffer, resolved.table),
-                          words_of("angles.sin", call.angles.sin, resolved.table_sin),
-                          words_of("parameters", call.parameters, resolved.parameters),
-                          words_of("q_scale_tokens", resolved.q.scales, call),
-                          words_of("k_scale_tokens", resolved.k.scales, call),
-                          words_of("v_scale_tokens", resolved.v.scales, call)};
+    Words read[8];
+    std::size_t count = 0;  // of those that the call has
+    const auto read_view = [&](const char* name, const View& view) {
+        if (!view.buffer) return;
+        const std::uint64_t bytes = words_of(view, call) * 4;
+        read[count++] = {name, view.buffer, view.first_byte, view.first_byte + bytes};
+    };
+    const auto read_words = [&](const char* name, const VkDescriptorBufferInfo& where,
+                                const VkDescriptorBufferInfo& bound) {
+        if (bound.buffer) read[count++] = words_of(name, where, bound);
+    };
+    read_view("positions.ids", resolved.ids);
+    read_view("paged_cache.slot_mapping", resolved.slot_mapping);
+    read_words("angles.buffer", call.angles.buffer, resolved.table);
+    read_words("angles.sin", call.angles.sin, resolved.table_sin);
+    read_words("parameters", call.parameters, resolved.parameters);
+    read_view("q_scale_tokens", resolved.q.scales);
+    read_view("k_scale_tokens", resolved.k.scales);
+    read_view("v_scale_tokens", resolved.v.scales);
     const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
@@ -97,13 +103,13 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
         const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(),
                               rows.end_byte()};
         if (counter.overlaps(tensor)) return overlap(rows.name, counter.name);
-        for (const Words& words : read) {
-            if (i < tensors.size() / 2 && words.overlaps(tensor))
-                return overlap(rows.name, words.name);
+        const bool written = i < tensors.size() / 2;
+        for (std::size_t w = 0; w < count && written; ++w) {
+            if (read[w].overlaps(tensor)) return overlap(rows.name, read[w].name);
         }
     }
-    for (const Words& words : read) {
-        if (words.overlaps(counter)) return overlap(words.name, counter.name);
+    for (std::size_t w = 0; w < count; ++w) {
+        if (read[w].overlaps(counter)) return overlap(read[w].name, counter.name);
     }
     return {};
 }

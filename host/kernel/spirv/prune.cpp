@@ -43,8 +43,9 @@ struct Known {
     std::size_t at = 0;       // a function: where it starts
     std::uint32_t next = 0;   // a function: the next one that was reached
     std::uint32_t order = 0;  // a block: its number in its function, from 1
-    bool removed =
-        false;  // it is defined in unreached code, or is a variable that no reached code uses
+    // It is defined outside functions or in reached code, and if it is a variable of the module,
+    // reached code uses it.
+    bool stays = false;
     bool is_merge = false;          // a block that ends a construct that stays: it stays too
     std::uint32_t loop_header = 0;  // a block that continues such a loop: its header; it stays too
     std::uint32_t only_target = 0;  // a block with a known condition: its successor
@@ -65,32 +66,37 @@ class Pruner {
         : words_(words), count_(count), of_id_(of_id), out_(out) {}
 
     std::size_t run() noexcept {
-        walk(header_words, &Pruner::learn);
+        walk<&Pruner::learn>(header_words);
         // The entry point first, then called functions in the order of the calls.
         for (std::uint32_t function = of_id_[0].next; function != 0;
              function = of_id_[function].next)
-            walk(of_id_[function].at, &Pruner::reach);
-        walk(header_words, &Pruner::survey);
-        walk(header_words, &Pruner::write);
+            walk<&Pruner::reach>(of_id_[function].at);
+        walk<&Pruner::survey>(header_words);
+        walk<&Pruner::write>(header_words);
         return written_;
     }
 
    private:
-    using Visit = void (Pruner::*)(const Instruction&);
-
-    // Visits the module or, from the start of a function, that function.
-    void walk(std::size_t start, Visit visit) noexcept {
+    // Visits the module without the functions that are not reached or, from the start of a
+    // function, that function.
+    template <void (Pruner::*visit)(const Instruction&)>
+    void walk(std::size_t start) noexcept {
         in_function_ = false;
         block_ = blocks_ = 0;
         for (std::size_t at = start; at < count_; at += length_of(words_ + at)) {
             const Instruction i = {words_ + at, length_of(words_ + at), op_of(words_ + at)};
             if (i.op == OpFunction) {
+                of_id_[i.words[2]].at = at;
+                if (!of_id_[i.words[2]].reached) {
+                    while (op_of(words_ + at) != OpFunctionEnd) at += length_of(words_ + at);
+                    continue;
+                }
                 in_function_ = true;
                 function_ = i.words[2];
                 first_block_ = true;
             } else if (i.op == OpLabel) {
                 block_ = i.words[1];
-                if (first_block_ && of_id_[function_].reached) of_id_[block_].reached = true;
+                if (first_block_) of_id_[block_].reached = true;
                 first_block_ = false;
             }
             (this->*visit)(i);
@@ -103,8 +109,7 @@ class Pruner {
     }
 
     bool is_reached() const noexcept {
-        return !in_function_ || (of_id_[function_].reached &&
-                                 (block_ == 0 || first_block_ || of_id_[block_].reached));
+        return !in_function_ || block_ == 0 || first_block_ || of_id_[block_].reached;
     }
 
     void mark(std::uint32_t block) noexcept { of_id_[block].reached = true; }
@@ -131,15 +136,15 @@ class Pruner {
 
     // Learns from the module-level instructions.
     void learn(const Instruction& i) noexcept {
+        if (in_function_) return;  // the entry point's
+        if (i.op >= OpTypeVoid && i.op <= OpVariable)
+            of_id_[i.words[i.op <= OpTypeForwardPointer ? 1 : 2]].stays = true;
         switch (i.op) {
             case OpEntryPoint: mark_function(i.words[2]); return;
-            case OpFunction: of_id_[i.words[2]].at = std::size_t(i.words - words_); return;
             case OpConstant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case OpConstantTrue: of_id_[i.words[2]].scalar = {true, 1}; return;
             case OpConstantFalse: of_id_[i.words[2]].scalar = {true, 0}; return;
-            case OpVariable:
-                if (!in_function_) of_id_[i.words[2]].removed = !is_interface(i.words[3]);
-                return;
+            case OpVariable: of_id_[i.words[2]].stays = is_interface(i.words[3]); return;
             case OpTypeFloat: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
             case OpTypeVector:
                 of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16;
@@ -199,12 +204,12 @@ class Pruner {
 
     void survey(const Instruction& i) noexcept {
         if (!in_function_) return;
-        if (!is_reached()) {
-            if (i.op == OpLabel) of_id_[i.words[1]].removed = true;
-            if (has_typed_result(i.op)) of_id_[i.words[2]].removed = true;
-            return;
+        if (!is_reached()) return;
+        if (i.op == OpLabel) of_id_[i.words[1]].stays = true;
+        if (has_typed_result(i.op)) {
+            of_id_[i.words[2]].stays = true;
+            if (of_id_[i.words[1]].is_float16) uses_float16_ = true;
         }
-        if (has_typed_result(i.op) && of_id_[i.words[1]].is_float16) uses_float16_ = true;
         name_variables(i);
         if (i.op == OpSelectionMerge && of_id_[block_].only_target == 0)
             of_id_[i.words[1]].is_merge = true;
@@ -230,7 +235,7 @@ class Pruner {
             case OpFunctionCall: first = 4, end = i.length; break;
             default: break;
         }
-        for (std::uint32_t w = first; w < end; ++w) of_id_[i.words[w]].removed = false;
+        for (std::uint32_t w = first; w < end; ++w) of_id_[i.words[w]].stays = true;
     }
 
     // ---- Writing the remaining code ----
@@ -240,20 +245,19 @@ class Pruner {
     }
 
     void copy(const Instruction& i) noexcept {
-        std::memcpy(out_ + written_, i.words, i.length * sizeof *i.words);
-        written_ += i.length;
+        for (std::uint32_t w = 0; w < i.length; ++w) out_[written_++] = i.words[w];
     }
 
     void write(const Instruction& i) noexcept {
         if (!is_reached()) {
-            if (of_id_[function_].reached) write_unreached(i);
+            write_unreached(i);
             return;
         }
         const std::uint32_t target = block_ == 0 ? 0 : of_id_[block_].only_target;
         switch (i.op) {
             case OpName:
             case OpDecorate:
-                if (!of_id_[i.words[1]].removed) copy(i);
+                if (of_id_[i.words[1]].stays) copy(i);
                 return;
             case OpSelectionMerge:
                 if (target == 0) copy(i);
@@ -266,7 +270,7 @@ class Pruner {
                 return;
             case OpPhi: return write_phi(i);
             case OpVariable:
-                if (!of_id_[i.words[2]].removed) copy(i);
+                if (of_id_[i.words[2]].stays) copy(i);
                 return;
             case OpCapability:
                 if (i.words[1] != std::uint32_t(spv::Capability::Float16) || uses_float16_) copy(i);

@@ -150,9 +150,13 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     std::memcpy(result->words.get(), words, header_words * sizeof *words);
     Specializer specializer(of_id.get(), spec_id.get(), values, value_count,
                             result->words.get() + header_words);
-    for (std::size_t at = header_words; at < count; at += length_of(words + at))
+    std::size_t at = header_words;
+    for (; at < count && op_of(words + at) != OpFunction; at += length_of(words + at))
         specializer.instruction(words + at, length_of(words + at));
     result->count = header_words + specializer.written();
+    // Functions hold no constants.
+    std::memcpy(result->words.get() + result->count, words + at, (count - at) * sizeof *words);
+    result->count += count - at;
     return result;
 }
 
@@ -199,8 +203,9 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     };
     copy(module.words.get(), header_words);
     bool capabilities = modes != 0;  // still to be written
-    for (std::size_t at = header_words; at < module.count;
-         at += length_of(module.words.get() + at)) {
+    std::size_t at = header_words;
+    bool entered = false;  // past the entry point
+    for (; at < module.count && !entered; at += length_of(module.words.get() + at)) {
         const std::uint32_t* words = module.words.get() + at;
         const spv::Op op = op_of(words);
         if (capabilities && op != OpCapability) {
@@ -214,13 +219,15 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
             out += sizeof extension_name / 4;
         }
         copy(words, length_of(words));
-        if (op != OpEntryPoint) continue;
+        entered = op == OpEntryPoint;
+        if (!entered) continue;
         for (const FloatControl& control : float_controls) {
             if (modes & control.mode)
                 put({first_word(OpExecutionMode, 4), words[2],
                      std::uint32_t(control.execution_mode), control.bits});
         }
     }
+    copy(module.words.get() + at, module.count - at);
     result->count = std::size_t(out - result->words.get());
     return result;
 }

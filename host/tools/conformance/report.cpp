@@ -44,9 +44,12 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
                                       ? fmt::format(", and {} more", device.ends.size() - 1)
                                       : "")};
     }
-    if (count(Verdict::fail) > 0) {
+    // A waiver changes what a run ends with, not what the device is.
+    if (const std::size_t waived = count(Verdict::waived); count(Verdict::fail) + waived > 0) {
         return {not_conformant,
-                fmt::format("{} of {} checks failed", count(Verdict::fail), device.checks.size())};
+                fmt::format("{} of {} checks failed{}", count(Verdict::fail) + waived,
+                            device.checks.size(),
+                            waived > 0 ? fmt::format(", {} of them waived", waived) : "")};
     }
     if (count(Verdict::unstable) > 0) {
         return {unstable_device, fmt::format("{} of {} checks gave different bits when repeated",

@@ -13,7 +13,7 @@ kept=$5
 rm -rf "$kept"
 
 use_driver /nonexistent/no_driver.json
-expect 2 'no such option' "$bench" --benchmark_fliter=x
+expect 2 'not a valid option' "$bench" --benchmark_fliter=x
 expect 3 '' "$bench" --benchmark_list_tests
 # What cannot be written is said before a device is looked for, of which there is none. The last
 # flag counts.

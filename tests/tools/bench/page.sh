@@ -158,7 +158,7 @@ seeded '^1 requests' 's|<h1>|<img alt="" src="http://127.0.0.1:9/seeded.png"/><h
 seeded 'no section Rivals' 's|<h2>Rivals</h2>|<h2>Others</h2>|'
 seeded '^bar .*, not ' \
     's|<rect class="fill" y="0" width="[0-9.]*"|<rect class="fill" y="0" width="33"|'
-seeded 'no dark one' 's|prefers-color-scheme:dark|prefers-color-scheme:none|' dark
+seeded '^the background is not dark' 's|prefers-color-scheme:dark|prefers-color-scheme:none|' dark
 seeded 'its name has' 's|</style>|td:first-child{max-width:3rem}</style>|'
 seeded 'no row' 's|<tr><td>decode_b1/|<tr><td>decode_b2/|'
 exit $failed

@@ -56,7 +56,7 @@ conformance() {
 conformance 'exit 0' \
     'was ended by a library that it uses, most likely the Vulkan driver, in vkQueueSubmit (exit code 4)'
 if [ -n "$bench" ]; then
-    refuse 2 'a flag of Google Benchmark has a value' "$bench" --benchmark_format=xml
+    refuse 2 'a flag of Google Benchmark has an invalid value' "$bench" --benchmark_format=xml
     # after the head of the table, so that stdout is not empty
     for ending in 'exit 0' 'raise SEGV'; do
         code=0

@@ -72,7 +72,7 @@ for from in 'cat "$1" | "$0" frequencies --json --model -' \
     holds "the same: $from" cmp -s expected.json "$logs/out"
 done
 rm pipe expected.json
-refuse 5 'it is no config.json' "$vkrope" frequencies --model /dev/zero
+refuse 5 'it is not a config.json' "$vkrope" frequencies --model /dev/zero
 refuse 5 "--model: '-' is a GGUF file" sh -c 'printf GGUF123 | "$0" frequencies --model -' "$vkrope"
 refuse 5 "--model: '/dev/null': " "$vkrope" frequencies --model /dev/null
 printf '{"model_type": "llama", ' >broken.json
@@ -80,7 +80,7 @@ refuse 5 "--model: 'broken.json': " "$vkrope" frequencies --model broken.json
 printf '\223NUMPY' >binary.json
 refuse 5 "--model: 'binary.json': " "$vkrope" frequencies --model binary.json
 zeros 70000000 >large.json
-refuse 5 'it is no config.json' "$vkrope" frequencies --model large.json
+refuse 5 'it is not a config.json' "$vkrope" frequencies --model large.json
 rm large.json
 model_with '"rope_theta": -1' >theta.json
 refuse 5 'rope_theta' "$vkrope" frequencies --model theta.json

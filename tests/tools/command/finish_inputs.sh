@@ -24,8 +24,8 @@ plain() { given plain.json "$@"; }
 qwen3() { given qwen3.json "$@"; }
 
 # What belongs together.
-refuse 2 '--q: missing, and --k too' "$vkrope" finish --model plain.json
-refuse 2 '--out-q: missing; --q needs it' "$vkrope" finish --model plain.json --q q.npy
+refuse 2 '--q and --k are missing' "$vkrope" finish --model plain.json
+refuse 2 '--out-q is missing; --q needs it' "$vkrope" finish --model plain.json --q q.npy
 refuse 2 '--q-norm: missing; the model'"'"'s norm of Q has a weight' qwen3
 refuse 2 '--k-norm: missing; the model'"'"'s norm of K has a weight' qwen3 --q-norm w.npy
 refuse 2 '--q-norm-bias: missing; the model'"'"'s norm of Q has a bias' \

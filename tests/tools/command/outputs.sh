@@ -126,7 +126,8 @@ if [ "$(id -u)" = 0 ]; then
     chown 1234:5678 old.npy && chmod 662 old.npy
     works other_user 8765
     as 622 4321 8765 old.npy
-    chmod 755 . && refuse 5 'in its folder no file can be made: Permission denied' other_user 8765
+    chmod 755 .
+    refuse 5 'no file can be created in its folder: Permission denied' other_user 8765
 fi
 "$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
 holds 'a closed stdout is found before anything is written' [ $? = 5 ] &&

@@ -96,7 +96,7 @@ seeded() {
     judge "$work/seeded.html" 360 "${3:-light}" 5
     grep -q "$1" "$work/problems" || { wrong "it is not seen: $2" && cat "$work/problems"; }
 }
-seeded 'the page is .* wide' 's|(max-width:50rem)|(max-width:5rem)|'
+seeded 'the page is .* wide' 's|</h1>|</h1><div style="width:500px">wide</div>|'
 seeded '^1 scripts' 's|</h1>|</h1><script></script>|'
 seeded '^1 requests' 's|</h1>|</h1><img alt="" src="http://127.0.0.1:9/seeded.png"/>|'
 seeded 'no dark background' 's|prefers-color-scheme:dark|prefers-color-scheme:none|' dark

@@ -115,9 +115,10 @@ expect 1 'device 2 has failed: algebra/composition_' "$tool" --table report.json
 {
     sed '/"cases": \[/q' report.json
     awk 'BEGIN {
-        for (i = 0; i < 80000; ++i)
+        for (i = 0; i < 80000; ++i) {
             printf "%s{\"id\": \"a\", \"group\": \"g%d\", \"status\": \"pass\", ", i ? "," : "", i
             print "\"max_u\": null, \"seconds\": 0}"
+        }
     }'
     sed '1,/"cases": \[/d' report.json | sed -n '/^ *]/,$p'
 } >many_groups.json

@@ -34,7 +34,7 @@ code{overflow-wrap:anywhere}
 .bar{display:block;min-width:6rem;height:.5rem;border:1px solid var(--line)}
 .bar i{display:block;height:100%;background:var(--bar)}
 figure{margin:1rem 0;overflow-x:auto}
-figure svg{display:block;width:100%;min-width:28rem;height:auto}
+figure svg{display:block;width:100%;min-width:34rem;height:auto}
 @media (max-width:50rem){
 dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
 thead{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:.3rem 0}
