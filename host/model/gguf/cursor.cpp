@@ -21,13 +21,13 @@ struct TypeRow {
     const char* name;
     std::uint64_t bytes;  // 0: its length is in the file
 };
-constexpr TypeRow types[] = {{"uint8", 1},  {"int8", 1},  {"uint16", 2},  {"int16", 2},
-                             {"uint32", 4}, {"int32", 4}, {"float32", 4}, {"boolean", 1},
-                             {"string", 0}, {"array", 0}, {"uint64", 8},  {"int64", 8},
-                             {"float64", 8}};
+constexpr TypeRow value_types[] = {{"uint8", 1},  {"int8", 1},  {"uint16", 2},  {"int16", 2},
+                                   {"uint32", 4}, {"int32", 4}, {"float32", 4}, {"boolean", 1},
+                                   {"string", 0}, {"array", 0}, {"uint64", 8},  {"int64", 8},
+                                   {"float64", 8}};
 
 const TypeRow& row(GgufType type) noexcept {
-    return types[std::size_t(type)];
+    return value_types[std::size_t(type)];
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ std::string GgufCursor::text(std::uint64_t bytes) {
 
 GgufType GgufCursor::type() {
     const std::uint32_t type = u32();
-    if (type >= std::size(types)) {
+    if (type >= std::size(value_types)) {
         fail(Code::invalid_data, "%s has the type %u: it must be 0 to 12", what(), type);
     }
     return GgufType(type);

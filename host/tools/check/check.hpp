@@ -45,6 +45,9 @@ const Judged& deciding(const CheckResult& result);
 /// Returns the word of the report, "pass".
 const char* word_of(Outcome outcome);
 
+/// Returns a share as text, rounded down: only 1 is "100.00 %".
+std::string percent(double share);
+
 /// Prints the report on steps to stdout, as text or as JSON.
 void report(const CheckOptions& options, const Limits& limits, const StepsResult& result);
 

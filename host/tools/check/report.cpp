@@ -97,11 +97,6 @@ std::string error_text(double max_error_u) {
     return std::isfinite(max_error_u) ? fmt::format("{:.4g} u", max_error_u) : "not a number";
 }
 
-std::string percent(double share) {
-    // Rounded down: only all elements give 100 %.
-    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
-}
-
 std::string name_of(const Match& match) {
     return match.where.empty() ? match.mistake : match.mistake + ", in " + match.where;
 }
@@ -222,6 +217,10 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
 }
 
 }  // namespace
+
+std::string percent(double share) {
+    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
+}
 
 const char* word_of(Outcome outcome) {
     switch (outcome) {

@@ -27,9 +27,9 @@ Every at_most(std::uint64_t most, std::uint64_t count) {
     return {step, (count - 1) % step, (count + step - 1) / step};
 }
 
-Trial sampled(Trial trial, std::uint64_t elements) {
+Trial sampled(Trial trial, std::uint64_t wanted) {
     const reference::Tensor in = trial.in;
-    const std::uint64_t rows = std::max<std::uint64_t>(1, elements / in.head_dim);
+    const std::uint64_t rows = std::max<std::uint64_t>(1, wanted / in.head_dim);
     if (in.batch * in.tokens * in.heads <= rows) {
         return trial;
     }

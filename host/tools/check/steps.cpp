@@ -141,10 +141,10 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
 }
 
 /// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads.
-Candidate sampled(Candidate candidate, std::uint64_t elements) {
+Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
-                        most = std::max<std::uint64_t>(1, elements / of_token), all = in.tokens,
+                        most = std::max<std::uint64_t>(1, wanted / of_token), all = in.tokens,
                         step = (all + most - 1) / std::max<std::uint64_t>(1, most);
     if (step <= 1) {
         return candidate;

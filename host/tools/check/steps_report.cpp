@@ -41,10 +41,6 @@ nlohmann::ordered_json tensor_json(const std::optional<JudgedSteps>& judged) {
             {"matches", matches}};
 }
 
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100 * share);
-}
-
 std::string finding(const StepsJudgement& judgement) {
     switch (judgement.outcome) {
         case Outcome::pass: return "within the error of f32 arithmetic";

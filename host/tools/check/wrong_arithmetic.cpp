@@ -10,7 +10,6 @@ namespace vkrope::tools {
 namespace {
 
 using reference::CosSin;
-using reference::Gain;
 using reference::Operation;
 using reference::Type;
 
@@ -95,8 +94,9 @@ Attempt tables_in_16_bits(const Evidence& evidence) {
     const Type type = evidence.out.type == Type::f32 ? evidence.in.type : evidence.out.type;
     return if_any(
         type != Type::f32, with(evidence, [&](Operation& operation) {
-            const long double factor = operation.gain == Gain::apply ? operation.attention_factor
-                                                                     : 1;
+            const long double factor = operation.gain == reference::Gain::apply
+                                           ? operation.attention_factor
+                                           : 1;
             operation.cos_sin = [inv_freq = operation.inv_freq, type, factor](std::int64_t position,
                                                                               std::size_t pair) {
                 const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);

@@ -6,10 +6,9 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::Gain;
 using reference::Operation;
 
-bool has_factor(const Evidence& evidence, Gain gain) {
+bool has_factor(const Evidence& evidence, reference::Gain gain) {
     return evidence.operation.attention_factor != 1 && evidence.operation.gain == gain;
 }
 
@@ -28,24 +27,29 @@ bool is_partial(const Evidence& evidence) {
 }  // namespace
 
 Attempt attention_factor_missing(const Evidence& evidence) {
-    return if_any(has_factor(evidence, Gain::apply),
-                  with(evidence, [](Operation& operation) { operation.gain = Gain::omit; }));
+    return if_any(
+        has_factor(evidence, reference::Gain::apply),
+        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::omit; }));
 }
 
 Attempt attention_factor_applied(const Evidence& evidence) {
-    return if_any(has_factor(evidence, Gain::omit) || has_factor(evidence, Gain::divide_out),
-                  with(evidence, [](Operation& operation) { operation.gain = Gain::apply; }));
+    return if_any(
+        has_factor(evidence, reference::Gain::omit) ||
+            has_factor(evidence, reference::Gain::divide_out),
+        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::apply; }));
 }
 
 Attempt attention_factor_twice(const Evidence& evidence) {
-    return if_any(has_factor(evidence, Gain::apply), with(evidence, [](Operation& operation) {
+    return if_any(has_factor(evidence, reference::Gain::apply),
+                  with(evidence, [](Operation& operation) {
                       operation.attention_factor *= operation.attention_factor;
                   }));
 }
 
 Attempt attention_factor_divided(const Evidence& evidence) {
-    return if_any(has_factor(evidence, Gain::apply),
-                  with(evidence, [](Operation& operation) { operation.gain = Gain::divide_out; }));
+    return if_any(
+        has_factor(evidence, reference::Gain::apply),
+        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::divide_out; }));
 }
 
 Attempt softmax_scale_applied(const Evidence& evidence) {
@@ -69,7 +73,7 @@ Attempt base_10000(const Evidence& evidence) {
 
 Attempt base_10000_with_factor(const Evidence& evidence) {
     return if_any(evidence.base != 10000 && evidence.operation.attention_factor != 1 &&
-                      evidence.operation.gain != Gain::omit,
+                      evidence.operation.gain != reference::Gain::omit,
                   with_frequencies(evidence, powers(10000, rotary_dim(evidence))));
 }
 

@@ -7,8 +7,6 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::Gain;
-
 bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
     for (std::uint32_t pair = 0; pair < pairs; ++pair) {
         if (axis_of(a, pair) != axis_of(b, pair)) {
@@ -37,7 +35,7 @@ Attempt positions_zero(const Evidence& evidence) {
 Attempt not_rotated(const Evidence& evidence) {
     Attempt attempt = positions_zero(evidence);
     if (attempt) {
-        attempt->operation.gain = Gain::omit;
+        attempt->operation.gain = reference::Gain::omit;
     }
     return if_any(evidence.operation.attention_factor != 1, attempt);
 }

@@ -16,8 +16,6 @@ struct Choice {
     T value;
 };
 
-enum class Gain { apply, omit, divide_out };
-
 inline constexpr Choice<Layout> layouts[] = {
     {"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"sbhd", Layout::sbhd}, {"thd", Layout::thd}};
 inline constexpr Choice<Element> elements[] = {
