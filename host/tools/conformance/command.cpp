@@ -24,7 +24,8 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--json", "FILE", options.json, "Write a JSON report to FILE; - is stdout.");
     program.add_flag("--list", options.list, "List what would run, and run nothing.");
     program.add_text("--filter", "ID", options.filter,
-                     "Run only checks and cases with this id; * and ? stand for any characters.");
+                     "Run only checks and cases with these ids, separated by commas; * and ? stand "
+                     "for any characters, and a - before an id leaves it out.");
     program.add_choice("--level", options.level, levels,
                        "How much of the built-in checks to run (quick).");
     program.add_integer("--repeat", options.repeat, 1u, 1000000u,

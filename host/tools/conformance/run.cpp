@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 
 #include "conformance/cases/suite.hpp"
 #include "conformance/interrupt.hpp"
@@ -43,6 +44,27 @@ std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
     return groups;
 }
 
+/// Whether the filter leaves a check: some pattern matches, and none of those that exclude. Without
+/// a pattern that includes, all are included.
+bool left_by(const std::string& filter, const std::string& id) {
+    if (id == filter) {  // which may contain pattern characters and commas
+        return true;
+    }
+    bool includes = true, matches = false;
+    std::istringstream patterns(filter);
+    for (std::string pattern; std::getline(patterns, pattern, ',');) {
+        const bool excludes = pattern.starts_with('-');
+        if (::fnmatch(pattern.c_str() + excludes, id.c_str(), 0) == 0) {
+            if (excludes) {
+                return false;
+            }
+            matches = true;
+        }
+        includes = includes && excludes;
+    }
+    return matches || includes;
+}
+
 void apply_filter(const Options& options, std::vector<Group>& groups) {
     if (options.filter.empty()) {
         return;
@@ -50,9 +72,7 @@ void apply_filter(const Options& options, std::vector<Group>& groups) {
     std::size_t left = 0;
     for (Group& group : groups) {
         std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
-            // An id may contain pattern characters.
-            return check->id() != options.filter &&
-                   ::fnmatch(options.filter.c_str(), check->id().c_str(), 0) != 0;
+            return !left_by(options.filter, check->id());
         });
         left += group.checks.size();
     }

@@ -34,6 +34,12 @@ while read -r id; do grep -qxF -e "$id" full || wrong "$id is not in full"; done
 works "$tool" --list --filter 'algebra/*'
 [ "$(grep -c '^algebra/' "$logs/out")" = "$(wc -l <"$logs/out")" ] ||
     wrong '--filter lets others through'
+works "$tool" --list --filter='-*_f16,algebra/*,layouts/*,-layouts/bhsd*'
+[ "$(grep -cE '^(algebra|layouts)/' "$logs/out")" = "$(wc -l <"$logs/out")" ] &&
+    grep -q '^layouts/' "$logs/out" && ! grep -qE '_f16$|^layouts/q' "$logs/out" ||
+    wrong '--filter does not take several patterns'
+works "$tool" --list --filter='-algebra/*'
+grep -v '^algebra/' quick | cmp -s - "$logs/out" || wrong '--filter leaves out more than it says'
 expect 2 '--filter' "$tool" --filter 'algebra'
 expect 2 '--timeout' "$tool" --timeout 0
 
