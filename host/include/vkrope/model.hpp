@@ -73,6 +73,10 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// ggml's axes: 3, or 4 if pairs lie beyond their sections. Latent attention, layers without RoPE,
 /// warnings and errors are as in from_hf_config; the only tower is "text".
 ///
+/// Rotation::finish says which norms of Q and K the layer has weights for, with the eps of the
+/// file; what the architecture normalises without weights and clamps; and how it scales queries by
+/// position. A norm that spans neither one head nor all heads is left out, with a warning.
+///
 /// Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
 /// exceeds one of these limits is Code::invalid_data, and the message names it: 256 MiB of metadata
 /// and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1 MiB for

@@ -41,6 +41,21 @@ constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
                                              "rope_factors_short.weight"};
 
+/// Whether a tensor is "blk.<layer>.attn_q_norm.weight" or the like, with a layer below 10000, so
+/// that few names are kept of any file.
+bool is_norm(const std::string& title) {
+    constexpr std::string_view norms[] = {".attn_q_norm.weight", ".attn_k_norm.weight",
+                                          ".attn_q_norm.bias", ".attn_k_norm.bias"};
+    constexpr std::size_t digits_from = 4, max_digits = 4;  // after "blk."
+    const std::size_t digits_to = title.find_first_not_of("0123456789", digits_from);
+    if (!title.starts_with("blk.") || digits_to == std::string::npos || digits_to == digits_from ||
+        digits_to > digits_from + max_digits) {
+        return false;
+    }
+    return std::find(std::begin(norms), std::end(norms),
+                     std::string_view(title).substr(digits_to)) != std::end(norms);
+}
+
 /// What all lists of a file may still use.
 struct Room {
     std::uint64_t numbers = max_list_numbers_together;  // that are kept
@@ -220,12 +235,16 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
             fail(Code::invalid_data, "tensor %s has %u dimensions: it must have at most %llu",
                  shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
         }
+        std::vector<std::uint64_t> extents;
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
-            const std::uint64_t extent = cursor.u64();
-            tensor.count = dimension == 0 ? extent : tensor.count;
+            extents.push_back(cursor.u64());
         }
+        tensor.count = extents.empty() ? 0 : extents[0];
         tensor.element = cursor.u32();
         tensor.offset = cursor.u64();
+        if (is_norm(title) && !norms_.emplace(title, std::move(extents)).second) {
+            fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
+        }
         if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
             std::end(frequency_tensors)) {
             continue;
@@ -235,6 +254,20 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         }
     }
     data_ = (cursor.at() + alignment_ - 1) / alignment_ * alignment_;
+}
+
+const std::vector<std::uint64_t>* GgufFile::norm_extents(const std::string& tensor) const {
+    const auto found = norms_.find(tensor);
+    return found == norms_.end() ? nullptr : &found->second;
+}
+
+std::string GgufFile::layer_with(const std::string& norm) const {
+    for (const auto& [title, extents] : norms_) {
+        if (title.ends_with(norm)) {
+            return title.substr(0, title.size() - norm.size());
+        }
+    }
+    return {};
 }
 
 const GgufValue* GgufFile::find(const std::string& key) const {

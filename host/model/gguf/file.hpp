@@ -58,6 +58,14 @@ class GgufFile {
     /// tensor. Throws ImportError if it is not a list of float32, or cannot be read at its offset.
     std::vector<double> factors(const std::string& tensor) const;
 
+    /// Extents of a tensor of the norms of Q and K, "blk.<layer>.attn_q_norm.weight" and so on, the
+    /// innermost first. Null if the file does not have it.
+    const std::vector<std::uint64_t>* norm_extents(const std::string& tensor) const;
+
+    /// The first layer, in the order of their names, that has this tensor: "attn_q_norm.weight".
+    /// Empty if none has.
+    std::string layer_with(const std::string& norm) const;
+
    private:
     struct Tensor {
         std::uint32_t dimensions = 0;
@@ -72,7 +80,8 @@ class GgufFile {
     const std::uint64_t file_bytes_;
     const GgufRead read_;
     std::map<std::string, GgufValue> values_;
-    std::map<std::string, Tensor> tensors_;  // those that shape frequencies
+    std::map<std::string, Tensor> tensors_;                    // those that shape frequencies
+    std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of those of Q and K
     std::uint64_t alignment_ = 32;
     std::uint64_t data_ = 0;  // start of the data section
 };

@@ -10,6 +10,7 @@
 
 #include "model/gguf/architectures.hpp"
 #include "model/gguf/field.hpp"
+#include "model/gguf/finish.hpp"
 #include "model/gguf/layers.hpp"
 #include "model/gguf/scaling.hpp"
 #include "model/gguf/sections.hpp"
@@ -49,13 +50,16 @@ class GgufImport {
         pairing();
         max_position();
         rotary_dim();
+        rotation_.rotates = layer_.kind.rotates;
+        if (!row_.latent) {  // latent attention has its norms before the heads
+            rotation_.finish = gguf_finish(keys_, file_, name_, query_, rotation_);
+        }
         if (layer_.kind.rotates) {
             inv_freq();
             for (const std::string& key : keys_.ignored()) {
                 warn("ignored key " + key);
             }
         } else {
-            rotation_.rotates = false;
             rotation_.rotary_dim = 0;
         }
         return std::move(rotation_);

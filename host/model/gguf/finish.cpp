@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; which norm they belong to, and where it
+// stands: the graphs of src/models/*.cpp.
+#include "model/gguf/finish.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+
+#include "model/import_error.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+/// How the norms of an architecture differ from RMS norms of Q and K before the rotation.
+struct NormRow {
+    const char* name;
+    NormKind kind = NormKind::rms;
+    NormPlace place = NormPlace::before;
+    bool of_v_too = false;  ///< V has the norm too, without a weight
+};
+constexpr NormRow norm_rows[] = {{.name = "chameleon", .kind = NormKind::layer},
+                                 {.name = "command-r", .kind = NormKind::layer},
+                                 {.name = "gemma3n", .of_v_too = true},
+                                 {.name = "gemma4", .of_v_too = true},
+                                 {.name = "hunyuan-dense", .place = NormPlace::after},
+                                 {.name = "hunyuan-moe", .place = NormPlace::after},
+                                 {.name = "stablelm", .kind = NormKind::layer}};
+
+class GgufFinishImport {
+   public:
+    GgufFinishImport(GgufFields& keys, const GgufFile& file, const std::string& architecture,
+                     const ModelQuery& query, Rotation& rotation)
+        : keys_(keys), file_(file), name_(architecture), query_(query), rotation_(rotation) {}
+
+    ModelFinish run() {
+        finish_.q_heads = heads("attention.head_count");
+        finish_.k_heads = heads("attention.head_count_kv");
+        if (finish_.k_heads == 0) {
+            finish_.k_heads = finish_.q_heads;  // every query head has its own key head
+        }
+        norms();
+        norms_of_llama4();
+        clip();
+        query_scale();
+        finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
+        return finish_;
+    }
+
+   private:
+    /// 0 if the file has no such number, or one for each layer and no layer is asked for.
+    std::uint32_t heads(const char* key) {
+        const GgufField field = keys_.find(key);
+        if (!field) {
+            return 0;
+        }
+        const std::vector<std::uint64_t> all = whole_numbers(field, 0, max_heads);
+        const bool each = field.value->is_list();
+        const auto layer = each ? static_cast<std::size_t>(std::max(query_.layer, 0)) : 0;
+        return (each && query_.layer < 0) || layer >= all.size() ? 0 : std::uint32_t(all[layer]);
+    }
+
+    void norms() {
+        const std::string layer = query_.layer < 0 ? file_.layer_with("attn_q_norm.weight")
+                                                   : "blk." + std::to_string(query_.layer) + ".";
+        NormRow row = {.name = nullptr};
+        for (const NormRow& known : norm_rows) {
+            row = known.name == name_ ? known : row;
+        }
+        if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.q.norm) ||
+            !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.k.norm)) {
+            finish_.q.norm = finish_.k.norm = {};
+            return;
+        }
+        if (row.of_v_too && finish_.k.norm.kind != NormKind::none) {
+            finish_.v.norm = finish_.k.norm;
+            finish_.v.norm.weight = finish_.v.norm.bias = ParameterShape::none;
+        }
+    }
+
+    /// Returns false if the file has the norm, but not for rows of head_dim.
+    bool norm_of(const std::string& tensor, std::uint32_t head_count, const NormRow& row,
+                 Norm& norm) {
+        const auto* weight = file_.norm_extents(tensor + ".weight");
+        if (weight == nullptr) {
+            return true;
+        }
+        const auto* bias = file_.norm_extents(tensor + ".bias");
+        const std::uint64_t channels = rotation_.head_dim,
+                            all = channels * std::uint64_t{head_count};
+        const std::vector<std::uint64_t> one_head = {channels}, each_head = {channels, head_count},
+                                         token = {all};
+        if (*weight != one_head && *weight != each_head && (*weight != token || all == 0)) {
+            warn(tensor + ".weight is for neither one head nor all heads: its norm is left out");
+            return false;
+        }
+        if (bias != nullptr && (*bias != *weight || row.kind != NormKind::layer)) {
+            warn(tensor +
+                 ".bias does not belong to a layer norm like its weight: its norm is left "
+                 "out");
+            return false;
+        }
+        norm.kind = row.kind;
+        norm.place = row.place;
+        norm.eps = eps(row.kind);
+        norm.span = *weight == one_head || *weight == each_head ? NormSpan::head : NormSpan::token;
+        norm.weight = *weight == one_head ? ParameterShape::channel : ParameterShape::head_channel;
+        norm.bias = bias == nullptr ? ParameterShape::none : norm.weight;
+        return true;
+    }
+
+    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
+
+    float eps(NormKind kind) {
+        const GgufField field = keys_.required(kind == NormKind::layer
+                                                   ? "attention.layer_norm_epsilon"
+                                                   : "attention.layer_norm_rms_epsilon",
+                                               "the norms of Q and K need it");
+        const double value = positive_number(field);
+        if (!(value >= 1e-20 && value <= 1)) {
+            fail(Code::invalid_data, "%s is %g: it must be 1e-20 to 1", field.name.c_str(), value);
+        }
+        return float(value);
+    }
+
+    /// Its layers that rotate have a norm without a weight, but for the model of 128 experts.
+    void norms_of_llama4() {
+        if (name_ != "llama4" || !rotation_.rotates) {
+            return;
+        }
+        const GgufField experts = keys_.find("expert_count");
+        if (experts && whole_number(experts, 0, max_whole) == 128) {
+            return;
+        }
+        Norm norm;
+        norm.kind = NormKind::rms;
+        norm.place = NormPlace::after;
+        const bool given(keys_.find("attention.layer_norm_rms_epsilon"));
+        norm.eps = given ? eps(norm.kind) : 1e-5f;  // of the class
+        finish_.q.norm = finish_.k.norm = norm;
+    }
+
+    void clip() {
+        const GgufField field = keys_.find("attention.clamp_kqv");
+        if (!field || (name_ != "olmo" && name_ != "dbrx")) {
+            return;
+        }
+        const double bound = finite_number(field);
+        if (bound < 0 || !std::isfinite(float(bound))) {
+            fail(Code::invalid_data, "%s is %g: it must be at least 0 and fit in a float",
+                 field.name.c_str(), bound);
+        }
+        finish_.q.clip = finish_.k.clip = finish_.v.clip = float(bound);
+    }
+
+    void query_scale() {
+        if (name_ == "llama4" && !rotation_.rotates) {
+            finish_.query_scale = {QueryScaling::llama4, 8192, 0.1};  // of llama.cpp, not the file
+        }
+        if (name_ != "mistral3") {
+            return;
+        }
+        const GgufField beta = keys_.find("attention.temperature_scale"),
+                        length = keys_.find("rope.scaling.original_context_length");
+        if (beta && length && finite_number(beta) != 0) {
+            finish_.query_scale = {QueryScaling::ministral3, positive_number(length),
+                                   positive_number(beta)};
+        }
+    }
+
+    GgufFields& keys_;
+    const GgufFile& file_;
+    const std::string& name_;
+    const ModelQuery& query_;
+    Rotation& rotation_;
+    ModelFinish finish_;
+};
+
+}  // namespace
+
+ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file, const std::string& architecture,
+                        const ModelQuery& query, Rotation& rotation) {
+    return GgufFinishImport(keys, file, architecture, query, rotation).run();
+}
+
+}  // namespace vkrope
