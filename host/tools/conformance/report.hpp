@@ -30,7 +30,7 @@ struct DeviceReport {
     bool whole_suite =
         false;  // all built-in checks of a level were selected: a verdict on the device needs it
     bool interrupted = false;  // before all checks had run
-    bool may_be_timed = true;  // false: it was given up, and would take another time limit
+    bool may_be_timed = true;  // false: no check got an answer, or it was given up
 };
 
 using Report = std::vector<DeviceReport>;

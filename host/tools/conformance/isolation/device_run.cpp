@@ -52,8 +52,9 @@ class DeviceRun {
             run_one(group);
             fruitless = judged_ > before || report_.ends.size() == ends ? 0 : fruitless + 1;
         }
-        report_.may_be_timed = fruitless < max_fruitless;
-        if (with_facts && !stopped_ && report_.may_be_timed) {
+        const bool answers = fruitless < max_fruitless;
+        report_.may_be_timed = answers && judged_ > 0;
+        if (with_facts && !stopped_ && answers) {
             find_facts_apart();
         }
         return std::move(report_);
