@@ -94,8 +94,8 @@ Unit T(rounded)(Unit u) {
 }
 
 Unit T(normed)(VkropeNorm norm, Unit u, T(Parameters) p) {
-    if (T(norm) == step_layer) u = vkrope_centred(u, norm.first, norm.mean);
-    if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, norm.second);
+    if (T(norm) == step_layer) u = vkrope_centred(u, norm.scale, norm.mean);
+    if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, norm.scale_d);
     if (T(norm) == step_layer) u = vkrope_centred(u, 1.0, norm.rest);
     u = T(rounded)(vkrope_scale(u, norm.root));
     if (T(weight) != shape_none) u = T(rounded)(vkrope_product(u, p.weight));
@@ -188,7 +188,7 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepPar
 // What a norm sums: for a layer norm values, then differences, then their squares; for an RMS norm
 // squares of values.
 float T(leaf)(uint what, VkropeNorm norm, Unit u, float scale) {
-    if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.first, norm.mean);
+    if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
     if (what == sum_squares) u = vkrope_squares(u);
     return vkrope_unit_sum(unit_elements, u);

@@ -9,23 +9,24 @@
 #ifndef VKROPE_NORM_GLSL
 #define VKROPE_NORM_GLSL
 
-// Sums are formed twice, of values and of values times 2^-80. The second is used where the first is
-// not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters there.
+// Sums are formed twice, of values and of values times 2^-80. The latter is used where the former
+// is not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters
+// there.
 const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
 // What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their
 // mean, and the squares of these.
 const uint sum_values = 0, sum_differences = 1, sum_squares = 2;
 
-// A normalised channel is ((x * first - mean) * second - rest) * root. An RMS norm has no mean and
-// no rest. `first` and `second` are 1, or 2^-80 where the sums would overflow.
+// A normalised channel is ((x * scale - mean) * scale_d - rest) * root. An RMS norm has no mean and
+// no rest. `scale` and `scale_d` are 1, or 2^-80 where the sums would overflow.
 struct VkropeNorm {
-    float first, mean, second, rest, root;
+    float scale, mean, scale_d, rest, root;
 };
 
 VkropeNorm vkrope_no_norm() {
     VkropeNorm norm;
-    norm.first = norm.second = norm.root = 1.0;
+    norm.scale = norm.scale_d = norm.root = 1.0;
     norm.mean = norm.rest = 0.0;
     return norm;
 }
@@ -121,25 +122,25 @@ bool vkrope_is_finite(float x) {
     return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// Sets `first` and `mean` from the sums of a row, as above, and 1 / its length.
+// Sets `scale` and `mean` from the sums of a row, as above, and 1 / its length.
 void vkrope_set_mean(inout VkropeNorm norm, vec2 sums, float inverse_n) {
     const bool finite = vkrope_is_finite(sums.x);
     precise float mean = (finite ? sums.x : sums.y) * inverse_n;
-    norm.first = finite ? 1.0 : vkrope_small;
+    norm.scale = finite ? 1.0 : vkrope_small;
     norm.mean = mean;
 }
 
-// Sets `second`, `rest` and `root` from the sums of d = x * first - mean and of their squares. For
+// Sets `scale_d`, `rest` and `root` from the sums of d = x * scale - mean and of their squares. For
 // an RMS norm the sums of d are 0. Where values are scaled, eps is too small to matter; 2^-100
 // keeps the root of a row without variance finite.
 void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inverse_n, float eps) {
     const bool overflows = floatBitsToUint(squares.x) == 0x7f800000u;
-    const bool scaled = overflows || norm.first != 1.0;
+    const bool scaled = overflows || norm.scale != 1.0;
     precise float rest = (overflows ? sums.y : sums.x) * inverse_n;
     precise float variance = (overflows ? squares.y : squares.x) * inverse_n - rest * rest;
     if (variance < 0.0) variance = 0.0;
     precise float v = variance + (scaled ? 7.888609052210118e-31f : eps);
-    norm.second = overflows ? vkrope_small : 1.0;
+    norm.scale_d = overflows ? vkrope_small : 1.0;
     norm.rest = rest;
     norm.root = vkrope_inverse_root(v);
 }

@@ -13,7 +13,7 @@ uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
                                          : uvec2(2 * pair, 2 * pair + n);
 }
 
-// Splits units A and B into the first and second elements of pairs, x0 and x1.
+// Splits units A and B into the elements x0 and x1 of pairs.
 void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit x1) {
     if (pairing == pairing_half_split) {
         x0 = A;

@@ -5,7 +5,7 @@
 
 # What the tests of a group (a CTest label) take together in seconds, on two cores without a GPU:
 # of ./dev test, and of ./dev test --thorough.
-budgets='unit 100 110
+budgets='unit 60 150
 device 100 2000
 tool 20 180
 conformance 90 900

@@ -58,7 +58,7 @@ std::vector<float> normed(const std::vector<float>& row, shader::uint unit_eleme
     const float weight = 1 + w;
     std::vector<float> out;
     for (const float x : row) {
-        const float scaled = x * norm.second;
+        const float scaled = x * norm.scale_d;
         const float divided = scaled * norm.root;
         out.push_back(divided * weight);
     }
