@@ -31,7 +31,7 @@ echo 'echo "apt-get $*" >>"$CALLED"; echo "${APT_SAYS:-}" >&2; exit 100' | stub 
 echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' |
     stub dpkg-query
 echo 'echo 0' | stub id
-echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 150.0 sec*proc (1 test)\ndevice = 10000.0 sec*proc (1 test)\n"' | stub ctest
+echo 'echo "ctest $*, $VKROPE_TIME_FACTOR"; printf "unit = 90.0 sec*proc (1 test)\ndevice = 10000.0 sec*proc (1 test)\n"' | stub ctest
 stub cmake <<'END'
 case " $* " in *' -n ') echo 'no work to do' ;; esac
 for folder in dev release asan clang; do mkdir -p build/$folder/CMakeFiles; done
@@ -103,7 +103,7 @@ says 0 "checked $PWD" check
 # A slow machine has longer time limits.
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test
 for text in 'usual seconds, two tests at a time: unit ' '--timeout 5400, 3' \
-    'unit           150.0       100  slow machine' 'device       10000.0        90  over budget'; do
+    'unit            90.0        60  slow machine' 'device       10000.0       100  over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" ||
         wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
