@@ -106,6 +106,9 @@ driver right
 said 0 'not conformant' "$seeded" --waive waivers.json --json waived.json --junit junit.xml
 says waived.json '"status": "waived"'
 says waived.json '(waived: known, https://example.org/1)'
+works "$tool" --table waived.json
+sed 's/"ends": \[\]/"ends": ["was lost"]/' waived.json >ended.json
+said 1 'is not conformant' "$tool" --table ended.json
 says junit.xml 'skipped="1"'
 waiver $id
 said 1 "the waiver of '$id' is not needed on" "$tool" --filter $id --waive waivers.json
