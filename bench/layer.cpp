@@ -144,8 +144,7 @@ Status Rope::record(VkCommandBuffer commands) {
 }
 
 Rope::Grid Rope::grid() const {
-    const ResolvedCall resolved = value_of(resolve(kernel_->info, kernel_->storage_limits, call_),
-                                           Subject::device);
+    const ResolvedCall resolved = value_of(resolve(*kernel_, call_), Subject::device);
     const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
     const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
     const auto& groups = first.shape.groups;

@@ -199,7 +199,7 @@ void make_parts(Kernel& kernel, bool processor) {
     if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
     if (kernel.info.k.head_dim == 0) return;
     if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k &&
-        kernel.info.q_heads == kernel.info.k_heads && !has_finish(kernel.info)) {
+        kernel.info.q_heads == kernel.info.k_heads && !kernel.needs.any) {
         kernel.k = kernel.q;
     } else {
         choose_geometries(kernel, kernel.k, processor);
@@ -374,6 +374,7 @@ Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
         return {s, nullptr};
     }
     kernel->info = info;
+    kernel->needs = finish_needs(info);
     const Status status = build(*kernel);
     if (!status) {
         destroy(kernel);

@@ -2,6 +2,7 @@
 // What create() makes and record() reads; immutable in between.
 #pragma once
 
+#include "kernel/resolve/resolve.hpp"
 #include "kernel/vulkan/program.hpp"
 
 namespace vkrope {
@@ -29,6 +30,7 @@ struct Part {
 
 struct Kernel : Program {
     KernelInfo info;
+    FinishNeeds needs;
     bool apart = false;            ///< each tensor has a part of its own
     bool v_joins = false;          ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;  ///< shader::conversion_*
@@ -38,6 +40,11 @@ struct Kernel : Program {
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;
 };
+
+/// Checks and resolves the arguments of record().
+inline Result<ResolvedCall> resolve(const Kernel& kernel, const Call& call) noexcept {
+    return resolve(kernel.info, kernel.needs, kernel.storage_limits, call);
+}
 
 struct PositionKernel : Program {
     VkPipeline pipeline = VK_NULL_HANDLE;

@@ -144,7 +144,14 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
 
 }  // namespace
 
-Status resolve_finish(const KernelInfo& info, const StorageLimits& limits, const Call& call,
+FinishNeeds finish_needs(const KernelInfo& info) noexcept {
+    ParameterPlan plan;
+    lay_out_parameters(info, plan);
+    return {has_finish(info), plan.bytes};
+}
+
+Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
+                      const StorageLimits& limits, const Call& call,
                       ResolvedCall& resolved) noexcept {
     if (Status s = resolve_scale(info.q_finish, call, resolved); !s) return s;
     const struct {
@@ -161,14 +168,12 @@ Status resolve_finish(const KernelInfo& info, const StorageLimits& limits, const
         if (!present) continue;
         if (Status s = resolve_scale_tokens(name, finish, where, call, tensor.scales); !s) return s;
     }
-    ParameterPlan plan;
-    lay_out_parameters(info, plan);
-    if (plan.bytes == 0) return {};
+    if (parameter_bytes == 0) return {};
     if (call.parameters.offset % 16 != 0)
         return error(Code::invalid_argument,
                      "parameters.offset is %" PRIu64 ": it must be a multiple of 16",
                      call.parameters.offset);
-    return bind_words("parameters", call.parameters, plan.bytes, limits, resolved.parameters,
+    return bind_words("parameters", call.parameters, parameter_bytes, limits, resolved.parameters,
                       resolved.parameters_offset);
 }
 

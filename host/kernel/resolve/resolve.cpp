@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "kernel/geometry/finish.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -57,21 +56,20 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
 
 }  // namespace
 
-Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
-                             const Call& call) noexcept {
+Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
+                             const StorageLimits& limits, const Call& call) noexcept {
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
-    Status& status = result.status;
     if (call.direction > Direction::inverse)
         return {error(Code::invalid_argument, "direction is %u: not a valid direction",
                       unsigned(call.direction)),
                 {}};
-    if (status = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !status)
-        return result;
-    if (status = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !status)
-        return result;
-    if (status = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !status)
-        return result;
+    if (Status s = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !s)
+        return {s, {}};
+    if (Status s = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !s)
+        return {s, {}};
+    if (Status s = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !s)
+        return {s, {}};
     const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
     if (call.tokens == 0 || call.batch == 0 || empty) return result;
     resolved.batch = call.batch;
@@ -90,19 +88,19 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
     TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
     TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
     v_out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
-    if (status = resolve_slots(info, call, resolved); !status) return result;
+    if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     if (call.q_in.heads != 0) {
-        if (status = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !status)
-            return result;
+        if (Status s = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !s)
+            return {s, {}};
     }
     if (call.k_in.heads != 0) {
-        if (status = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !status)
-            return result;
+        if (Status s = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !s)
+            return {s, {}};
     }
     if (call.v_in.heads != 0) {
-        if (status = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !status)
-            return result;
+        if (Status s = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !s)
+            return {s, {}};
     }
     if (call.k_in.heads != 0 &&
         call.v_in.heads != 0)  // a slot outside either cache is out of range
@@ -120,20 +118,23 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits
             if (!disjoint(a_out, b_in)) return {overlap_of(a_out, b_in), {}};
         }
     }
-    if (status = resolve_positions(info, call, resolved); !status) return result;
-    if (status = resolve_angles(info, limits, call.angles, resolved); !status) return result;
-    if (status = resolve_gain(call, resolved); !status) return result;
+    if (Status s = resolve_positions(info, call, resolved); !s) return {s, {}};
+    if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
+    if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
     const bool scales = call.q_scale != 1 || call.q_scale_tokens.buffer ||
                         call.k_scale_tokens.buffer || call.v_scale_tokens.buffer;
-    if (scales || has_finish(info)) {
-        if (status = resolve_finish(info, limits, call, resolved); !status) return result;
+    if (scales || needs.any) {
+        if (Status s = resolve_finish(info, needs.parameter_bytes, limits, call, resolved); !s)
+            return {s, {}};
     }
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
-        status = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
-                            resolved.status_offset);
-        if (!status) return result;
+        if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
+                                  resolved.status_offset);
+            !s)
+            return {s, {}};
     }
-    status = check_words_apart(call, resolved, {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});
+    result.status = check_words_apart(call, resolved,
+                                      {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});
     return result;
 }
 

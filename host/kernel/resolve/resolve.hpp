@@ -39,8 +39,17 @@ struct ResolvedCall {
 /// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// Checks and resolves the arguments of record().
-Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
-                             const Call& call) noexcept;
+/// What each call of a kernel needs for its finish, found out once.
+struct FinishNeeds {
+    bool any = false;                 ///< a tensor has a norm, a bias, a clip or a scale
+    std::size_t parameter_bytes = 0;  ///< of Call::parameters
+};
+
+/// `info`: checked.
+FinishNeeds finish_needs(const KernelInfo& info) noexcept;
+
+/// Checks and resolves the arguments of record(). `needs`: finish_needs(info).
+Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
+                             const StorageLimits& limits, const Call& call) noexcept;
 
 }  // namespace vkrope

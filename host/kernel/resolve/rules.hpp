@@ -24,7 +24,8 @@ Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall&
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
                       ResolvedCall& resolved) noexcept;
-Status resolve_finish(const KernelInfo& info, const StorageLimits& limits, const Call& call,
+Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
+                      const StorageLimits& limits, const Call& call,
                       ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 

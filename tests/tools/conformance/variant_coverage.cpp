@@ -467,7 +467,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
 using Reached = std::map<std::string, std::vector<std::string>>;
 
 void add_call(const Kernel& kernel, const Call& call, const std::string& id, Reached& reached) {
-    const Result<ResolvedCall> resolved = resolve(kernel.info, kernel.storage_limits, call);
+    const Result<ResolvedCall> resolved = resolve(kernel, call);
     if (!resolved || resolved->tokens == 0) {
         return;
     }

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "kernel/resolve/resolve.hpp"
+#include "unit/kernel/arguments.hpp"
 #include "vkrope/frequencies.hpp"
 #include "vkrope/model.hpp"
 
@@ -90,12 +90,12 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     CHECK(info.sections == qwen.sections);
     CHECK(plan.sections == qwen.sections);
 
-    const auto buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
+    const auto buffer = fake<VkBuffer>(1);
     Call call{.tokens = 1};
     call.q_in = call.q_out = {.where = {buffer, 0, 256}, .heads = 1};
     call.positions.ids = {buffer, 256, 12};
     call.positions.axis_stride = 1;
-    call.angles = {.plan = &plan, .view = reinterpret_cast<VkImageView>(std::uintptr_t{2})};
+    call.angles = {.plan = &plan, .view = fake<VkImageView>(2)};
     const auto told = [&] { return resolve(info, {.range = 1u << 20}, call).status; };
     REQUIRE_MESSAGE(told(), told().what);
     KernelInfo without = info;

@@ -7,26 +7,12 @@
 #include <limits>
 #include <string>
 
+#include "arguments.hpp"
 #include "kernel/geometry/finish.hpp"
-#include "kernel/resolve/resolve.hpp"
 
 namespace vkrope {
 
 namespace {
-
-template <class Handle>
-Handle fake(std::uintptr_t number) {
-    return reinterpret_cast<Handle>(number);
-}
-
-DeviceRef device() {
-    return {.instance = fake<VkInstance>(1),
-            .physical = fake<VkPhysicalDevice>(2),
-            .device = fake<VkDevice>(3),
-            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
-                return nullptr;
-            }};
-}
 
 KernelInfo info() {
     const HeadFormat format = {Element::f32, Element::f32, 64, 0};

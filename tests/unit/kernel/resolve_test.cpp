@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every rule that an argument of create() or record() can break: the code, and the name of the
 // field in the sentence.
-#include "kernel/resolve/resolve.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,14 +8,11 @@
 #include <limits>
 #include <string>
 
+#include "arguments.hpp"
+
 namespace vkrope {
 
 namespace {
-
-template <class Handle>
-Handle fake(std::uintptr_t number) {
-    return reinterpret_cast<Handle>(number);
-}
 
 const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2),
                other_buffer = fake<VkBuffer>(3), v_buffer = fake<VkBuffer>(4);
@@ -29,15 +24,6 @@ KernelInfo info() {
             .k = {Element::f16, Element::f16, 16, 0},
             .angles = AngleSource::direct_texture,
             .positions = PositionSource::ids};
-}
-
-DeviceRef device() {
-    return {.instance = fake<VkInstance>(1),
-            .physical = fake<VkPhysicalDevice>(2),
-            .device = fake<VkDevice>(3),
-            .get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
-                return nullptr;
-            }};
 }
 
 AnglePlan plan() {
