@@ -6,20 +6,12 @@ if(NOT CPACK_GENERATOR STREQUAL "DEB")
 endif()
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(READ ${CMAKE_CURRENT_LIST_DIR}/../../LICENSE license)
-string(REGEX MATCH "Copyright [^\n]*" copyright "${license}")
-string(REGEX REPLACE "^.*Copyright [^\n]*\n+" "" license "${license}")
-string(REGEX REPLACE "\n+$" "" license "${license}")
-string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
-string(REGEX REPLACE "\n" "\n " license "${license}")
-string(REGEX REPLACE "^Copyright (\\(c\\) )?" "" copyright "${copyright}")
 
 foreach(component ${CPACK_COMPONENTS_ALL})
     set(root ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
     string(TOUPPER ${component} upper)
     set(docs ${root}/share/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
-    file(WRITE ${docs}/copyright
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
-        "Upstream-Name: vkrope\n\nFiles: *\nCopyright: ${copyright}\nLicense: Expat\n ${license}\n")
+    file(WRITE ${docs}/copyright "License of vkrope:\n\n${license}")
     file(WRITE ${docs}/changelog
         "vkrope (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
         "  * Release ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
