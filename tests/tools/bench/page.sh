@@ -3,29 +3,17 @@
 # The page of `vkrope-bench --html` in a browser: on a phone and on a desk, in light and in dark.
 # Arguments: headless Chromium, which may be empty; the folder with page.html and the run.json of
 # the same run, which tests/tools/bench/bench.sh leaves; whether a missing tool is a failure.
+# shellcheck disable=SC2034 # page.sh reads these variables
 set -u
-LC_ALL=C
-export LC_ALL
+name=bench_page
 chromium=$1
 kept=$2
 complete=$3
-probe=$(dirname "$0")/../page_probe.html
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-failed=0
-wrong() { echo "FAILED: $*" && failed=1; }
-
-if [ ! -x "$chromium" ]; then
-    [ "$complete" != ON ] || { wrong 'there is no headless Chromium' && exit 1; }
-    echo 'bench_page: skipped: there is no headless Chromium' && exit 77
-fi
-if [ ! -e "$kept/page.html" ]; then
-    [ "$complete" != ON ] || { wrong "there is no $kept/page.html" && exit 1; }
-    echo 'bench_page: skipped: the test bench made no page' && exit 77
-fi
-sandbox=
-[ "$(id -u)" != 0 ] || sandbox=--no-sandbox # Chromium refuses to have one as root
+rules=$(dirname "$0")/page.awk
+# shellcheck source=tests/tools/page.sh
+. "$(dirname "$0")/../page.sh"
+needs "$chromium" 'there is no headless Chromium'
+needs "$kept/page.html" "there is no $kept/page.html, which the test bench makes"
 
 # What the page must show, a line each: section, row, kind of bar, share of the roof.
 awk 'BEGIN {
@@ -52,90 +40,11 @@ for section in 'vkrope and the roof' Rivals 'Without a GPU' 'How cost grows' 'Th
     grep -q "^$section	" "$work/expected" || wrong "run.json has nothing for the section $section"
 done
 
-# judge PAGE WIDTH SCHEME: $work/problems has a line for each thing that is wrong with it;
-# $work/facts what was measured.
-judge() {
-    rm -rf "$work/site" && mkdir "$work/site" && cp "$probe" "$work/site" &&
-        cp "$1" "$work/site/page.html"
-    preferred=1
-    [ "$3" = light ] || preferred=0
-    "$chromium" $sandbox --disable-gpu --user-data-dir="$work/profile" \
-        --allow-file-access-from-files --hide-scrollbars \
-        --blink-settings=preferredColorScheme=$preferred --enable-logging=stderr \
-        --window-size=1600,1200 \
-        --dump-dom "file://$work/site/page_probe.html?$2" >"$work/dom" 2>"$work/log"
-    sed -n 's/^<pre id="measured">//; /^inner_width/,/^end$/p' "$work/dom" |
-        sed 's/&amp;/\&/g; s/&lt;/</g; s/&gt;/>/g' >"$work/facts"
-    {
-        grep -q '^end$' "$work/facts" || echo 'nothing was measured'
-        grep CONSOLE "$work/log"
-        awk -F '\t' -v width="$2" -v scheme="$3" '
-            # of two colours, as WCAG has it: "rgb(r, g, b)"
-            function light(colour,   part, i, c, sum) {
-                gsub(/[^0-9,]/, "", colour)
-                split(colour, part, ",")
-                for (i = 1; i <= 3; i++) {
-                    c = part[i] / 255
-                    weight = i == 1 ? 0.2126 : i == 2 ? 0.7152 : 0.0722
-                    sum += (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ^ 2.4) * weight
-                }
-                return sum
-            }
-            function contrast(a, b) {
-                a = light(a) + 0.05; b = light(b) + 0.05
-                return a > b ? a / b : b / a
-            }
-            FILENAME == ARGV[1] {
-                sections[$1]
-                if ($2 != "-") rows[$2]
-                if ($4 > 0) share[$1, $2, $3] = $4
-                next
-            }
-            $1 == "inner_width" && $2 != width { print "the frame is " $2 " wide" }
-            $1 == "scroll_width" { scrolls = $2; if ($2 > width) print "the page is " $2 " wide" }
-            $1 == "scripts" && $2 != 0 { print $2 " scripts" }
-            $1 == "requests" && $2 != 0 { print $2 " requests" }
-            $1 == "title" && $2 !~ /20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]/ {
-                print "no date in the title: " $2
-            }
-            $1 == "background" {
-                background = $2
-                if ((light($2) < 0.2) != (scheme == "dark"))
-                    print "the background is not " scheme ": " $2
-            }
-            ($1 == "ink" || $1 == "quiet") && contrast($2, background) < 4.5 {
-                print $1 " is hard to read: " $2 " on " background
-            }
-            $1 == "section" {
-                seen[$2]
-                if ($3 < width / 2 || $4 < 50) print "section " $2 ": " $3 " x " $4
-            }
-            $1 == "row" { seen_row[$2]; if ($3 + 0 > 2) print "row " $2 ": its name has " $3 }
-            $1 == "bar" {
-                bars++
-                key = $2 SUBSEP $3 SUBSEP $4
-                if (!(key in share)) print "bar " $3 " " $4 ": not in the results"
-                else if (($5 - share[key] * $6) ^ 2 > 1)
-                    print "bar " $3 " " $4 ": " $5 " of " $6 " wide, not " share[key]
-                if ($5 > $7 + 0.5) print "bar " $3 ": wider than its box"
-                drawn[key]
-            }
-            $1 == "smallest_text" { figures++; if ($2 < 9) print "text in a figure is " $2 " high" }
-            END {
-                for (s in sections) if (!(s in seen)) print "no section " s
-                for (r in rows) if (!(r in seen_row)) print "no row " r
-                for (k in share)
-                    if (k ~ /^(vkrope and|Rivals|vkCmd)/ && !(k in drawn)) print "no bar " k
-                if (!bars) print "no bars"
-                if (!figures) print "no figures"
-                if (!scrolls) print "no width"
-            }' "$work/expected" "$work/facts"
-    } >"$work/problems"
-}
-
+page=$kept/page.html
+extra=$work/expected
 for width in 360 1200; do
     for scheme in light dark; do
-        judge "$kept/page.html" $width $scheme
+        judge "$page" $width $scheme
         echo "$width pixels, $scheme: $(grep -c '^bar' "$work/facts") bars," \
             "$(grep -c '^section' "$work/facts") sections," \
             "$(wc -l <"$work/problems") problems"
@@ -143,13 +52,6 @@ for width in 360 1200; do
     done
 done
 
-# seeded TEXT EXPRESSION [SCHEME]: the page, changed by sed, has a problem with TEXT in it.
-seeded() {
-    sed "$2" "$kept/page.html" >"$work/seeded.html"
-    cmp -s "$work/seeded.html" "$kept/page.html" && wrong "nothing was seeded by $2"
-    judge "$work/seeded.html" 360 "${3:-light}"
-    grep -q "$1" "$work/problems" || { wrong "it is not seen: $2" && cat "$work/problems"; }
-}
 seeded 'the page is .* wide' 's|<h1>|<div style="width:500px">wide</div><h1>|'
 seeded 'the page is .* wide' 's|(max-width:50rem)|(max-width:5rem)|'
 seeded '^1 scripts' 's|<h1>|<script>console.error("seeded")</script><h1>|'

@@ -10,7 +10,6 @@
 // =instance when an instance is. The first VKROPE_BAD_DRIVER_AFTER (0) of these calls go well.
 #include <signal.h>
 #include <unistd.h>
-#include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 
 #include <cstdlib>
@@ -18,6 +17,8 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+
+#include "support/layer_link.hpp"
 
 namespace {
 
@@ -133,25 +134,14 @@ VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache
                : next_create_pipelines(device, cache, count, create, allocator, made);
 }
 
-/// The loader's link to the next layer, from the structures that it appends to a create info.
-template <class LayerInfo>
-LayerInfo* link_of(const void* chain, VkStructureType type) {
-    auto* info = static_cast<LayerInfo*>(const_cast<void*>(chain));
-    while (info != nullptr && (info->sType != type || info->function != VK_LAYER_LINK_INFO)) {
-        info = static_cast<LayerInfo*>(const_cast<void*>(info->pNext));
-    }
-    return info;
-}
-
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create,
                                                const VkAllocationCallbacks* allocator,
                                                VkInstance* made) {
-    auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext,
-                                                    VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+    const auto* link = vkrope::test::take_link<VkLayerInstanceCreateInfo>(
+        create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
     pass("instance");
-    next_of_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    next_of_instance = link->pfnNextGetInstanceProcAddr;
     const auto next_create = reinterpret_cast<PFN_vkCreateInstance>(
         next_of_instance(VK_NULL_HANDLE, "vkCreateInstance"));
     const VkResult result = next_create(create, allocator, made);
@@ -170,11 +160,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                              const VkDeviceCreateInfo* create,
                                              const VkAllocationCallbacks* allocator,
                                              VkDevice* made) {
-    auto* link = link_of<VkLayerDeviceCreateInfo>(create->pNext,
-                                                  VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+    const auto* link = vkrope::test::take_link<VkLayerDeviceCreateInfo>(
+        create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
-    next_of_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    next_of_device = link->pfnNextGetDeviceProcAddr;
     const VkResult result = next_create_device(physical, create, allocator, made);
     if (result == VK_SUCCESS) {
         next_submit = reinterpret_cast<PFN_vkQueueSubmit>(next_of_device(*made, "vkQueueSubmit"));

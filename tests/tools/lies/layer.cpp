@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // VK_LAYER_VKROPE_lies: stands between a program and a driver, and tells the lie that VKROPE_LIE
 // names. Its functions are those of the driver, except the ones that the lie replaces.
-#include <vulkan/vk_layer.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "lies.hpp"
+#include "support/layer_link.hpp"
 
 namespace vkrope::lies {
 
@@ -38,16 +37,6 @@ void tell_lie() {
     if (lie->tell != nullptr) lie->tell(told);
 }
 
-/// The loader's link to the next layer, from the structures that it appends to a create info.
-template <class LayerInfo>
-LayerInfo* link_of(const void* chain, VkStructureType type) {
-    auto* info = static_cast<LayerInfo*>(const_cast<void*>(chain));
-    while (info != nullptr && (info->sType != type || info->function != VK_LAYER_LINK_INFO)) {
-        info = static_cast<LayerInfo*>(const_cast<void*>(info->pNext));
-    }
-    return info;
-}
-
 template <class Function>
 void set(Function& function, PFN_vkVoidFunction found) {
     function = reinterpret_cast<Function>(found);
@@ -59,14 +48,13 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* creat
     static constexpr Lie nothing = {.name = "none", .what = "nothing"};
     const char* const name = std::getenv("VKROPE_LIE");
     lie = name == nullptr || std::strcmp(name, nothing.name) == 0 ? &nothing : find_lie(name);
-    auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext,
-                                                    VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+    const auto* link = test::take_link<VkLayerInstanceCreateInfo>(
+        create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     if (lie == nullptr || link == nullptr) {
         if (lie == nullptr) std::fprintf(stderr, "VKROPE_LIE: '%s' is no lie\n", name);
         return VK_ERROR_INITIALIZATION_FAILED;
     }
-    next_of_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    next_of_instance = link->pfnNextGetInstanceProcAddr;
     PFN_vkCreateInstance next_create = nullptr;
     set(next_create, next_of_instance(VK_NULL_HANDLE, "vkCreateInstance"));
     const VkResult result = next_create(create, allocator, made);
@@ -82,11 +70,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                              const VkDeviceCreateInfo* create,
                                              const VkAllocationCallbacks* allocator,
                                              VkDevice* made) {
-    auto* link = link_of<VkLayerDeviceCreateInfo>(create->pNext,
-                                                  VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+    const auto* link = test::take_link<VkLayerDeviceCreateInfo>(
+        create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
-    next_of_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    next_of_device = link->pfnNextGetDeviceProcAddr;
     const VkResult result = told.vkCreateDevice(physical, create, allocator, made);
     if (result != VK_SUCCESS) return result;
 #define VKROPE_LIES_FIND(name) set(next.name, next_of_device(*made, #name));
