@@ -3,7 +3,7 @@
 # rules for every page. Scripts that source this set `name`, `chromium`, `complete` (whether a
 # missing tool is a failure), `rules` (an awk program of their own) and `extra` (an argument of
 # awk before the facts, a file or NAME=VALUE).
-# shellcheck shell=sh disable=SC2154 # those are the variables
+# shellcheck shell=sh disable=SC2034,SC2154 # those are the variables, and `failed` is read there
 LC_ALL=C
 export LC_ALL
 here=$(dirname "$0")/..

@@ -228,27 +228,30 @@ std::string shortfall_of(const Json& devices) {
     std::size_t number = 0;
     for (const Json& device : devices) {
         ++number;
-        const auto verdict = device.at("verdict").get<std::string>();
-        std::size_t good = 0;
-        bool waived = false;
+        std::size_t good = 0, waived = 0;
+        std::string bad;  // the first check that is a failure of the run
         for (const Json& check : device.at("cases")) {
             const auto status = check.at("status").get<std::string>();
-            const auto is = [&status](Verdict of) { return status == word_for(of); };
-            if (std::any_of(std::begin(verdicts), std::end(verdicts),
-                            [&is](Verdict of) { return is_bad(of) && is(of); })) {
-                return fmt::format("device {} has failed: {}", number,
-                                   shown_key(check.at("id").get<std::string>()));
+            for (const Verdict verdict : verdicts) {
+                if (status != word_for(verdict)) {
+                    continue;
+                }
+                good += is_good(verdict) ? 1 : 0;
+                waived += verdict == Verdict::waived ? 1 : 0;
+                if (is_bad(verdict) && bad.empty()) {
+                    bad = check.at("id").get<std::string>();
+                }
             }
-            waived = waived || is(Verdict::waived);
-            good += std::any_of(std::begin(verdicts), std::end(verdicts),
-                                [&is](Verdict of) { return is_good(of) && is(of); })
-                        ? 1
-                        : 0;
         }
+        const auto verdict = device.at("verdict").get<std::string>();
         // A waiver leaves the verdict as it is, but not what the run ends with.
         const bool ended = device.contains("ends") && !device.at("ends").empty();
-        if (verdict == unstable_device || (verdict == not_conformant && (ended || !waived))) {
+        const bool excused = waived > 0 && bad.empty() && !ended;
+        if (verdict == unstable_device || (verdict == not_conformant && !excused)) {
             return fmt::format("device {} is {}", number, verdict);
+        }
+        if (!bad.empty()) {
+            return fmt::format("device {} has failed: {}", number, shown_key(bad));
         }
         if (good == 0 && unchecked.empty()) {
             unchecked = fmt::format("on device {} nothing was checked", number);
