@@ -51,6 +51,7 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--matrix", "DIR", options.matrix,
                      "Run nothing: make one page of all reports at or below DIR.");
     program.add_text("--page", "FILE.html", options.page, "The page of --matrix.");
+    program.add_text("--picture", "FILE.svg", options.picture, "The same as a picture.");
     program.add_texts("--table", "FILE...", options.table,
                       "Run nothing: print one table of these reports of --json. Exit code 1 if a "
                       "device failed, or if nothing was checked on it.",
@@ -72,7 +73,7 @@ void add_options(tools::CommandLine& program, Options& options) {
 }
 
 ExitCode run(const Options& options, BuiltinGroups builtin) {
-    if (!options.matrix.empty() || !options.page.empty()) {
+    if (!options.matrix.empty() || !options.page.empty() || !options.picture.empty()) {
         return write_matrix(options);
     }
     if (!options.compare.empty()) {

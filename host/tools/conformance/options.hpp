@@ -30,7 +30,7 @@ struct Options {
 
     // What is made of files, instead of a run.
     std::vector<std::string> table, missing, compare;
-    std::string matrix, page;
+    std::string matrix, page, picture;
 };
 
 using BuiltinGroups = std::vector<Group> (*)(Level);

@@ -155,7 +155,7 @@ cp new_speed.json many/speed.json
 cp other.json many/
 echo 'not a report' >many/README
 for part in 100 1000; do head -c $part "$report" >many/cut_$part.zip; done
-works "$tool" --matrix many --page matrix.html
+works "$tool" --matrix many --page matrix.html --picture matrix.svg
 holds 'all reports are counted' grep -qF '6 rows of 4 files; 4 files are not reports' "$logs/out"
 for text in "'other.json' has the format" "'README'" \
     "'cut_100.zip' is not an archive of --report: it is cut off" \
@@ -165,12 +165,29 @@ done
 says matrix.html 'README'
 lacks matrix.html "$PWD"
 lacks matrix.html '<script>'
+says matrix.svg '>not conformant<'
+says matrix.svg '>not judged<'
+says matrix.svg '>only timed<'
+holds 'every row is drawn' test "$(grep -c '^<circle' matrix.svg)" = 6
+# A benchmark in a file of its own goes to the row of its device and driver.
+# value NAME: a string of good.json, for the right side of sed.
+value() {
+    sed -n "s/^      *\"$1\": \"\(.*\)\",*\$/\1/p" good.json | head -n 1 | sed 's/[&|\\]/\\&/g'
+}
+mkdir joined
+cp good.json joined/
+sed "s|\"a\", \"driver\": \"b\"|\"$(value name)\", \"driver\": \"$(value driver)\"|" \
+    new_speed.json >joined/speed.json
+works "$tool" --matrix joined --picture joined.svg
+says joined.svg '; 50 % of the roof<'
+lacks joined.svg 'only timed'
 tr '\n' ' ' <matrix.html | grep -q 'deeper/good.json.*older.json' ||
     wrong 'the newest report of a device is not the first'
 mkdir empty
 expect 5 "has no report" "$tool" --matrix empty --page none.html
 expect 5 'cannot be read' "$tool" --matrix nowhere --page none.html
-expect 2 '--matrix and --page' "$tool" --matrix many
+expect 2 '--matrix needs --page or --picture' "$tool" --matrix many
+expect 2 'these need --matrix' "$tool" --picture matrix.svg
 for changed in 60 2000; do
     cp "$report" changed.zip
     printf x | dd of=changed.zip bs=1 seek=$changed conv=notrunc 2>"$logs/dd"

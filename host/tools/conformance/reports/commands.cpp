@@ -58,8 +58,8 @@ ExitCode compare_reports(const Options& options) {
 }
 
 ExitCode write_matrix(const Options& options) {
-    if (options.matrix.empty() || options.page.empty()) {
-        tools::fail(ExitCode::usage, "--matrix and --page: each needs the other");
+    if (options.matrix.empty() || (options.page.empty() && options.picture.empty())) {
+        tools::fail(ExitCode::usage, "--matrix needs --page or --picture, and these need --matrix");
     }
     std::vector<std::string> foreign;
     const std::vector<NamedReport> reports = reports_below(options.matrix, foreign);
@@ -71,7 +71,13 @@ ExitCode write_matrix(const Options& options) {
     }
     const Matrix matrix = matrix_of(reports, foreign);
     std::vector<tools::OutputFile> files;
-    files.emplace_back("--page", options.page, matrix.page.size()).write(matrix.page);
+    if (!options.page.empty()) {
+        files.emplace_back("--page", options.page, matrix.page.size()).write(matrix.page);
+    }
+    if (!options.picture.empty()) {
+        files.emplace_back("--picture", options.picture, matrix.picture.size())
+            .write(matrix.picture);
+    }
     tools::OutputFile::publish(files);
     tools::write_output(fmt::format("{} rows of {} files; {} files are not reports\n", matrix.rows,
                                     reports.size(), foreign.size()));

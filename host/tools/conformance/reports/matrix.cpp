@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <tuple>
 
 #include "conformance/report.hpp"
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/html.hpp"
 #include "conformance/suite.hpp"
+#include "files/svg.hpp"
 #include "shell/failure.hpp"
+#include "shell/terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -18,7 +21,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct Row {
-    std::string vendor, device, driver, date, verdict, reason, checks, roof, file;
+    std::string vendor, device, driver, date, verdict, reason, checks, file;
+    std::optional<BenchRow> fastest = {};  // if it was timed
+    bool joined = false;                   // to the row of a report
 };
 
 std::string counts_of(const Json& device) {
@@ -35,16 +40,19 @@ std::string counts_of(const Json& device) {
     return counts;
 }
 
-/// The best share of the roof among rotations that are not bound by their launch.
-std::string roof_of(const Json& bench) {
-    const BenchRow* best = nullptr;
-    const std::vector<BenchRow> rows = bench_rows(bench);
-    for (const BenchRow& row : rows) {
-        if (row.name.starts_with("rope/prefill") && (best == nullptr || row.roof > best->roof)) {
-            best = &row;
+/// The rotation with the best share of the roof, among those that are not bound by their launch.
+std::optional<BenchRow> fastest_of(const Json& bench) {
+    std::optional<BenchRow> best;
+    for (const BenchRow& row : bench_rows(bench)) {
+        if (row.name.starts_with("rope/prefill") && (!best || row.roof > best->roof)) {
+            best = row;
         }
     }
-    return best == nullptr ? "" : fmt::format("{:.0f} % in {}", best->roof * 100, best->name);
+    return best;
+}
+
+std::string percent(const BenchRow& row) {
+    return fmt::format("{:.0f} %", row.roof * 100);
 }
 
 void add_rows(const NamedReport& named, std::vector<Row>& rows) {
@@ -59,11 +67,10 @@ void add_rows(const NamedReport& named, std::vector<Row>& rows) {
                        .verdict = device.at("verdict").get<std::string>(),
                        .reason = device.at("verdict_reason").get<std::string>(),
                        .checks = counts_of(device),
-                       .roof = {},
                        .file = named.name};
             for (std::size_t i = 0; i < named.file.benches.size(); ++i) {
                 if (!shown[i] && bench_device(named.file.benches[i]) == row.device) {
-                    row.roof = roof_of(named.file.benches[i]);
+                    row.fastest = fastest_of(named.file.benches[i]);
                     shown[i] = true;
                 }
             }
@@ -79,8 +86,8 @@ void add_rows(const NamedReport& named, std::vector<Row>& rows) {
                             .verdict = {},
                             .reason = {},
                             .checks = {},
-                            .roof = roof_of(bench),
-                            .file = named.name});
+                            .file = named.name,
+                            .fastest = fastest_of(bench)});
         }
     }
 }
@@ -94,6 +101,66 @@ void find_vendors(std::vector<Row>& rows) {
             }
         }
     }
+}
+
+/// A report and a benchmark of the same device and driver, each in a file of its own, are one row.
+void join_speeds(std::vector<Row>& rows) {
+    for (Row& row : rows) {
+        const auto speed = std::find_if(rows.begin(), rows.end(), [&row](const Row& other) {
+            return other.verdict.empty() && !other.joined && other.device == row.device &&
+                   other.driver == row.driver;
+        });
+        if (!row.verdict.empty() && !row.fastest && speed != rows.end()) {
+            row.fastest = speed->fastest;
+            row.file += ", " + speed->file;
+            speed->joined = true;
+        }
+    }
+    std::erase_if(rows, [](const Row& row) { return row.joined; });
+}
+
+/// Text of a driver without control characters, cut to `limit` characters of UTF-8.
+std::string shortened(const std::string& raw, std::size_t limit) {
+    const std::string text = tools::printable(raw);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80 && count++ == limit) {
+            return text.substr(0, i) + "\u2026";
+        }
+    }
+    return text;
+}
+
+/// Two lines for each row: who the device is at the left, what was found at the right.
+std::string picture_of(const std::vector<Row>& rows) {
+    constexpr double width = 720, margin = 14, line = 18, height = 46, dot = 5;
+    constexpr std::size_t left = 64, right = 40;  // characters
+    tools::svg::Drawing drawing(width, margin + 22 + height * double(rows.size()),
+                                "vkrope: devices and drivers");
+    drawing.text({margin, margin + 14}, "Devices and drivers, and what vkrope found there",
+                 "title");
+    double y = margin + 22;
+    for (const Row& row : rows) {
+        drawing.line({margin, y + 6}, {width - margin, y + 6}, "grid");
+        const double first = y + 6 + line, text_at = margin + 3 * dot, end = width - margin;
+        const char* look = row.verdict == conformant                          ? "d2"
+                           : row.verdict.empty() || row.verdict == not_judged ? "quiet"
+                                                                              : "d1";
+        drawing.circle({margin + dot, first - 4}, dot, look);
+        drawing.text({text_at, first}, shortened(row.device, left));
+        drawing.text({text_at, first + line - 2}, shortened(row.driver + ", " + row.date, left),
+                     "quiet");
+        drawing.text({end, first}, row.verdict.empty() ? "only timed" : row.verdict, look,
+                     tools::svg::Anchor::end);
+        std::string found = row.checks;
+        if (row.fastest) {
+            found += (found.empty() ? "" : "; ") + percent(*row.fastest) + " of the roof";
+        }
+        drawing.text({end, first + line - 2}, shortened(found, right), "quiet",
+                     tools::svg::Anchor::end);
+        y += height;
+    }
+    return drawing.file();
 }
 
 }  // namespace
@@ -138,6 +205,7 @@ Matrix matrix_of(const std::vector<NamedReport>& reports, const std::vector<std:
         add_rows(report, rows);
     }
     find_vendors(rows);
+    join_speeds(rows);
     std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
         // The newest date first, all else in the order of letters.
         return std::tie(a.vendor, a.device, b.date, a.driver) <
@@ -152,10 +220,13 @@ Matrix matrix_of(const std::vector<NamedReport>& reports, const std::vector<std:
                               : row.verdict == not_judged ? "none"
                                                           : "bad";
         const std::string verdict = row.verdict.empty() ? "-" : html::mark(row.verdict, meaning);
-        cells.push_back({html::text(row.vendor), html::text(row.device), html::text(row.driver),
-                         html::text(row.date),
-                         verdict + (row.reason.empty() ? "" : ": " + html::text(row.reason)),
-                         or_none(row.checks), or_none(row.roof), html::text(row.file)});
+        cells.push_back(
+            {html::text(row.vendor), html::text(row.device), html::text(row.driver),
+             html::text(row.date),
+             verdict + (row.reason.empty() ? "" : ": " + html::text(row.reason)),
+             or_none(row.checks),
+             row.fastest ? html::text(percent(*row.fastest) + " in " + row.fastest->name) : "-",
+             html::text(row.file)});
     }
     std::string body = html::section(
         "Devices", html::table({"vendor", "device", "driver", "date", "verdict", "checks",
@@ -168,7 +239,9 @@ Matrix matrix_of(const std::vector<NamedReport>& reports, const std::vector<std:
         }
         body += html::section("Other files", "<ul>\n" + items + "</ul>\n");
     }
-    return {.page = html::page("vkrope: devices and drivers", body), .rows = rows.size()};
+    return {.page = html::page("vkrope: devices and drivers", body),
+            .picture = picture_of(rows),
+            .rows = rows.size()};
 }
 
 }  // namespace vkrope::conformance

@@ -16,6 +16,7 @@ struct NamedReport {
 
 struct Matrix {
     std::string page;
+    std::string picture;  ///< of the same rows, SVG
     std::size_t rows = 0;
 };
 
