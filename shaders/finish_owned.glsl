@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// A lane that owns its rows: it sums them first and then takes the steps one by one, each in all of
+// its heads, so that it fetches angles once. Part of finish.glsl, which includes it.
+
+// Sums that wait to be added: of units, if they do not come in order, and of heads.
+const uint T(owned_units) = T(norm_after) ? T(units) : 1;
+float T(unit_sums)[T(owned_units)];
+float T(head_sums)[T(row_heads)];
+VkropeNorm T(norms)[norms_held];
+
+float T(owned_head)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
+    const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head;
+    if (T(norm_after)) {
+        for (uint index = 0; index < T(row_steps); ++index) {
+            const uvec2 at = row + T(row_channels)(index);
+            const T(Summed) summed = T(summed_of)(token, index, T(load)(at.x), T(load)(at.y), head);
+            T(unit_sums)[summed.units.x] = T(leaf)(what, norm, summed.a, scale);
+            T(unit_sums)[summed.units.y] = T(leaf)(what, norm, summed.b, scale);
+        }
+    }
+    float sum = 0;
+    for (uint unit = 0; unit < T(units); ++unit) {
+        float leaf;
+        if (T(norm_after)) {
+            leaf = T(unit_sums)[unit];
+        } else {
+            const uint channel = unit * unit_elements;
+            leaf = T(leaf)(what, norm, T(biased)(T(load)(row + channel), head, channel), scale);
+        }
+        sum = vkrope_tree_add(T(levels), unit, leaf);
+    }
+    for (uint unit = T(units); unit < 1u << T(levels); ++unit)
+        sum = vkrope_tree_add(T(levels), unit, 0.0);
+    return sum;
+}
+
+// Of a head, or of all heads of its token.
+float T(owned_sum)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
+    float sum = 0;
+    if (T(whole_token)) {
+        for (uint each = 0; each < T(row_heads); ++each)
+            T(head_sums)[each] = T(owned_head)(what, token, from, each, norm, scale);
+        for (uint each = 0; each < 1u << T(head_levels); ++each) {
+            float leaf = 0;
+            if (each < T(row_heads)) leaf = T(head_sums)[each];
+            sum = vkrope_tree_add(T(head_levels), each, leaf);
+        }
+    } else {
+        sum = T(owned_head)(what, token, from, head, norm, scale);
+    }
+    return sum;
+}
+
+// The sum, and if it is not finite the sum of scaled values too. A loop, not a branch: software
+// devices run both sides of a branch, and a loop only while a lane needs it.
+vec2 T(owned_sums)(uint what, Token token, uint from, uint head, VkropeNorm norm) {
+    vec2 sums = vec2(0);
+    uint rounds = 1;
+    float scale = 1;
+    for (uint round = 0; round < rounds; ++round) {
+        const float sum = T(owned_sum)(what, token, from, head, norm, scale);
+        if (round == 0) {
+            sums = vec2(sum);
+            if ((T(steps) & step_one_sum) == 0) {
+                if (!vkrope_is_finite(sum)) rounds = 2;
+            }
+        } else {
+            sums.y = sum;
+        }
+        scale = vkrope_small;
+    }
+    return sums;
+}
+
+VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
+    VkropeNorm norm = vkrope_no_norm();
+    const float inverse_n = uintBitsToFloat(T(inverse_n));
+    vec2 sums = vec2(0);
+    if (T(norm) == step_layer) {
+        vkrope_set_mean(norm, T(owned_sums)(sum_values, token, from, head, norm), inverse_n);
+        sums = T(owned_sums)(sum_differences, token, from, head, norm);
+    }
+    vkrope_set_root(norm, sums, T(owned_sums)(sum_squares, token, from, head, norm), inverse_n,
+                    uintBitsToFloat(T(eps)));
+    return norm;
+}
+
+// Holds the norms of the heads first, first + head_lanes, ... below `heads`.
+void T(hold_norms)(Token token, uint from, uint first, uint heads) {
+    if (T(norm) != 0) {
+        if (T(whole_token)) {
+            if (first < heads) T(norms)[0] = T(owned_norm)(token, from, 0);
+        } else {
+            for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i)
+                T(norms)[i] = T(owned_norm)(token, from, first + i * head_lanes);
+        }
+    }
+}
+
+// One step in these heads.
+void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint heads,
+                     float token_factor) {
+    T(StepParameters) p;
+    T(load_step_parameters)(shape_channel, step, first, p);
+    for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i) {
+        const uint head = first + i * head_lanes;
+        const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
+                   there = to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+        const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
+        VkropeNorm norm = vkrope_no_norm();
+        if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
+        T(load_step_parameters)(shape_head_channel, step, head, p);
+        T(finish_units)(turns, step, A, B, there, p, norm, token_factor);
+    }
+}
+
+void T(finish_copied)(uint from, uint to, uint first, uint heads, float token_factor) {
+    for (uint index = T(row_steps) - T(copying); index < T(row_steps); ++index) {
+        T(finish_heads)(false, T(copied_step)(index), from, to, first, heads, token_factor);
+    }
+}
