@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/plan.hpp"
+#include "kernel/dispatch_sequence.hpp"
 #include "shell/failure.hpp"
 
 namespace vkrope::bench {

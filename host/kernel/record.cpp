@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // record(): resolve -> plan -> descriptors and push constants -> dispatch. No step goes back to an
 // earlier one.
-#include "kernel/plan.hpp"
+#include "kernel/dispatch_sequence.hpp"
 #include "status.hpp"
 
 namespace vkrope {

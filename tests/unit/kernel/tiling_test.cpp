@@ -120,7 +120,7 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
     const Wide first = at(0, 0, 0, 0);
     const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
                      row_bytes;
-    // The library's values: plan.cpp places boxes with these.
+    // The library's values: dispatch_sequence.cpp places boxes with these.
     const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
                         span = span_of(v, t.group_heads, box.count);
     if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "kernel/constants.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "kernel/geometry/finish.hpp"
+
+namespace vkrope {
+
+namespace {
+
+std::uint32_t angles_of(const KernelInfo& info) {
+    switch (info.angles) {
+        case AngleSource::direct_texture: return shader::angles_texture;
+        case AngleSource::computed: return shader::angles_computed;
+        case AngleSource::direct_buffer: return shader::angles_pairs;
+        case AngleSource::cos_sin_cache:
+            return shader::angles_cos_sin_cache + std::uint32_t(info.table);
+        default: return shader::angles_factored;
+    }
+}
+
+// The constants of a tensor's finish; `first` is its first one.
+void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t heads,
+                const TensorParameters& parameters, shader::uint& first) {
+    const std::uint32_t of_row = row_heads(finish, heads);
+    const float inverse_n = float(1 / (double(of_row) * width.head_dim));
+    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+    const std::uint32_t values[] = {steps_of(finish, width),
+                                    of_row,
+                                    bits(inverse_n),
+                                    bits(finish.norm.eps),
+                                    bits(finish.clip),
+                                    bits(finish.scale),
+                                    std::uint32_t(parameters.bias.shape),
+                                    parameters.bias.offset,
+                                    std::uint32_t(parameters.weight.shape),
+                                    parameters.weight.offset,
+                                    std::uint32_t(parameters.norm_bias.shape),
+                                    parameters.norm_bias.offset};
+    static_assert(offsetof(shader::Constants, k_steps) - offsetof(shader::Constants, q_steps) ==
+                      sizeof values &&
+                  offsetof(shader::Constants, v_steps) - offsetof(shader::Constants, k_steps) ==
+                      sizeof values);
+    if (width.head_dim != 0) std::memcpy(&first, values, sizeof values);
+}
+
+}  // namespace
+
+shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geometry& geometry,
+                               bool counts) {
+    const KernelInfo& info = part.info;
+    const Windows windows = windows_of(info);
+    const auto& of = windows.of;
+    const auto& sections = info.sections;
+    static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
+    shader::Constants constants = {
+        .workgroup_size = geometry.workgroup_size(),
+        .step_lanes = geometry.step_lanes,
+        .head_lanes = geometry.head_lanes,
+        .group_tokens = geometry.group_tokens,
+        .steps_together = geometry.steps_together,
+        .units_apart = geometry.units_apart,
+        .rare_branches = geometry.units_apart,  // on a GPU
+        .q_batch = geometry.q_batch,
+        .k_batch = geometry.k_batch,
+        .whole_batches = geometry.whole_batches,
+        .access = geometry.access,
+        .unit_elements = geometry.unit_elements,
+        .conversion = kernel.conversion,
+        .q_head_dim = info.q.head_dim,
+        .q_rotary_offset = info.q.rotary_offset,
+        .q_element_in = std::uint32_t(info.q.in),
+        .q_element_out = std::uint32_t(info.q.out),
+        .k_head_dim = info.k.head_dim,
+        .k_rotary_offset = info.k.rotary_offset,
+        .k_element_in = std::uint32_t(info.k.in),
+        .k_element_out = std::uint32_t(info.k.out),
+        .v_head_dim = info.v.head_dim,
+        .v_element_in = std::uint32_t(info.v.in),
+        .v_element_out = std::uint32_t(info.v.out),
+        .scatter = info.scatter_k,
+        .pairing = std::uint32_t(info.pairing),
+        .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
+        .rotary_dim = info.rotary_dim,
+        .window_dim_0 = of[0].rotary_dim,
+        .window_dim_1 = of[1].rotary_dim,
+        .window_dim_2 = of[2].rotary_dim,
+        .window_dim_3 = of[3].rotary_dim,
+        .window_at_0 = of[0].offset,
+        .window_at_1 = of[1].offset,
+        .window_at_2 = of[2].offset,
+        .window_at_3 = of[3].offset,
+        .angles = angles_of(info),
+        .positions = info.positions == PositionSource::implicit ? shader::positions_implicit
+                                                                : shader::positions_ids,
+        .axes = sections.axes,
+        .section_order = std::uint32_t(sections.order),
+        .leftover_axis = sections.leftover_axis,
+        .section_0 = sections.pairs[0],
+        .section_1 = sections.pairs[1],
+        .section_2 = sections.pairs[2],
+        .section_3 = sections.pairs[3],
+        .section_4 = sections.pairs[4],
+        .section_5 = sections.pairs[5],
+        .section_6 = sections.pairs[6],
+        .section_7 = sections.pairs[7],
+        .counter = counts,
+        .k_after_q = geometry.k_after_q,
+        .finish = geometry.finish,
+        .norms_held = geometry.norms_held,
+        .exchanged = std::uint32_t(
+            geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1)};
+    if (geometry.finish == shader::finish_none) return constants;
+    set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
+    set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);
+    set_finish(info.v_finish, info.v, info.v_heads, part.parameters.v, constants.v_steps);
+    return constants;
+}
+
+}  // namespace vkrope

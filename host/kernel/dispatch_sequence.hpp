@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The dispatches of a planned call, each with its bindings, push constants and shape, and the
+// barriers between them. Reads the kernel; makes no Vulkan call.
+#pragma once
+
+#include "kernel/plan.hpp"
+
+namespace vkrope {
+
+/// Buffers that a dispatch binds; unused members have no buffer.
+struct Bindings {
+    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
+                           table_sin = {}, parameters = {}, q_scales = {}, k_scales = {},
+                           v_scales = {};                                    ///< read
+    VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {};  ///< written
+};
+
+/// One box of a job.
+struct Dispatch {
+    const Pipeline* pipeline = nullptr;
+    Bindings bindings;
+    shader::Push push = {};
+    DispatchShape shape;
+};
+
+/// The dispatches of a call, in order. Borrows its arguments.
+class DispatchSequence {
+   public:
+    DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
+                     const Jobs& jobs) noexcept
+        : kernel_(kernel), call_(call), resolved_(resolved), jobs_(jobs) {}
+
+    Dispatch at(std::uint64_t index) const noexcept;
+
+    /// Whether `next` has to wait for an earlier dispatch, since their bound ranges overlap and one
+    /// of the two writes. Call it once for each dispatch, in order.
+    bool needs_barrier(const Bindings& next) noexcept;
+
+   private:
+    const Kernel& kernel_;
+    const Call& call_;
+    const ResolvedCall& resolved_;
+    const Jobs& jobs_;
+    std::uint64_t index_ = 0, first_since_barrier_ = 0;
+    Bindings since_barrier_;  // hulls of the ranges bound since the last barrier: a range that
+                              // meets no hull meets none of them
+};
+
+}  // namespace vkrope

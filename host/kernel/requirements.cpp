@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// requirements(): what a device has to offer, and what an engine should enable on it.
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "kernel/vulkan/functions.hpp"
+#include "status.hpp"
+#include "vkrope/kernel.hpp"
+
+namespace vkrope {
+
+namespace {
+
+constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
+
+}  // namespace
+
+Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
+                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+    if (!instance || !physical || !get_instance_proc_addr) {
+        return {error(Code::invalid_argument,
+                      "instance, physical and get_instance_proc_addr must not be null"),
+                {}};
+    }
+    const Result<InstanceFunctions> vk = InstanceFunctions::load(instance, get_instance_proc_addr);
+    if (!vk) return {vk.status, {}};
+    Requirements needs{.api_version = lowest_api_version};
+    VkPhysicalDeviceProperties properties = {};
+    vk->vkGetPhysicalDeviceProperties(physical, &properties);
+    if (properties.apiVersion < lowest_api_version) {
+        return {error(Code::not_supported, "%s offers Vulkan %u.%u: vkrope needs 1.1",
+                      properties.deviceName, VK_API_VERSION_MAJOR(properties.apiVersion),
+                      VK_API_VERSION_MINOR(properties.apiVersion)),
+                {}};
+    }
+    std::uint32_t count = 0;
+    VkResult result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
+    if (result != VK_SUCCESS)
+        return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow)
+                                                               VkExtensionProperties[count]);
+    if (!offered)
+        return {error(Code::out_of_host_memory, "not enough memory for the names of %u extensions",
+                      count),
+                {}};
+    result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
+        return {vulkan_error(result, "vkEnumerateDeviceExtensionProperties"), {}};
+    const auto add_if_offered = [&](const char* name) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (std::strcmp(offered[i].extensionName, name) != 0) continue;
+            needs.optional_extensions[needs.optional_extension_count++] = name;
+            return true;
+        }
+        return false;
+    };
+    if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) needs.enabled |= push_descriptor;
+    if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME))
+        needs.enabled |= float_controls;
+    const bool half_extension = add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+    const bool core_1_2 = properties.apiVersion >= VK_API_VERSION_1_2;
+    if (core_1_2) needs.enabled_in_core |= float_controls;
+    if (half_extension || core_1_2) {
+        VkPhysicalDeviceShaderFloat16Int8Features half = {};
+        half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+        VkPhysicalDeviceFeatures2 features = {};
+        features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        features.pNext = &half;
+        vk->vkGetPhysicalDeviceFeatures2(physical, &features);
+        needs.offers_shader_float16 = half_extension && half.shaderFloat16;
+        if (core_1_2 && half.shaderFloat16) needs.enabled_in_core |= shader_float16;
+    }
+    return {{}, needs};
+}
+
+}  // namespace vkrope
