@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include "frequencies/angle_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "frequencies/limits.hpp"
+#include "interface.h"
+#include "status.hpp"
+
+namespace vkrope {
+namespace {
+
+constexpr std::uint64_t max_buffer_bytes =
+    0xffffffff;  // VkPhysicalDeviceLimits::maxStorageBufferRange is a uint32_t
+constexpr std::uint64_t texel_bytes = 4 * sizeof(float);
+constexpr std::uint64_t pair_bytes = 2 * sizeof(float);
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+struct TextureShape {
+    std::uint64_t width = 0;
+    std::uint32_t height = 0;
+
+    std::uint64_t bytes() const noexcept { return width * height * texel_bytes; }
+};
+
+/// Rows run down a column; after 2^fold_log2 rows they continue in the next column.
+TextureShape texture_shape(const AnglePlan& plan) noexcept {
+    const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
+    const std::uint64_t rows = texture_rows(plan),
+                        columns = (rows + rows_per_column - 1) >> plan.fold_log2;
+    return {columns * plan.row_texels, std::uint32_t(columns == 1 ? rows : rows_per_column)};
+}
+
+Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+    if (max_image_side == 0) {
+        return error(Code::invalid_argument,
+                     "max_image_side is 0: it must be the device's maxImageDimension2D");
+    }
+    const std::uint64_t rows_per_column = std::min<std::uint64_t>(
+        std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
+    plan.fold_log2 = std::uint32_t(std::countr_zero(rows_per_column));
+    plan.row_texels = (plan.pairs + 1) / 2;
+    const TextureShape shape = texture_shape(plan);
+    if (shape.width > max_image_side) {
+        return error(Code::limit_exceeded,
+                     "max_position is %u: %u pairs need a texture %llu texels wide, but the device "
+                     "allows %u",
+                     plan.rows, plan.pairs, ull{shape.width}, max_image_side);
+    }
+    plan.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+    plan.extent = {std::uint32_t(shape.width), shape.height};
+    plan.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
+    plan.bytes = std::size_t(shape.bytes());
+    if (plan.bytes != shape.bytes()) {
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: the texture has %llu bytes, but size_t holds at most %llu",
+            plan.rows, ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
+    }
+    return {};
+}
+
+std::uint64_t buffer_bytes(const AnglePlan& plan) noexcept {
+    return std::uint64_t{plan.rows} * plan.pairs * pair_bytes;
+}
+
+Status plan_buffer(AnglePlan& plan) noexcept {
+    const std::uint64_t bytes = buffer_bytes(plan);
+    if (bytes > max_buffer_bytes) {
+        return error(
+            Code::limit_exceeded,
+            "max_position is %u: %u pairs need %llu bytes, but a storage buffer has at most %llu",
+            plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
+    }
+    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    plan.bytes = std::size_t(bytes);
+    return {};
+}
+
+Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+    if (plan.rows > max_factored_positions) {
+        return error(Code::limit_exceeded,
+                     "max_position is %u: a factored table covers at most %llu positions; computed "
+                     "angles cover every int32",
+                     plan.rows, ull{max_factored_positions});
+    }
+    return plan_texture(plan, max_image_side);
+}
+
+void plan_turns(AnglePlan& plan) noexcept {
+    plan.rows = std::uint32_t(max_positions) + 1;  // covers -2^31 too
+    plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
+    plan.bytes = std::size_t(shader::turn_bytes(plan.pairs));
+}
+
+}  // namespace
+
+Status check(const Rotation& rotation) noexcept {
+    if (!rotation.rotates) {
+        return error(Code::invalid_argument,
+                     "rotation.rotates is false: a layer without RoPE has no angle table");
+    }
+    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
+        rotation.rotary_dim % 2 != 0) {
+        return error(Code::invalid_argument, "rotation.rotary_dim is %u: it must be even, 2 to %u",
+                     rotation.rotary_dim, max_rotary_dim);
+    }
+    if (rotation.inv_freq.size() != rotation.rotary_dim / 2) {
+        return error(Code::invalid_argument,
+                     "rotation.inv_freq has %llu elements: it must be rotary_dim / 2 = %u",
+                     ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
+    }
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
+            return error(
+                Code::invalid_argument,
+                "rotation.inv_freq[%llu] is %g: it must be finite, of magnitude below 2048", ull{j},
+                rotation.inv_freq[j]);
+        }
+    }
+    // Outside this range, products with it could overflow or lose precision.
+    if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
+        return error(Code::invalid_argument,
+                     "rotation.attention_factor is %g: it must be 2^-64 to 2^64",
+                     rotation.attention_factor);
+    }
+    return {};
+}
+
+Status check_product(const Rotation& rotation, AngleSource source) noexcept {
+    const bool direct = source == AngleSource::direct_texture ||
+                        source == AngleSource::direct_buffer;
+    if (rotation.precision == AnglePrecision::exact ||
+        (rotation.precision == AnglePrecision::float32 && direct))
+        return {};
+    if (rotation.precision > AnglePrecision::float32) {
+        return error(Code::invalid_argument,
+                     "rotation.precision is %u: it must be an AnglePrecision",
+                     unsigned(rotation.precision));
+    }
+    return error(Code::invalid_argument,
+                 "rotation.precision is float32: source must be direct_texture or direct_buffer, "
+                 "but it is %u",
+                 unsigned(source));
+}
+
+std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
+    return plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows)
+                                                        : plan.rows;
+}
+
+bool consistent(const AnglePlan& plan) noexcept {
+    if (plan.source == AngleSource::computed) {
+        return plan.bytes == shader::turn_bytes(plan.pairs);
+    }
+    if (plan.rows == 0 || plan.rows > max_positions) {
+        return false;
+    }
+    if (plan.source == AngleSource::direct_buffer) {
+        return plan.bytes == buffer_bytes(plan);
+    }
+    if (plan.source == AngleSource::factored_texture && plan.rows > max_factored_positions) {
+        return false;
+    }
+    if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
+        return false;
+    }
+    const TextureShape shape = texture_shape(plan);
+    return plan.extent.width == shape.width && plan.extent.height == shape.height &&
+           plan.bytes == shape.bytes();
+}
+
+Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
+                              std::uint64_t max_position, std::uint32_t max_image_side) {
+    if (Status status = check(rotation); !status) {
+        return {status, {}};
+    }
+    if (source == AngleSource::by_default) {
+        source = default_angles(rotation.precision, max_position);
+    }
+    const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
+    if (max_position == 0 || max_position > most) {
+        return {error(Code::invalid_argument, "max_position is %llu: it must be 1 to %llu",
+                      ull{max_position}, ull{most}),
+                {}};
+    }
+    if (Status status = check_product(rotation, source); !status) {
+        return {status, {}};
+    }
+    AnglePlan plan;
+    plan.source = source;
+    plan.pairs = rotation.rotary_dim / 2;
+    plan.rows = std::uint32_t(max_position);
+    plan.attention_factor = rotation.attention_factor;
+    plan.sections = rotation.sections;
+    Status status;
+    switch (source) {
+        case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
+        case AngleSource::direct_buffer: status = plan_buffer(plan); break;
+        case AngleSource::factored_texture: status = plan_factored(plan, max_image_side); break;
+        case AngleSource::computed: plan_turns(plan); break;
+        case AngleSource::cos_sin_cache:
+            status = error(Code::invalid_argument,
+                           "source is cos_sin_cache: use plan_cos_sin_cache for a cache of your "
+                           "own cos and sin");
+            break;
+        default:
+            status = error(Code::invalid_argument, "source is %u: it must be an AngleSource",
+                           unsigned(source));
+            break;
+    }
+    if (!status) {
+        return {status, {}};
+    }
+    return {{}, plan};
+}
+
+Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
+                                     std::uint32_t row_stride, Element element) {
+    if (pairs == 0 || pairs > max_rotary_dim / 2)
+        return {error(Code::invalid_argument, "pairs is %u: it must be 1 to %u", pairs,
+                      max_rotary_dim / 2),
+                {}};
+    if (rows == 0 || rows > max_positions)
+        return {error(Code::invalid_argument, "rows is %u: it must be 1 to %llu", rows,
+                      ull{max_positions}),
+                {}};
+    if (row_stride < pairs)
+        return {error(Code::invalid_argument, "row_stride is %u: it must be at least pairs, %u",
+                      row_stride, pairs),
+                {}};
+    if (element > Element::bf16)
+        return {error(Code::invalid_argument, "element is %u: it must be an Element",
+                      unsigned(element)),
+                {}};
+    const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + pairs;  // below 2^63
+    if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
+        return {error(Code::limit_exceeded,
+                      "rows is %u: with row_stride %u they span %llu elements, but a storage "
+                      "buffer has at most %llu bytes",
+                      rows, row_stride, ull{elements}, ull{max_buffer_bytes}),
+                {}};
+    }
+    const std::uint64_t bytes = elements * element_bytes(element);
+    AnglePlan plan;
+    plan.source = AngleSource::cos_sin_cache;
+    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    plan.bytes = std::size_t(bytes + 3) / 4 * 4;
+    plan.pairs = pairs;
+    plan.rows = rows;
+    plan.row_stride = row_stride;
+    plan.element = element;
+    return {{}, plan};
+}
+
+}  // namespace vkrope

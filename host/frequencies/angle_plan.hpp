@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What the layout of an angle table and its content rest on: the rules for a rotation and a plan.
+#pragma once
+
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+Status check(const Rotation& rotation) noexcept;
+
+/// Whether tables of this source can have the rotation's precision.
+Status check_product(const Rotation& rotation, AngleSource source) noexcept;
+
+/// Rows of a texture: positions, or the coarse rows and then the fine ones of a factored table.
+std::uint64_t texture_rows(const AnglePlan& plan) noexcept;
+
+/// True if the fields of a plan are consistent, so that filling the table stays within plan.bytes.
+bool consistent(const AnglePlan& plan) noexcept;
+
+}  // namespace vkrope
