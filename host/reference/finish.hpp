@@ -39,6 +39,9 @@ struct Finish {
     std::vector<double> scale_tokens = {};  // [batch, tokens]; empty: none
 };
 
+/// Whether a finish changes anything.
+bool has_steps(const Finish& steps);
+
 /// An exact value, and how far f32 arithmetic as the contract has it may be away from it.
 struct Approximate {
     long double value = 0, error = 0;
