@@ -17,6 +17,7 @@
 #include <set>
 
 #include "conformance/builtin/builtin.hpp"
+#include "conformance/builtin/trial.hpp"
 #include "conformance/device_under_test.hpp"
 #include "kernel/plan.hpp"
 #include "shell/program.hpp"
@@ -30,16 +31,6 @@ namespace {
 static_assert(shader::constant_count == 90);
 
 using Aspects = std::set<std::string>;
-
-constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
-constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
-const char* name_of(Element element) {
-    constexpr const char* names[] = {"f32", "f16", "bf16"};
-    return names[static_cast<std::size_t>(element)];
-}
-const char* name_of(Pairing pairing) {
-    return pairing == Pairing::half_split ? "half split" : "interleaved";
-}
 
 /// The use of one pipeline in one dispatch.
 struct Use {

@@ -181,21 +181,15 @@ void add_arithmetic(Checks& checks) {
         return q;
     });
     for (const Direction direction : {Direction::forward, Direction::inverse}) {
-        struct Named {
-            const char* name;
-            Gain gain;
-        };
-        for (const Named& gain : {Named{"apply", Gain::apply},
-                                  {"omit", Gain::omit},
-                                  {"divide_out", Gain::divide_out}}) {
+        for (const tools::Choice<Gain>& gain : tools::gains) {
             const bool inverse = direction == Direction::inverse;
-            checks.add(fmt::format("factor_{}{}", gain.name, inverse ? "_inverse" : ""),
+            checks.add(fmt::format("factor_{}{}", gain.word, inverse ? "_inverse" : ""),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Element element : elements) {
                                Trial trial = far_positions(element, Pairing::half_split, 12);
                                trial.attention_factor = yarn_factor;
                                trial.direction = direction;
-                               trial.gain = gain.gain;
+                               trial.gain = gain.value;
                                run(device, trial, findings);
                            }
                        });

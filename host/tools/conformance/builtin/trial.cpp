@@ -3,125 +3,16 @@
 
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <random>
 
 #include "conformance/builtin/definition.hpp"
+#include "conformance/builtin/trial_memory.hpp"
+#include "conformance/builtin/trial_oracle.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
 using Random = std::mt19937_64;
-
-/// One buffer before and after the call: pieces separated by guard zones, initially random bytes.
-class Memory {
-   public:
-    explicit Memory(std::uint64_t seed) : random_(seed) {}
-
-    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
-    std::uint64_t take(std::uint64_t bytes) {
-        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
-        const std::uint64_t start = (before.size() + guard + 15) / 16 * 16,
-                            end = (start + bytes + guard + 15) / 16 * 16;
-        const std::uint64_t old = before.size();
-        before.resize(end);
-        for (std::uint64_t at = old; at < end;
-             at += sizeof(std::uint64_t)) {  // ends are multiples of 16
-            const std::uint64_t word = random_();
-            std::memcpy(&before[at], &word, sizeof word);
-        }
-        may_change.resize(end);
-        return start;
-    }
-
-    template <class Number>
-    std::uint64_t put(const std::vector<std::int64_t>& numbers) {
-        const std::uint64_t start = take(numbers.size() * sizeof(Number));
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            const auto number = static_cast<Number>(numbers[i]);
-            std::memcpy(&before[start + i * sizeof number], &number, sizeof number);
-        }
-        return start;
-    }
-
-    void let_change(std::uint64_t start, std::uint64_t bytes) {
-        const auto first = may_change.begin() + static_cast<std::ptrdiff_t>(start);
-        std::fill(first, first + static_cast<std::ptrdiff_t>(bytes), true);
-    }
-
-    Bytes before, after;
-    std::vector<bool> may_change;
-
-   private:
-    Random random_;
-};
-
-/// Q, K or V of the call.
-struct Tensors {
-    Placed in = {}, out = {};
-    std::uint64_t in_byte = 0, out_byte = 0;  // start of their pieces
-
-    std::uint64_t first_in() const { return in_byte + in.first * size(in); }
-    std::uint64_t first_out() const { return out_byte + out.first * size(out); }
-    static std::uint64_t size(const Placed& placed) {
-        return placed.rows.type == reference::Type::f32 ? 4 : 2;
-    }
-};
-
-/// Places all tensors in one piece if their elements have the same size, else one piece per element
-/// size with the places of the others left free.
-void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, Tensors& q,
-           Tensors& k, Tensors& v) {
-    const KernelInfo& info = trial.info;
-    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
-                                std::max(info.k.head_dim, 1u), info.v.head_dim);
-    std::map<std::size_t, std::uint64_t> pieces;  // keyed by element size in bytes
-    const auto put = [&](const Placed& placed, const HeadFormat& width, Tensors& tensor) {
-        const Element type = output ? width.out : width.in;
-        const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
-        if (is_new) {
-            found->second = memory.take(piece.elements * element_bytes(type));
-        }
-        (output ? tensor.out : tensor.in) = placed;
-        (output ? tensor.out : tensor.in).rows.type = type_of(type);
-        (output ? tensor.out_byte : tensor.in_byte) = found->second;
-    };
-    put(piece.q, info.q, q);
-    put(piece.k, info.k, k);
-    if (info.v.head_dim > 0) {
-        put(piece.v, info.v, v);
-    }
-}
-
-void fill(const Tensors& tensor, const Bytes& rows, Memory& memory) {
-    const reference::Tensor& in = tensor.in.rows;
-    const std::uint64_t bytes = in.head_dim * Tensors::size(tensor.in);
-    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
-        const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
-                                                         : row;  // broadcast: head 0
-        std::memcpy(&memory.before[tensor.first_in() + first * Tensors::size(tensor.in)],
-                    &rows[source * bytes], bytes);
-    });
-}
-
-void let_change(const Tensors& tensor, Memory& memory) {
-    const reference::Tensor& out = tensor.out.rows;
-    reference::each_row(out, [&](std::uint64_t, std::uint64_t first) {
-        memory.let_change(tensor.first_out() + first * Tensors::size(tensor.out),
-                          out.head_dim * Tensors::size(tensor.out));
-    });
-}
-
-Bytes packed_rows(const Tensors& tensor, const Bytes& memory) {
-    const reference::Tensor& out = tensor.out.rows;
-    const std::uint64_t bytes = out.head_dim * Tensors::size(tensor.out);
-    Bytes packed(out.batch * out.tokens * out.heads * bytes);
-    reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
-        std::memcpy(&packed[row * bytes],
-                    &memory[tensor.first_out() + first * Tensors::size(tensor.out)], bytes);
-    });
-    return packed;
-}
 
 /// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
@@ -161,121 +52,6 @@ Rotation rotation_of(const Trial& trial) {
     rotation.precision = trial.precision;
     rotation.sections = trial.info.sections;
     return rotation;
-}
-
-/// Returns the position axis of pair j, as types.hpp defines it.
-std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
-    std::uint32_t sum = 0;
-    for (const std::uint32_t pairs : sections.pairs) {
-        sum += pairs;
-    }
-    if (sections.axes == 0) {
-        return 0;
-    }
-    std::uint32_t m = j % sum;
-    if (sections.order == SectionOrder::interleaved) {
-        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
-    }
-    std::uint32_t axis = 0;
-    for (; m >= sections.pairs[axis]; ++axis) {
-        m -= sections.pairs[axis];
-    }
-    return axis;
-}
-
-/// The operation on Q or K.
-reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes) {
-    const KernelInfo& info = trial.info;
-    reference::Operation operation;
-    operation.interleaved = info.pairing == Pairing::interleaved;
-    operation.interleaved_out = info.pairing_out.value_or(info.pairing) == Pairing::interleaved;
-    operation.inverse = trial.direction == Direction::inverse;
-    operation.rotary_offset = width.rotary_offset;
-    for (const Window& window : info.windows) {
-        if (window.rotary_dim > 0) {
-            operation.windows.push_back({window.offset, window.rotary_dim / 2});
-        }
-    }
-    operation.inv_freq = inv_freq_of(trial);
-    operation.attention_factor = trial.attention_factor;
-    operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
-    operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
-    if (trial.precision == AnglePrecision::float32) {
-        operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position,
-                                                            std::size_t pair) {
-            return float32_cos_sin(position, inv_freq[pair]);
-        };
-    }
-    return operation;
-}
-
-/// The operation on V, which rotates nothing.
-reference::Operation move_of(const Trial& trial) {
-    reference::Operation operation;
-    operation.attention_factor = trial.attention_factor;
-    return operation;
-}
-
-double bound_of(const Trial& trial) {
-    const bool factor = trial.attention_factor != 1;
-    return error_bound(trial.info.angles, trial.attention_factor) +
-           (factor && trial.precision == AnglePrecision::float32 ? 1.5 : 0) +
-           (factor && trial.gain != Gain::apply ? 2 : 0);
-}
-
-/// With one axis, the oracle runs once for all tokens; with several, once per token, with the
-/// positions of each pair.
-void hold_against_oracle(const Trial& trial, reference::Operation operation,
-                         const std::vector<std::int64_t>& positions, const Tensors& tensor,
-                         const Memory& memory, char name, Findings& findings,
-                         std::uint64_t& outside) {
-    const std::byte *input = &memory.before[tensor.first_in()],
-                    *output = &memory.after[tensor.first_out()];
-    const auto judge = [&](const reference::Verdict& verdict) {
-        outside += verdict.out_of_range;
-        findings.measure_u(verdict.largest_error_u);
-        findings.hold(!verdict.nan_mismatch,
-                      "{}: NaN but the exact value is not NaN, or the reverse: {}", name,
-                      verdict.worst);
-        findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}",
-                      name, verdict.worst);
-        findings.hold(verdict.largest_error_u <= bound_of(trial),
-                      "{}: {:.4g} u but the contract allows {} u: {}", name,
-                      verdict.largest_error_u, bound_of(trial), verdict.worst);
-    };
-    const Sections& sections = trial.info.sections;
-    constexpr std::int64_t beyond = std::int64_t{1}
-                                    << 40;  // represents every position that is not covered
-    operation.covered = beyond;
-    if (sections.axes == 0) {
-        for (const std::int64_t position : positions) {
-            operation.positions.push_back(covers(trial, position) ? position : beyond);
-        }
-        judge(reference::compare(tensor.in.rows, tensor.out.rows, operation, input, output));
-        return;
-    }
-    const std::size_t rows = trial.shape.rows();
-    for (std::size_t i = 0; i < rows; ++i) {
-        operation.positions = {0};
-        for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
-            if (!covers(trial, positions[axis * rows + i])) {
-                operation.positions = {beyond};
-            }
-        }
-        operation.cos_sin = [&](std::int64_t, std::size_t pair) {
-            const std::uint32_t axis = axis_turning(sections, static_cast<std::uint32_t>(pair));
-            return exact_cos_sin(trial, positions[axis * rows + i], operation.inv_freq[pair]);
-        };
-        const auto token = [&](reference::Tensor all, const std::byte* start) {
-            const std::uint64_t first = i / trial.shape.tokens * all.batch_stride +
-                                        i % trial.shape.tokens * all.token_stride;
-            all.batch = all.tokens = 1;
-            return std::pair(all, start + first * (all.type == reference::Type::f32 ? 4 : 2));
-        };
-        const auto [in, from] = token(tensor.in.rows, input);
-        const auto [out, to] = token(tensor.out.rows, output);
-        judge(reference::compare(in, out, operation, from, to));
-    }
 }
 
 /// The values of fill_angles for a direct table: (cos, sin) pairs, [table_rows, pairs].
@@ -340,7 +116,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const Shape& shape = trial.shape;
     Random random(trial.seed);
     Memory memory(random());
-    Tensors q, k, v;
+    TensorRows q, k, v;
     place(trial, trial.in, false, memory, q, k, v);
     if (trial.in_place) {
         q.out = q.in, q.out_byte = q.in_byte;
@@ -356,7 +132,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         k.out.rows.type = type_of(info.k.out);
         reference::Cache& cache = *k.out.rows.cache;
         cache.slot_mapping = random_slots(cache, shape.rows(), random);
-        k.out_byte = memory.take(span_of(k.out.rows) * Tensors::size(k.out));
+        k.out_byte = memory.take(span_of(k.out.rows) * TensorRows::size(k.out));
         if (info.v.head_dim > 0) {
             v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size,
                                   trial.pages_by_head);
@@ -367,7 +143,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
                 v.out.rows.cache->page_stride = cache.page_stride;
                 v.out.rows.cache->row_stride = cache.row_stride;
             }
-            v.out_byte = memory.take(span_of(v.out.rows) * Tensors::size(v.out));
+            v.out_byte = memory.take(span_of(v.out.rows) * TensorRows::size(v.out));
         }
         slots_byte = trial.slots_64 ? memory.put<std::int64_t>(cache.slot_mapping)
                                     : memory.put<std::int32_t>(cache.slot_mapping);
@@ -499,7 +275,8 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     for (std::uint32_t j = 0; j < info.rotary_dim / 2; ++j) {
         definition.axis.push_back(axis_turning(info.sections, j));
     }
-    const auto hold = [&](const Tensors& tensor, const reference::Operation& operation, char name) {
+    const auto hold = [&](const TensorRows& tensor, const reference::Operation& operation,
+                          char name) {
         outside = 0;  // K and V also check the slots
         if (!callers) {
             hold_against_oracle(trial, operation, positions, tensor, memory, name, findings,
@@ -546,57 +323,6 @@ bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
     const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
            (info.angles < AngleSource::direct_buffer && !info.scatter_k);
-}
-
-const char* name_of(Element element) {
-    constexpr const char* names[] = {"f32", "f16", "bf16"};
-    return names[static_cast<std::size_t>(element)];
-}
-
-const char* name_of(Pairing pairing) {
-    return pairing == Pairing::half_split ? "half_split" : "interleaved";
-}
-
-const char* name_of(AngleSource source) {
-    constexpr const char* names[] = {"default",        "factored_texture", "computed",
-                                     "direct_texture", "direct_buffer",    "cos_sin_cache"};
-    return names[static_cast<std::size_t>(source)];
-}
-
-std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &bytes[index * element_bytes(element)], element_bytes(element));
-    return bits;
-}
-
-void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits) {
-    std::memcpy(&bytes[index * element_bytes(element)], &bits, element_bytes(element));
-}
-
-float value(Element element, const Bytes& bytes, std::size_t index) {
-    return reference::widen(type_of(element), stored(element, bytes, index));
-}
-
-void set(Element element, Bytes& bytes, std::size_t index, long double number) {
-    store(element, bytes, index, reference::narrow(type_of(element), number));
-}
-
-Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
-    std::mt19937 random(seed);
-    Bytes bytes(count * element_bytes(element));
-    for (std::size_t i = 0; i < count; ++i) {
-        set(element, bytes, i, (static_cast<long double>(random()) / 0x1p32L - 0.5L) * 8);
-    }
-    return bytes;
-}
-
-Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
-    std::mt19937 random(seed);
-    Bytes bytes(count * element_bytes(element));
-    for (std::size_t i = 0; i < count; ++i) {
-        store(element, bytes, i, static_cast<std::uint32_t>(random()));
-    }
-    return bytes;
 }
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,

@@ -11,10 +11,10 @@
 
 #include "conformance/builtin/arrangement.hpp"
 #include "conformance/builtin/check.hpp"
+#include "conformance/builtin/element_array.hpp"
+#include "shell/words.hpp"
 
 namespace vkrope::conformance {
-
-using Bytes = std::vector<std::byte>;
 
 struct Trial {
     KernelInfo info = {};  // a tensor with head_dim 0 is absent
@@ -74,39 +74,29 @@ reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, doubl
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
                  const ReportedLimits& limits = {});
 
-inline reference::Type type_of(Element element) {
-    return reference::Type(static_cast<std::uint32_t>(element));
+inline const char* name_of(Element element) {
+    return tools::word_for(tools::elements, element);
 }
-const char* name_of(Element element);
-const char* name_of(Pairing pairing);
-const char* name_of(AngleSource source);
+inline const char* name_of(Pairing pairing) {
+    return tools::word_for(tools::pairings, pairing);
+}
+/// The sources of a command line, and the caller's own table.
+inline const char* name_of(AngleSource source) {
+    return source == AngleSource::cos_sin_cache ? "cos_sin_cache"
+                                                : tools::word_for(tools::angle_sources, source);
+}
 inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
 inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed,
                                               AngleSource::direct_texture,
                                               AngleSource::direct_buffer};
 inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
 
-std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
-void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
-/// Read the value of a stored element; store the nearest representable value.
-float value(Element element, const Bytes& bytes, std::size_t index);
-void set(Element element, Bytes& bytes, std::size_t index, long double value);
-
-/// `count` elements, uniform in [-4, 4], or with random bits: either sign and every magnitude.
-Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
-Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);
 
 /// Number of elements of Q, and of V, in `trial`.
 std::size_t q_elements(const Trial& trial);
 std::size_t v_elements(const Trial& trial);
-
-template <class Number>
-Bytes bytes_of(const std::vector<Number>& numbers) {
-    const auto* first = reinterpret_cast<const std::byte*>(numbers.data());
-    return {first, first + numbers.size() * sizeof(Number)};
-}
 
 /// Adds a cos_sin_cache [table_rows, row_stride] to the trial, with columns after the pairs that
 /// must not be read.

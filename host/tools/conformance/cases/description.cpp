@@ -25,24 +25,22 @@ void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     }
 }
 
-constexpr Word<Pairing> pairings[] = {{"half", Pairing::half_split},
-                                      {"interleaved", Pairing::interleaved}};
-constexpr Word<Direction> directions[] = {{"forward", Direction::forward},
-                                          {"inverse", Direction::inverse}};
-constexpr Word<Gain> gains[] = {
-    {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
-constexpr Word<PositionKind> position_kinds[] = {
+constexpr tools::Choice<Pairing> pairings[] = {{"half", Pairing::half_split},
+                                               {"interleaved", Pairing::interleaved}};
+constexpr tools::Choice<Direction> directions[] = {{"forward", Direction::forward},
+                                                   {"inverse", Direction::inverse}};
+constexpr tools::Choice<PositionKind> position_kinds[] = {
     {"none", PositionKind::none},
     {"offset", PositionKind::offset},
     {"per_batch_offset", PositionKind::per_batch_offset},
     {"explicit", PositionKind::explicit_ids},
     {"varlen", PositionKind::varlen},
     {"context_parallel", PositionKind::context_parallel}};
-constexpr Word<SectionMode> section_modes[] = {{"sequential", SectionMode::sequential},
-                                               {"interleaved", SectionMode::interleaved},
-                                               {"independent", SectionMode::independent}};
-constexpr Word<bool> row_kinds[] = {{"indexed", false}, {"direct", true}};
-constexpr Word<bool> widths[] = {{"half", false}, {"full_first_half", true}};
+constexpr tools::Choice<SectionMode> section_modes[] = {{"sequential", SectionMode::sequential},
+                                                        {"interleaved", SectionMode::interleaved},
+                                                        {"independent", SectionMode::independent}};
+constexpr tools::Choice<bool> row_kinds[] = {{"indexed", false}, {"direct", true}};
+constexpr tools::Choice<bool> widths[] = {{"half", false}, {"full_first_half", true}};
 
 std::uint32_t channels(Fields& fields, const char* key) {
     return static_cast<std::uint32_t>(fields.required_integer(key, 0, max_channels));
@@ -245,7 +243,7 @@ std::variant<CacheCase, BaseCase> read_angles(Fields fields) {
         cache.direct = meaning(fields.text("rows"), "angles.rows", row_kinds);
         cache.full_width = meaning(fields.text("width"), "angles.width", widths);
         if (const auto dtype = fields.optional_text("dtype")) {
-            cache.dtype = meaning(*dtype, "angles.dtype", dtypes);
+            cache.dtype = meaning(*dtype, "angles.dtype", tools::elements);
         }
         angles = std::move(cache);
     } else if (kind == "base") {
@@ -350,8 +348,8 @@ CaseDescription describe(const nlohmann::json& document) {
         description.pairing_out = meaning(*out, "pairing_out", pairings);
     }
     description.direction = meaning(root.text("direction"), "direction", directions);
-    description.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", gains);
-    description.dtype = meaning(root.text("dtype"), "dtype", dtypes);
+    description.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", tools::gains);
+    description.dtype = meaning(root.text("dtype"), "dtype", tools::elements);
     if (const auto head_dim = root.integer("head_dim", 1, max_channels)) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
     }

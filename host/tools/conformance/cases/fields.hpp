@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "conformance/suite.hpp"
+#include "shell/words.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope::conformance {
@@ -72,25 +73,17 @@ std::string shown_text(const std::string& text);
 /// accepts.
 std::string checked_path(const std::string& path, const std::string& name);
 
-/// A word of the format and what it means.
-template <class T>
-struct Word {
-    const char* word;
-    T value;
-};
-
-/// The meaning of `text`. Throws Refusal: a word that is not in the table is unsupported.
+/// The meaning of `text`, a word of the format. Throws Refusal: a word that is not in the table is
+/// unsupported.
 template <class T, std::size_t count>
-T meaning(const std::string& text, const std::string& name, const Word<T> (&words)[count]) {
-    for (const Word<T>& word : words) {
+T meaning(const std::string& text, const std::string& name,
+          const tools::Choice<T> (&words)[count]) {
+    for (const tools::Choice<T>& word : words) {
         if (text == word.word) {
             return word.value;
         }
     }
     unsupported("{} '{}'", name, shown_text(text));
 }
-
-inline constexpr Word<Element> dtypes[] = {
-    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
 
 }  // namespace vkrope::conformance

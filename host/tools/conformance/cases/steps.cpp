@@ -3,24 +3,21 @@
 
 #include <cmath>
 
+#include "shell/finish_text.hpp"
+
 namespace vkrope::conformance {
 namespace {
 
-constexpr Word<NormKind> norm_kinds[] = {{"rms", NormKind::rms}, {"layer", NormKind::layer}};
-constexpr Word<NormSpan> norm_spans[] = {{"head", NormSpan::head}, {"token", NormSpan::token}};
-constexpr Word<NormPlace> norm_places[] = {{"before", NormPlace::before},
-                                           {"after", NormPlace::after}};
-
 NormCase read_norm(Fields fields) {
     NormCase norm;
-    norm.kind = meaning(fields.text("kind"), fields.name_of("kind"), norm_kinds);
-    norm.span = meaning(fields.text("span"), fields.name_of("span"), norm_spans);
-    norm.place = meaning(fields.text("place"), fields.name_of("place"), norm_places);
+    norm.kind = meaning(fields.text("kind"), fields.name_of("kind"), tools::norm_kinds);
+    norm.span = meaning(fields.text("span"), fields.name_of("span"), tools::norm_spans);
+    norm.place = meaning(fields.text("place"), fields.name_of("place"), tools::norm_places);
     norm.eps = fields.required_number("eps");
     norm.weight = fields.optional_file("weight");
     norm.bias = fields.optional_file("bias");
     if (const auto dtype = fields.optional_text("weight_dtype")) {
-        norm.weight_dtype = meaning(*dtype, fields.name_of("weight_dtype"), dtypes);
+        norm.weight_dtype = meaning(*dtype, fields.name_of("weight_dtype"), tools::elements);
     }
     norm.weight_offset = static_cast<std::uint32_t>(
         fields.integer("weight_offset", 0, 1).value_or(0));
@@ -84,7 +81,7 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
                             fields.name_of(name), dtype);
             }
         }
-        of.out = meaning(dtype, fields.name_of(name), dtypes);
+        of.out = meaning(dtype, fields.name_of(name), tools::elements);
     });
     each("store_scale", [](Fields& fields, const char* name, StepsCase&) {
         wrong_file("{} without a quantised out_dtype", fields.name_of(name));

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/element_array.hpp"
+
+#include <cstring>
+#include <random>
+
+namespace vkrope::conformance {
+
+std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &bytes[index * element_bytes(element)], element_bytes(element));
+    return bits;
+}
+
+void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits) {
+    std::memcpy(&bytes[index * element_bytes(element)], &bits, element_bytes(element));
+}
+
+float value(Element element, const Bytes& bytes, std::size_t index) {
+    return reference::widen(type_of(element), stored(element, bytes, index));
+}
+
+void set(Element element, Bytes& bytes, std::size_t index, long double number) {
+    store(element, bytes, index, reference::narrow(type_of(element), number));
+}
+
+Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    Bytes bytes(count * element_bytes(element));
+    for (std::size_t i = 0; i < count; ++i) {
+        set(element, bytes, i, (static_cast<long double>(random()) / 0x1p32L - 0.5L) * 8);
+    }
+    return bytes;
+}
+
+Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    Bytes bytes(count * element_bytes(element));
+    for (std::size_t i = 0; i < count; ++i) {
+        store(element, bytes, i, static_cast<std::uint32_t>(random()));
+    }
+    return bytes;
+}
+
+}  // namespace vkrope::conformance
