@@ -7,50 +7,13 @@
 #include <utility>
 
 #include "conformance/cases/angles.hpp"
+#include "conformance/cases/members.hpp"
+#include "conformance/cases/passes.hpp"
 #include "conformance/cases/positions.hpp"
 #include "conformance/interrupt.hpp"
 
 namespace vkrope::conformance {
 namespace {
-
-/// One pass over the tensors: all windows at once, or one window if the library does not take them
-/// together.
-struct Pass {
-    std::vector<WindowCase> windows;  // offsets from channel 0
-    std::optional<std::uint32_t>
-        axis;  // position axis; none: given by the sections, or there is only one
-    Sections sections;
-
-    std::uint32_t rotary_dim() const {
-        std::uint32_t sum = 0;
-        for (const WindowCase& window : windows) {
-            sum += window.rotary_dim;
-        }
-        return sum;
-    }
-};
-
-/// A tensor on the device. Each pass reads the result of the previous one and frees its input.
-struct Resident {
-    TensorIndex which;
-    CaseTensor tensor;
-    CaseFinish finish;
-    CaseOutput output;
-    Buffer in;  // first pass: the parent buffer of the case
-    Buffer out = {};
-    std::uint64_t passes = 0;
-};
-
-/// A plane of a tensor: Q, K or V of a call.
-struct Part {
-    const Resident* resident;
-    std::uint64_t plane;
-};
-
-/// The tensors of one call.
-struct Members {
-    const Part *q = nullptr, *k = nullptr, *v = nullptr;
-};
 
 std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
                                           const CaseDescription& description) {
@@ -80,98 +43,6 @@ void pass_planes_through(const CaseTensor& tensor, const std::vector<std::uint64
         }
     });
 }
-
-// ---- Passes ----
-
-Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
-    Sections made;
-    made.order = sections.mode == SectionMode::interleaved ? SectionOrder::interleaved
-                                                           : SectionOrder::sequential;
-    made.leftover_axis = made.order == SectionOrder::interleaved ? sections.leftover_axis : 0;
-    std::size_t used = sections.sizes.size();  // an axis after the last pair needs no positions
-    while (sections.sizes[used - 1] == 0) {
-        --used;
-    }
-    if (made.order == SectionOrder::interleaved) {
-        used = std::max<std::size_t>({used, 3, made.leftover_axis + std::size_t{1}});
-    }
-    if (used > max_axes) {
-        unsupported("sections over {} axes; the library has {}", used, max_axes);
-    }
-    if (used > axes) {
-        wrong_file("sections over {} axes; the positions have {}", used, axes);
-    }
-    std::copy_n(sections.sizes.begin(), std::min(used, sections.sizes.size()), made.pairs);
-    made.axes = static_cast<std::uint32_t>(used);
-    return made;
-}
-
-/// Returns true if one kernel takes all the windows: ascending and disjoint.
-bool in_order(const std::vector<WindowCase>& windows) {
-    const auto follows = [](const WindowCase& a, const WindowCase& b) {
-        return b.offset < a.offset + a.rotary_dim;
-    };
-    return windows.size() <= max_windows &&
-           std::adjacent_find(windows.begin(), windows.end(), follows) == windows.end();
-}
-
-std::vector<Pass> window_passes(const std::vector<WindowCase>& windows, std::uint32_t axes) {
-    for (const WindowCase& window : windows) {
-        if (window.axis >= axes) {
-            wrong_file("a window of axis {}; the positions have {}", window.axis, axes);
-        }
-    }
-    const std::uint32_t first = windows.front().axis;
-    if (in_order(windows)) {
-        if (std::all_of(windows.begin(), windows.end(),
-                        [first](const WindowCase& window) { return window.axis == first; })) {
-            return {{.windows = windows, .axis = first, .sections = {}}};
-        }
-        Pass together = {.windows = windows, .axis = std::nullopt, .sections = {}};
-        for (const WindowCase& window :
-             windows) {  // the sections are the windows, one per axis from 0 on
-            if (window.axis == together.sections.axes) {
-                together.sections.pairs[together.sections.axes++] = window.rotary_dim / 2;
-            }
-        }
-        if (together.sections.axes == windows.size()) {
-            return {together};
-        }
-    }
-    std::vector<Pass> passes;
-    for (const WindowCase& window : windows) {
-        passes.push_back({.windows = {window}, .axis = window.axis, .sections = {}});
-    }
-    return passes;
-}
-
-std::vector<Pass> passes_of(const CaseDescription& description, const CasePositions& positions) {
-    if (!description.windows.empty()) {
-        if (description.sections) {
-            unsupported("sections together with windows");
-        }
-        return window_passes(description.windows, positions.axes);
-    }
-    Pass pass = {
-        .windows = {{.offset = description.rotary_offset, .rotary_dim = description.rotary_dim}},
-        .axis = std::nullopt,
-        .sections = {}};
-    if (positions.source == PositionSource::axis_ids) {
-        if (!description.sections && positions.axes != 1) {
-            unsupported("positions on {} axes without sections", positions.axes);
-        }
-        if (description.sections) {
-            pass.sections = library_sections(*description.sections, positions.axes);
-        }
-        if (pass.sections.axes < 2) {  // all pairs use one axis
-            pass.sections = {};
-            pass.axis = 0;
-        }
-    }
-    return {pass};
-}
-
-// ---- Calls ----
 
 /// A running case: the state that its calls share.
 class Run {
@@ -387,15 +258,15 @@ class Run {
             unsupported("sequences that a view repeats with schema 'rope-case/2'");
         }
         DeviceUnderTest::KernelCall call = common;
-        const Buffer parameters = add_formats(call, members, rotary_offset);
+        const Buffer parameters = add_formats(device_, description_, call, members, rotary_offset);
         for (std::uint32_t first = 0; first < shape.batch; first += step) {
             leave_off_if_interrupted();
             call.call.batch = step;
             call.call.tokens = shape.tokens;
             call.call.positions = positions.of(first, pass.axis);
-            place(members.q, first, call.call.q_in, call.call.q_out);
-            place(members.k, first, call.call.k_in, call.call.k_out);
-            place(members.v, first, call.call.v_in, call.call.v_out);
+            place(description_, members.q, first, call.call.q_in, call.call.q_out);
+            place(description_, members.k, first, call.call.k_in, call.call.k_out);
+            place(description_, members.v, first, call.call.v_in, call.call.v_out);
             const bool several = members.v != nullptr ||
                                  (members.q != nullptr && members.k != nullptr);
             if (several && device_.accepts(call.info, call.call).code == Code::invalid_argument) {
@@ -421,8 +292,8 @@ class Run {
         call.call.batch = shape.batch;
         call.call.tokens = shape.tokens;
         const Part part = {.resident = &v, .plane = 0};
-        const Buffer parameters = add_formats(call, {.v = &part}, 0);
-        place(&part, 0, call.call.v_in, call.call.v_out);
+        const Buffer parameters = add_formats(device_, description_, call, {.v = &part}, 0);
+        place(description_, &part, 0, call.call.v_in, call.call.v_out);
         const std::vector<float> zeros(std::size_t{2} * shape.batch * shape.tokens);
         const Buffer from = device_.upload(zeros.data(), zeros.size() * sizeof(float));
         const std::vector<float> room(
@@ -431,83 +302,6 @@ class Run {
         call.call.k_in = {.where = from.whole(), .heads = 1};
         call.call.k_out = {.where = to.whole(), .heads = 1};
         device_.rotate(call);
-    }
-
-    /// Adds the formats and the steps of the tensors. Returns the parameter buffer of the call.
-    Buffer add_formats(DeviceUnderTest::KernelCall& call, const Members& members,
-                       std::uint32_t rotary_offset) {
-        ParameterSources sources;
-        const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads,
-                             Finish& finish, TensorParameterSources& source,
-                             VkDescriptorBufferInfo& scale_tokens) {
-            if (part == nullptr) {
-                return;
-            }
-            const Resident& resident = *part->resident;
-            format = {.in = description_.dtype,
-                      .out = resident.output.element,
-                      .head_dim = resident.tensor.head_dim,
-                      .rotary_offset = resident.which == V ? 0 : rotary_offset};
-            if (description_.has_steps) {
-                heads = resident.tensor.heads;
-            }
-            finish = resident.finish.finish();
-            source = resident.finish.sources();
-            scale_tokens = resident.finish.scale_tokens();
-            if (resident.finish.cache()) {
-                call.info.scatter_k = true;
-                call.call.paged_cache = resident.finish.cache()->paged;
-            }
-        };
-        KernelInfo& info = call.info;
-        add(members.q, info.q, info.q_heads, info.q_finish, sources.q, call.call.q_scale_tokens);
-        add(members.k, info.k, info.k_heads, info.k_finish, sources.k, call.call.k_scale_tokens);
-        add(members.v, info.v, info.v_heads, info.v_finish, sources.v, call.call.v_scale_tokens);
-        return parameters_of(device_, info, sources, call.call.parameters);
-    }
-
-    /// A pass after the first reads the output of the previous one, which is contiguous.
-    static const RowStrides& input_strides(const Part& part) {
-        return part.resident->passes == 1 ? part.resident->tensor.in : part.resident->tensor.out;
-    }
-
-    void place(const Part* part, std::uint32_t sequence, Tensor& in, Tensor& out) const {
-        if (part == nullptr) {
-            return;
-        }
-        const Resident& resident = *part->resident;
-        in = rows(*part, input_strides(*part), resident.in, description_.dtype, sequence);
-        if (resident.finish.cache()) {
-            out = {.where = resident.out.whole(),
-                   .heads = resident.tensor.heads,
-                   .head_stride = resident.finish.cache()->head_stride};
-        } else {
-            out = rows(*part, resident.output.rows, resident.out, resident.output.element,
-                       sequence);
-        }
-    }
-
-    static Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer,
-                       Element element, std::uint32_t sequence) {
-        const CaseTensor& shape = part.resident->tensor;
-        const VkDescriptorBufferInfo whole = buffer.whole();
-        const std::uint64_t bytes = element_bytes(element);
-        const std::int64_t first = strides.offset +
-                                   strides.plane * static_cast<std::int64_t>(part.plane) +
-                                   strides.batch * sequence;
-        Tensor tensor = {.where = {whole.buffer, static_cast<VkDeviceSize>(first) * bytes, 0},
-                         .heads = shape.heads};
-        tensor.where.range = whole.range - tensor.where.offset;
-        tensor.buffer_size = whole.range;
-        // The library takes a stride of 0 to mean "packed", which makes no difference for an axis
-        // of length 1.
-        tensor.token_stride = strides.token;
-        tensor.batch_stride = strides.batch;
-        tensor.head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head;
-        if (strides.token == 0 && shape.tokens > 1) {
-            unsupported("tensors.{}.view: all tokens are one row", shape.name);
-        }
-        return tensor;
     }
 
     DeviceUnderTest& device_;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/cases/members.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer, Element element,
+            std::uint32_t sequence) {
+    const CaseTensor& shape = part.resident->tensor;
+    const VkDescriptorBufferInfo whole = buffer.whole();
+    const std::uint64_t bytes = element_bytes(element);
+    const std::int64_t first = strides.offset +
+                               strides.plane * static_cast<std::int64_t>(part.plane) +
+                               strides.batch * sequence;
+    Tensor tensor = {.where = {whole.buffer, static_cast<VkDeviceSize>(first) * bytes, 0},
+                     .heads = shape.heads};
+    tensor.where.range = whole.range - tensor.where.offset;
+    tensor.buffer_size = whole.range;
+    // The library takes a stride of 0 to mean "packed", which makes no difference for an axis
+    // of length 1.
+    tensor.token_stride = strides.token;
+    tensor.batch_stride = strides.batch;
+    tensor.head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head;
+    if (strides.token == 0 && shape.tokens > 1) {
+        unsupported("tensors.{}.view: all tokens are one row", shape.name);
+    }
+    return tensor;
+}
+
+}  // namespace
+
+Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
+                   DeviceUnderTest::KernelCall& call, const Members& members,
+                   std::uint32_t rotary_offset) {
+    ParameterSources sources;
+    const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads, Finish& finish,
+                         TensorParameterSources& source, VkDescriptorBufferInfo& scale_tokens) {
+        if (part == nullptr) {
+            return;
+        }
+        const Resident& resident = *part->resident;
+        format = {.in = description.dtype,
+                  .out = resident.output.element,
+                  .head_dim = resident.tensor.head_dim,
+                  .rotary_offset = resident.which == V ? 0 : rotary_offset};
+        if (description.has_steps) {
+            heads = resident.tensor.heads;
+        }
+        finish = resident.finish.finish();
+        source = resident.finish.sources();
+        scale_tokens = resident.finish.scale_tokens();
+        if (resident.finish.cache()) {
+            call.info.scatter_k = true;
+            call.call.paged_cache = resident.finish.cache()->paged;
+        }
+    };
+    KernelInfo& info = call.info;
+    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, call.call.q_scale_tokens);
+    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, call.call.k_scale_tokens);
+    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, call.call.v_scale_tokens);
+    return parameters_of(device, info, sources, call.call.parameters);
+}
+
+const RowStrides& input_strides(const Part& part) {
+    return part.resident->passes == 1 ? part.resident->tensor.in : part.resident->tensor.out;
+}
+
+void place(const CaseDescription& description, const Part* part, std::uint32_t sequence, Tensor& in,
+           Tensor& out) {
+    if (part == nullptr) {
+        return;
+    }
+    const Resident& resident = *part->resident;
+    in = rows(*part, input_strides(*part), resident.in, description.dtype, sequence);
+    if (resident.finish.cache()) {
+        out = {.where = resident.out.whole(),
+               .heads = resident.tensor.heads,
+               .head_stride = resident.finish.cache()->head_stride};
+    } else {
+        out = rows(*part, resident.output.rows, resident.out, resident.output.element, sequence);
+    }
+}
+
+}  // namespace vkrope::conformance
