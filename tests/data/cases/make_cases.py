@@ -303,6 +303,10 @@ def axes():
         windows = [{"offset": 6 * i, "rotary_dim": 6, "axis": axis} for i, axis in enumerate(order)]
         make(f"windows_{name}", q={"shape": [1, 4, 2, 14]}, position=ids_of("AS", [2, 4], two), files=[("positions.npy", "i64", [2, 4], two)],
              windows=windows, angles=base(100.0, 6), cos_sin=turn(base_angles(100.0, 6)), pairing_out="interleaved")
+    windows = [{"offset": 4 * i, "rotary_dim": 4, "axis": 0} for i in range(5)]
+    make("windows_more_than_one_kernel_takes", q={"shape": [1, 4, 2, 22]}, position=ids_of("AS", [2, 4], two),
+         files=[("positions.npy", "i64", [2, 4], two)], windows=windows, angles=base(100.0, 4), cos_sin=turn(base_angles(100.0, 4)),
+         pairing_out="interleaved")
 
 
 def tables():

@@ -34,7 +34,7 @@ bool in_order(const std::vector<WindowCase>& windows) {
     const auto follows = [](const WindowCase& a, const WindowCase& b) {
         return b.offset < a.offset + a.rotary_dim;
     };
-    return windows.size() <= max_windows &&
+    return windows.size() <= vkrope::max_windows &&
            std::adjacent_find(windows.begin(), windows.end(), follows) == windows.end();
 }
 
