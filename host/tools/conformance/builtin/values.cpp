@@ -2,86 +2,10 @@
 // V with Q and K: V is moved to its output and never rotated. If its type does not change, neither
 // do its bits, including NaNs and subnormals. V shares the dispatch of K if it has the same layout,
 // and otherwise has its own; neither choice changes a bit of Q, K or V.
-#include "conformance/builtin/trial.hpp"
+#include "conformance/builtin/value_trials.hpp"
 
 namespace vkrope::conformance {
 namespace {
-
-constexpr std::uint32_t storage_buffers_to_join = 8;  // Q, K and V, in and out, ids and the counter
-
-/// Ordered by the row access of a kernel for 16-bit elements: 16 bytes, words, single elements. For
-/// f32 the last two are the same.
-constexpr Arrangement widest_first[] = {Arrangement::bshd, Arrangement::odd_pairs,
-                                        Arrangement::odd_offsets};
-
-/// Random bits, including values that a conversion to a number might change: zeros of either sign,
-/// subnormals, infinities, quiet and signalling NaNs with a payload.
-Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
-    const std::uint32_t sign = element == Element::f32 ? 0x80000000u : 0x8000u;
-    const std::uint32_t infinity = element == Element::f32   ? 0x7f800000u
-                                   : element == Element::f16 ? 0x7c00u
-                                                             : 0x7f80u;
-    const std::uint32_t quiet = element == Element::f32   ? 0x400000u
-                                : element == Element::f16 ? 0x200u
-                                                          : 0x40u;
-    const std::uint32_t least_normal = infinity & ~(infinity << 1);
-    const std::uint32_t special[] = {
-        0, 1, least_normal - 1, least_normal - 3, infinity, infinity | 5, infinity | quiet | 9};
-    Bytes bytes = random_bits(element, count, seed);
-    for (std::size_t i = 0; i < count; i += 3) {
-        store(element, bytes, i, special[i / 3 % std::size(special)] | (i % 2 == 0 ? sign : 0));
-    }
-    return bytes;
-}
-
-/// Q and K with `head_dim` channels, `rotary_dim` of them rotated from channel `offset` on, and V
-/// with the same head_dim.
-Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
-                    std::uint32_t offset, Mapping mapping) {
-    Trial trial = trial_of(element, head_dim, 5);
-    trial.info.rotary_dim = rotary_dim;
-    trial.info.q.rotary_offset = offset;
-    trial.info.k = trial.info.q;
-    trial.info.v = {.in = element, .out = element, .head_dim = head_dim};
-    trial.info.mapping = mapping;
-    trial.shape = {.batch = 2, .tokens = 5, .groups = 3, .q_per_group = 2};
-    trial.first = 3;
-    return trial;
-}
-
-/// Every channel is rotated: on a GPU each lane that has a step of K also has one of V.
-Trial whole_rows(Element element, Mapping mapping) {
-    return three_tensors(element, 32, 32, 0, mapping);
-}
-
-/// V has more steps than the rotated ones of K, and an odd number of 16-byte units.
-Trial partial_rows(Element element, Mapping mapping) {
-    return three_tensors(element, 56, 16, 8, mapping);
-}
-
-enum class Dispatch { of_k, of_its_own };
-
-/// Runs the trial with values_of() as V, and checks which dispatch moves V.
-Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
-    trial.v = values_of(trial.info.v.in, v_elements(trial), 31);
-    const Rotated rotated = run(device, trial, findings);
-    const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_k);
-    const std::uint64_t others = trial.only_v ? 0 : 1;
-    if (device.info().limits.maxPerStageDescriptorStorageBuffers >
-        storage_buffers_to_join) {  // slots need one more
-        findings.hold(rotated.dispatches == others + (own ? 1 : 0),
-                      "{} dispatches where V takes {}", rotated.dispatches,
-                      own ? "one of its own" : "that of K");
-    }
-    return rotated;
-}
-
-void run_each_access(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
-    for (const Arrangement rows : widest_first) {
-        trial.in = trial.out = rows;
-        run_as(device, trial, dispatch, findings);
-    }
-}
 
 /// Splits the packed output of a QKV projection into three tensors, and rotates it in place.
 void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
@@ -91,10 +15,6 @@ void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const Rotated in_place = run_as(device, trial, Dispatch::of_k, findings);
     findings.hold(apart.q == in_place.q && apart.k == in_place.k && apart.v == in_place.v,
                   "in place gives different bits");
-}
-
-const char* device_of(Mapping mapping) {
-    return mapping == Mapping::gpu ? "gpu" : "cpu";
 }
 
 void add_splits(Checks& checks) {
@@ -332,10 +252,10 @@ void add_conversions(Checks& checks) {
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
                         for (const Element beside : elements) {
-                            for (const Arrangement rows : widest_first) {
+                            for (const NamedArrangement& rows : widest_first) {
                                 for (Trial trial :
                                      {whole_rows(beside, mapping), partial_rows(beside, mapping)}) {
-                                    trial.in = trial.out = rows;
+                                    trial.in = trial.out = rows.value;
                                     hold_elements(device, converting(trial), findings);
                                 }
                             }
@@ -363,85 +283,6 @@ void add_conversions(Checks& checks) {
                     run(device, trial, findings);
                 },
                 Level::full);
-        }
-    }
-}
-
-/// If the device binds few storage buffers, V has its own dispatch; with still fewer, Q and K have
-/// separate ones too.
-void add_few_storage_buffers(Checks& checks) {
-    for (const Element element : elements) {
-        for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
-            const bool quick = element == Element::f16;
-            checks.add(
-                fmt::format("few_storage_buffers_{}_{}", device_of(mapping), name_of(element)),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const auto& [storage_buffers, most] : {std::pair{6u, 2u}, {4u, 3u}}) {
-                        if (quick && mapping == Mapping::gpu && storage_buffers == 6) {
-                            continue;  // other checks cover these dispatches
-                        }
-                        for (const Arrangement rows : widest_first) {
-                            Trial trial = whole_rows(element, mapping);
-                            trial.v = values_of(element, v_elements(trial), 33);
-                            trial.in = trial.out = rows;
-                            const Rotated whole = run(device, trial, findings);
-                            trial.limits = {.storage_buffers = storage_buffers};
-                            const Rotated apart = run(device, trial, findings);
-                            findings.hold(apart.dispatches == most,
-                                          "{} dispatches where {} storage buffers make {}",
-                                          apart.dispatches, storage_buffers, most);
-                            findings.hold(
-                                apart.q == whole.q && apart.k == whole.k && apart.v == whole.v,
-                                "with {} storage buffers the bits are others", storage_buffers);
-                            trial.only_v = true;
-                            findings.hold(run(device, trial, findings).v == whole.v,
-                                          "V alone in the call has different bits");
-                        }
-                    }
-                },
-                quick ? Level::quick : Level::full);
-        }
-    }
-}
-
-/// Calls that the device can only run in parts.
-void add_cuts(Checks& checks) {
-    const struct {
-        const char* name;
-        ReportedLimits limits;
-        Mapping mapping;
-    } forced[] = {
-        {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
-        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu}};
-    for (const auto& [name, limits, mapping] : forced) {
-        for (const bool paged : {false, true}) {
-            checks.add(
-                fmt::format("{}{}", name, paged ? "_pages" : ""),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    Trial trial = whole_rows(Element::f16, mapping);
-                    trial.info.positions = paged ? PositionSource::ids : PositionSource::implicit;
-                    trial.info.scatter_k = paged;
-                    trial.shape.tokens = 160;
-                    trial.table_rows = 200;
-                    trial.first = -70;
-                    trial.ids = random_positions(trial.shape.rows(), -205, 205,
-                                                 34);  // some are outside
-                    trial.in = Arrangement::packed_qkv;
-                    trial.page_size = 16;
-                    for (const std::uint32_t v_heads : {0u, 5u}) {
-                        trial.shape.own_v_heads = v_heads;
-                        trial.v = values_of(Element::f16, v_elements(trial), 35);
-                        trial.limits = {};
-                        const Rotated whole = run(device, trial, findings);
-                        trial.limits = limits;
-                        const Rotated cut = run(device, trial, findings);
-                        findings.hold(cut.dispatches > whole.dispatches,
-                                      "{} dispatches where {} had to be cut", cut.dispatches,
-                                      whole.dispatches);
-                        findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
-                                      "cut into {} dispatches the bits are others", cut.dispatches);
-                    }
-                });
         }
     }
 }

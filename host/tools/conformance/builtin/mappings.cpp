@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// How work maps to lanes, on a GPU and on a processor: steps of a row side by side or one by one,
+// one head or several in a lane.
+#include "conformance/builtin/variant_trials.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+KernelInfo mapped(Mapping mapping, Element element) {
+    Trial trial = two_tensors(element, 32, 32);
+    trial.info.mapping = mapping;
+    return trial.info;
+}
+
+/// Compares one call with four heads per invocation with two calls that are too small for that.
+void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
+                     std::uint32_t lanes_of_token, Findings& findings) {
+    constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
+    const std::uint32_t tokens = enough / lanes_of_token + 2;
+    DeviceUnderTest::KernelCall call = {.info = mapped(Mapping::gpu, element),
+                                        .call = {.tokens = tokens}};
+    const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 19};
+    Piece piece = arrange(rows, shape, call.info.q.head_dim, call.info.k.head_dim);
+    piece.q.rows.type = piece.k.rows.type = type_of(element);
+    const std::size_t bytes = (piece.elements * element_bytes(element) + 3) / 4 * 4;
+    // Repeats a few values with a period that makes nearby rows differ.
+    const Bytes poison(bytes, std::byte{0xa5}), values = random_elements(element, 16381, 93);
+    Bytes input(bytes);
+    for (std::size_t byte = 0; byte < bytes; ++byte) {
+        input[byte] = values[byte % values.size()];
+    }
+    Buffer in = device.upload(input.data(), bytes), out = device.upload(poison.data(), bytes);
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = call.info.rotary_dim;
+    rotation.inv_freq.resize(call.info.rotary_dim / 2);
+    check(default_inv_freq(10000.0, call.info.rotary_dim, rotation.inv_freq.data()));
+    rotation.sections = call.info.sections;
+    const AngleTable table = value_of(
+        AngleTable::make(device.device(), rotation, call.info.angles, tokens));
+    call.call.angles = table.angles();
+    const auto rotate = [&](std::uint32_t first, std::uint32_t count) {
+        const auto from = [&](const Placed& placed, const Buffer& buffer) {
+            const std::uint64_t skipped = first * placed.rows.token_stride * element_bytes(element);
+            Tensor tensor = tensor_of(placed, buffer.whole(), skipped);
+            tensor.where.range -= skipped;
+            tensor.token_stride = static_cast<std::int64_t>(placed.rows.token_stride);
+            return tensor;
+        };
+        call.call.q_in = from(piece.q, in);
+        call.call.q_out = from(piece.q, out);
+        call.call.k_in = from(piece.k, in);
+        call.call.k_out = from(piece.k, out);
+        call.call.tokens = count;
+        call.call.positions.first = static_cast<std::int32_t>(first);
+        device.rotate(call);
+        Bytes result(bytes);
+        device.download(out, result.data(), bytes);
+        return result;
+    };
+    const Bytes four = rotate(0, tokens);
+    check(out.upload(poison.data(), bytes));
+    rotate(0, tokens / 2);
+    findings.hold(four == rotate(tokens / 2, tokens - tokens / 2),
+                  "several heads a lane give different bits than one");
+    findings.hold(four != poison, "nothing has been rotated");
+}
+
+}  // namespace
+
+void add_mappings(Checks& checks) {
+    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+        for (const Element element : {Element::f16, Element::f32}) {
+            const std::string name = fmt::format("{}_{}", mapping == Mapping::gpu ? "gpu" : "cpu",
+                                                 name_of(element));
+            checks.add("mapping_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+                Trial trial = two_tensors(element, 32, 32);
+                trial.info = mapped(mapping, element);
+                run_each_access(device, trial, findings);
+            });
+        }
+    }
+    // Windows that prevent 16-byte access but allow two words, which an invocation with
+    // Mapping::cpu then takes at a time.
+    checks.add("mapping_cpu_two_words", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : {Element::f16, Element::f32}) {
+            Trial trial = element == Element::f16 ? two_tensors(element, 24, 8)
+                                                  : two_tensors(element, 12, 4);
+            trial.info.mapping = Mapping::cpu;
+            run_each_access(device, trial, findings);
+        }
+    });
+    // Head counts known to the kernel that fill every lane: 16 steps and 4 heads side by side, 4
+    // and 2 heads per lane.
+    checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = two_tensors(Element::f32, 32, 32);
+        trial.info.mapping = Mapping::gpu;
+        trial.info.q_heads = 16;
+        trial.info.k_heads = 8;
+        trial.shape = {.batch = 1, .tokens = 1030, .groups = 8, .q_per_group = 2};
+        trial.in = trial.out = Arrangement::odd_offsets;
+        trial.table_rows = 2048;
+        const Rotated known = run(device, trial, findings);
+        trial.info.q_heads = trial.info.k_heads = 0;
+        const Rotated open = run(device, trial, findings);
+        findings.hold(known.q == open.q && known.k == open.k,
+                      "a kernel that knows its heads gives different bits");
+    });
+    checks.add("mapping_cpu_one_step", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = two_tensors(Element::f32, 2);
+        trial.info.mapping = Mapping::cpu;
+        run_each_access(device, trial, findings);
+    });
+    struct Access {
+        const char* name;
+        Element element;
+        Arrangement rows;
+        std::uint32_t lanes_of_token;  // steps of a row, times heads in parallel, times workgroups
+    };
+    constexpr Access accesses[] = {
+        {"f16_16_bytes", Element::f16, Arrangement::bshd, 2 * 8},
+        {"f16_words", Element::f16, Arrangement::odd_pairs, 8 * 8},
+        {"f16_elements", Element::f16, Arrangement::odd_offsets, 16 * 4 * 2},
+        {"f32_16_bytes", Element::f32, Arrangement::bshd, 4 * 8},
+        {"f32_words", Element::f32, Arrangement::odd_offsets, 16 * 4 * 2}};
+    for (const Access& access : accesses) {
+        checks.add(fmt::format("four_heads_a_lane_{}", access.name), [=](DeviceUnderTest& device,
+                                                                         Findings& findings) {
+            hold_four_heads(device, access.element, access.rows, access.lanes_of_token, findings);
+        });
+    }
+    // The units of a step are separate for interleaved pairs, and a row may have more steps than a
+    // workgroup has lanes.
+    for (const Element element : {Element::f16, Element::f32}) {
+        checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_tensors(element, 32, 32, Pairing::interleaved);
+                       trial.info.mapping = Mapping::gpu;
+                       run_each_access(device, trial, findings);
+                   });
+        // The same with an axis for each pair.
+        checks.add(fmt::format("mapping_gpu_interleaved_axes_{}", name_of(element)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_tensors(element, 64, 32, Pairing::interleaved);
+                       trial.info.mapping = Mapping::gpu;
+                       turn_by_axes(trial, Turn::interleaved);
+                       run_each_access(device, trial, findings);
+                   });
+        checks.add(fmt::format("mapping_gpu_long_rows_{}", name_of(element)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = two_tensors(element, 262,
+                                                 16);  // 131 steps of one element each, in 44 lanes
+                       trial.info.mapping = Mapping::gpu;
+                       run_each_access(device, trial, findings);
+                   });
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// V on devices with low limits: few storage buffers, short ranges, few workgroups.
+#include "conformance/builtin/value_trials.hpp"
+
+namespace vkrope::conformance {
+
+void add_few_storage_buffers(Checks& checks) {
+    for (const Element element : elements) {
+        for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+            const bool quick = element == Element::f16;
+            checks.add(
+                fmt::format("few_storage_buffers_{}_{}", device_of(mapping), name_of(element)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    for (const auto& [storage_buffers, most] : {std::pair{6u, 2u}, {4u, 3u}}) {
+                        if (quick && mapping == Mapping::gpu && storage_buffers == 6) {
+                            continue;  // other checks cover these dispatches
+                        }
+                        for (const NamedArrangement& rows : widest_first) {
+                            Trial trial = whole_rows(element, mapping);
+                            trial.v = values_of(element, v_elements(trial), 33);
+                            trial.in = trial.out = rows.value;
+                            const Rotated whole = run(device, trial, findings);
+                            trial.limits = {.storage_buffers = storage_buffers};
+                            const Rotated apart = run(device, trial, findings);
+                            findings.hold(apart.dispatches == most,
+                                          "{} dispatches where {} storage buffers make {}",
+                                          apart.dispatches, storage_buffers, most);
+                            findings.hold(
+                                apart.q == whole.q && apart.k == whole.k && apart.v == whole.v,
+                                "with {} storage buffers the bits are others", storage_buffers);
+                            trial.only_v = true;
+                            findings.hold(run(device, trial, findings).v == whole.v,
+                                          "V alone in the call has different bits");
+                        }
+                    }
+                },
+                quick ? Level::quick : Level::full);
+        }
+    }
+}
+
+void add_cuts(Checks& checks) {
+    const struct {
+        const char* name;
+        ReportedLimits limits;
+        Mapping mapping;
+    } forced[] = {
+        {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
+        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu}};
+    for (const auto& [name, limits, mapping] : forced) {
+        for (const bool paged : {false, true}) {
+            checks.add(
+                fmt::format("{}{}", name, paged ? "_pages" : ""),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    Trial trial = whole_rows(Element::f16, mapping);
+                    trial.info.positions = paged ? PositionSource::ids : PositionSource::implicit;
+                    trial.info.scatter_k = paged;
+                    trial.shape.tokens = 160;
+                    trial.table_rows = 200;
+                    trial.first = -70;
+                    trial.ids = random_positions(trial.shape.rows(), -205, 205,
+                                                 34);  // some are outside
+                    trial.in = Arrangement::packed_qkv;
+                    trial.page_size = 16;
+                    for (const std::uint32_t v_heads : {0u, 5u}) {
+                        trial.shape.own_v_heads = v_heads;
+                        trial.v = values_of(Element::f16, v_elements(trial), 35);
+                        trial.limits = {};
+                        const Rotated whole = run(device, trial, findings);
+                        trial.limits = limits;
+                        const Rotated cut = run(device, trial, findings);
+                        findings.hold(cut.dispatches > whole.dispatches,
+                                      "{} dispatches where {} had to be cut", cut.dispatches,
+                                      whole.dispatches);
+                        findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
+                                      "cut into {} dispatches the bits are others", cut.dispatches);
+                    }
+                });
+        }
+    }
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/variant_trials.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// Sections of Qwen3-VL; sections that end within a unit; sections of whole units.
+Sections sections_for(Turn turn, std::uint32_t pairs) {
+    const std::uint32_t third = pairs / 3;
+    switch (turn) {
+        case Turn::interleaved:
+            return {.order = SectionOrder::interleaved,
+                    .axes = 3,
+                    .pairs = {pairs - 2 * third, third, third}};
+        case Turn::unaligned:
+            return {.axes = 3, .pairs = {third, third + 3, pairs - 2 * third - 3}};
+        case Turn::whole_units: return {.axes = 3, .pairs = {pairs / 4, pairs / 4, pairs / 2}};
+    }
+    return {};
+}
+
+}  // namespace
+
+void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
+    const KernelInfo& info = trial.info;
+    const bool in_place = !info.scatter_k &&
+                          info.pairing_out.value_or(info.pairing) == info.pairing &&
+                          info.q.in == info.q.out;
+    for (const NamedArrangement& rows : widest_first) {
+        trial.in = trial.out = rows.value;
+        trial.in_place = false;
+        const Rotated apart = run(device, trial, findings);
+        if (in_place) {
+            trial.in_place = true;
+            const Rotated same_place = run(device, trial, findings);
+            findings.hold(apart.q == same_place.q && apart.k == same_place.k,
+                          "{} at a time, in place gives different bits", rows.name);
+        }
+    }
+}
+
+Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around,
+                  Pairing pairing) {
+    Trial trial = trial_of(element, rotary_dim + around, 5, pairing);
+    trial.info.rotary_dim = rotary_dim;
+    trial.info.q.rotary_offset = around / 2;
+    trial.info.k = trial.info.q;
+    trial.shape = {.batch = 2, .tokens = 5, .groups = 2, .q_per_group = 1};
+    trial.first = 3;
+    return trial;
+}
+
+void turn_by_axes(Trial& trial, Turn turn) {
+    trial.info.positions = PositionSource::axis_ids;
+    trial.info.sections = sections_for(turn, trial.info.rotary_dim / 2);
+    const std::int64_t lowest = trial.info.angles == AngleSource::cos_sin_cache
+                                    ? 0
+                                    : 1 - std::int64_t{trial.table_rows};
+    trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest, trial.table_rows - 1,
+                                 91);
+    trial.ids[trial.shape.rows() + 2] =
+        trial.table_rows;  // the third token is out of range on its second axis
+}
+
+}  // namespace vkrope::conformance

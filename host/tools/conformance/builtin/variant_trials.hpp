@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The trials of the group variants, which is in two files: variants.cpp and mappings.cpp.
+#pragma once
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+
+/// Runs the trial with each kind of access, out of place and, if allowed, in place.
+void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings);
+
+/// Q and K alike: one window and `around` additional channels, half of them before it.
+Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0,
+                  Pairing pairing = Pairing::half_split);
+
+enum class Turn { interleaved, unaligned, whole_units };
+
+void turn_by_axes(Trial& trial, Turn turn);
+
+/// How work maps to lanes.
+void add_mappings(Checks& checks);
+
+}  // namespace vkrope::conformance
