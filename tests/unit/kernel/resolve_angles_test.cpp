@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The rules of record() for angles and for the attention factor.
+#include <limits>
+
+#include "broken_rules.hpp"
+
+namespace vkrope {
+
+TEST_CASE("a factored table holds the rows of both digits") {
+    KernelInfo i = info();
+    i.angles = AngleSource::factored_texture;
+    AnglePlan good = plan();  // 4096 positions: two coarse rows, 2048 fine ones, in columns of 1024
+    good.source = AngleSource::factored_texture;
+    good.rows = 4096;
+    good.extent = {3 * 4, 1024};
+    good.fold_log2 = 10;
+    Call c = call();
+    c.angles.plan = &good;
+    CHECK(resolve(i, limits, c));
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan broken = good;
+        change(broken);
+        c.angles.plan = &broken;
+        expect(resolve(i, limits, c).status, Code::invalid_argument, names);
+        c.angles.plan = &good;
+    };
+    breaks([](AnglePlan& p) { p.source = AngleSource::direct_texture; },
+           "angles.plan->source is 3: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.source = AngleSource::by_default; },
+           "angles.plan->source is 0: the kernel was created for 1");
+    breaks([](AnglePlan& p) { p.rows = 0; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.rows = 4096 + 1023 * 2048; },
+           "angles.plan");  // a row beyond three columns
+    breaks([](AnglePlan& p) { p.extent.width -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.extent.height -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.fold_log2 -= 1; }, "angles.plan");
+    breaks([](AnglePlan& p) { p.row_texels -= 1; }, "angles.plan");
+    c.angles.view = VK_NULL_HANDLE;
+    expect(resolve(i, limits, c).status, Code::invalid_argument, "angles.view is null");
+}
+
+TEST_CASE("computed angles: a uniform buffer, at an offset at which the device binds one") {
+    KernelInfo i = info();
+    i.angles = AngleSource::computed;
+    AnglePlan good;
+    good.source = AngleSource::computed;
+    good.pairs = 8;
+    good.rows = 0x80000001;
+    good.bytes = 16 * (2 + 4);
+    Call c = call();
+    c.angles = {.plan = &good, .buffer = {other_buffer, 512, 96}};
+    const auto resolved = resolve(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->table.buffer == other_buffer);
+    CHECK(resolved->table.offset == 512);
+    CHECK(resolved->table.range == 96);
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan plan_of = good;
+        Call broken = c;
+        broken.angles.plan = &plan_of;
+        change(plan_of, broken);
+        expect(resolve(i, limits, broken).status, Code::invalid_argument, names);
+    };
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.buffer = VK_NULL_HANDLE; }, "angles.buffer");
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.range = 92; }, "angles.buffer.range is 92");
+    breaks([](AnglePlan&, Call& b) { b.angles.buffer.offset = 64; },
+           "angles.buffer.offset is 64: for computed angles it must be a multiple of 256 "
+           "(minUniformBufferOffsetAlignment)");
+    breaks(
+        [](AnglePlan&, Call& b) {
+            b.angles.buffer = {q_buffer, 256, 96};
+        },
+        "angles.buffer overlap");
+    breaks([](AnglePlan& p, Call&) { p.source = AngleSource::factored_texture; },
+           "angles.plan->source is 1");
+    breaks([](AnglePlan& p, Call&) { p.bytes = 80; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.rows = 0; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.pairs = 7; }, "angles.plan->pairs is 7");
+    StorageLimits fine = limits;
+    fine.uniform_alignment = 64;
+    c.angles.buffer.offset = 64;
+    c.positions.ids.offset = 256;
+    CHECK(resolve(i, fine, c));
+}
+
+TEST_CASE("a table of the caller's own: two buffers of whole words") {
+    KernelInfo own = info();
+    own.angles = AngleSource::cos_sin_cache;
+    own.table = Element::f16;
+    CHECK(check(device(), own));
+    AnglePlan table;
+    table.source = AngleSource::cos_sin_cache;
+    table.pairs = 8;
+    table.rows = 5;
+    table.row_stride = 9;
+    table.element = Element::f16;
+    table.bytes = 88;
+    Call good = call();
+    good.angles = {
+        .plan = &table, .buffer = {other_buffer, 256, 88}, .sin = {other_buffer, 512, 88}};
+    CHECK(resolve(own, limits, good));
+    const auto breaks = [&](auto change, const char* names) {
+        AnglePlan broken = table;
+        Call c = good;
+        c.angles.plan = &broken;
+        change(broken, c);
+        expect(resolve(own, limits, c).status, Code::invalid_argument, names);
+    };
+    breaks([](AnglePlan&, Call& c) { c.angles.sin = {}; }, "angles.sin.buffer is null");
+    breaks([](AnglePlan&, Call& c) { c.angles.buffer.range = 84; },
+           "angles.buffer.range is 84 bytes: it must be at least 88");
+    breaks([](AnglePlan& p, Call&) { p.element = Element::bf16; }, "angles.plan->element is 2");
+    breaks([](AnglePlan& p, Call&) { p.row_stride = 7; }, "angles.plan");
+    breaks([](AnglePlan& p, Call&) { p.rows = 6; }, "angles.plan");
+    // A little more than 2^64 bytes.
+    breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; },
+           "angles.plan");
+    breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.q_out.where.buffer; },
+           "q_out and angles.sin overlap");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table is 3");
+}
+
+TEST_CASE("gain: what is left of the attention factor") {
+    AnglePlan factor = the_plan;
+    factor.attention_factor = 1.25;
+    Call c = call();
+    c.angles.plan = &factor;
+    CHECK(resolve(info(), limits, c)->gain == 1.0f);
+    c.gain = Gain::omit;
+    CHECK(resolve(info(), limits, c)->gain == 0.8f);
+    c.gain = Gain::divide_out;
+    CHECK(resolve(info(), limits, c)->gain == 0.64f);
+    breaks_record([](KernelInfo&, Call& broken) { broken.gain = Gain(9); }, "gain is 9");
+    for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are not floats
+        factor.attention_factor = far;
+        CHECK(resolve(info(), limits, call()));
+        breaks_record(
+            [&](KernelInfo&, Call& broken) {
+                broken.angles.plan = &factor, broken.gain = Gain::divide_out;
+            },
+            "angles.plan->attention_factor");
+    }
+    for (const double bad : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+        factor.attention_factor = bad;
+        breaks_record([&](KernelInfo&, Call& broken) { broken.angles.plan = &factor; },
+                      "angles.plan->attention_factor");
+    }
+}
+
+}  // namespace vkrope

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The rules of create(): widths, sections and windows.
+#include <algorithm>
+#include <initializer_list>
+
+#include "broken_rules.hpp"
+
+namespace vkrope {
+
+TEST_CASE("create: each broken rule is named") {
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.instance = nullptr; }, "device.instance");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.physical = nullptr; }, "device.physical");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.device = nullptr; }, "device.device");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.get_instance_proc_addr = nullptr; },
+                  "get_instance_proc_addr");
+    breaks_create([](DeviceRef& d, KernelInfo&) { d.enabled = 64; }, "device.enabled is 0x40");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 0; }, "rotary_dim is 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 15; }, "rotary_dim is 15");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}; }, "head_dim");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.head_dim = 1; }, "q.head_dim is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.head_dim = 65535; }, "k.head_dim is 65535");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.rotary_offset = 1; }, "k.rotary_offset is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; },
+                  "q.rotary_offset");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.in = Element(7); }, "q.in is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
+                  "angles is by_default: it must be AnglePlan::source, which plan_angles chose");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); },
+                  "positions is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); },
+                  "conversion is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim is 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; },
+                  "v.rotary_offset is 2: V is never rotated");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; },
+                  "v.in is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; },
+                  "q.head_dim and k.head_dim are both 0");
+}
+
+TEST_CASE("sections: which axis turns a pair") {
+    const auto breaks = [](const Sections& sections, const char* names) {
+        breaks_create(
+            [&](DeviceRef&, KernelInfo& i) {
+                i.positions = PositionSource::axis_ids, i.sections = sections;
+            },
+            names);
+    };
+    breaks({}, "sections.axes is 0");
+    breaks({.axes = 1, .pairs = {8}}, "sections.axes is 1");
+    breaks({.axes = 9}, "sections.axes is 9");
+    breaks({.axes = 2}, "sections.pairs are all 0");
+    breaks({.axes = 2, .pairs = {4, 2, 2}}, "sections.pairs[2] is 2");
+    breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] is 40000");
+    breaks({.order = SectionOrder(2), .axes = 2, .pairs = {4, 4}}, "sections.order is 2");
+    breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}},
+           "sections.axes is 2: interleaved sections must have 3 or 4");
+    breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
+           "sections.leftover_axis is 3");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; },
+                  "sections.axes is 2: without axis_ids");
+}
+
+TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
+    const auto windows = [](std::initializer_list<Window> given) {
+        return [=](DeviceRef&, KernelInfo& i) { std::copy(given.begin(), given.end(), i.windows); };
+    };
+    KernelInfo two = info();
+    two.windows[0] = {0, 4};
+    two.windows[1] = {4, 12};
+    CHECK(check(device(), two));
+    breaks_create(windows({{0, 4}, {2, 12}}), "windows[1].offset is 2: windows[0] ends at 4");
+    breaks_create(windows({{0, 5}, {8, 11}}), "windows[0].rotary_dim is 5");
+    breaks_create(windows({{0, 4}, {4, 4}}),
+                  "rotary_dim is 16: the windows have 8 channels together");
+    breaks_create(windows({{0, 8}, {9, 8}}),
+                  "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
+    breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}),
+                  "windows[2].rotary_dim is 8: windows[1], before it, must be set too");
+    breaks_create(windows({{0, 0}, {0, 16}}), "windows[0].rotary_dim is 0");
+    breaks_create(windows({{0, 16}, {16, 0}}),
+                  "windows[1].rotary_dim is 0 but its offset is 16: both must be 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); },
+                  "pairing_out is 9");
+}
+
+}  // namespace vkrope

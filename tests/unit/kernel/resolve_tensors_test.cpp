@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// The rules of record() for tensors: rows, pages and what may overlap.
+#include "broken_rules.hpp"
+
+namespace vkrope {
+
+TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
+    KernelInfo i = info();
+    i.v = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
+    CHECK(check(device(), i));
+    Call c = call();
+    c.v_in = tensor(v_buffer, 3);
+    c.v_out = tensor(v_buffer, 3, 2048, 1024);
+    const auto resolved = resolve(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->v.heads == 3);
+    CHECK_FALSE(resolved->v.in_place);
+    CHECK(resolved->v.in.element_bytes == 4);
+    CHECK(resolved->v.out.element_bytes == 2);
+    CHECK(resolved->v.out.token == 3 * 8);
+    const auto breaks = [&](auto change, const char* names) {
+        KernelInfo changed = i;
+        Call broken = c;
+        change(changed, broken);
+        expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
+    };
+    breaks([](KernelInfo& k, Call&) { k.v = {}; },
+           "v_in.heads is 3: the kernel was created without v");
+    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; },
+           "v_in.heads is 3: the kernel was created for v_heads 2");
+    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; },
+           "v_out.heads is 2: it must be v_in.heads, 3");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; },
+           "v_out.where.buffer is null");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range is 4");
+    breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride is -1");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.q_out.where; }, "q_out and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out and v_out overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out and v_in overlap");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out and v_in overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.out_of_range = {v_buffer, 2048, 4};
+        },
+        "v_out and out_of_range overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.out_of_range = {v_buffer, 0, 4};
+        },
+        "v_in and out_of_range overlap");
+    breaks(
+        [](KernelInfo&, Call& b) {
+            b.v_out.where = {other_buffer, 0, 1024};
+        },
+        "v_out and positions.ids overlap");
+    // In place with another pairing, which does not concern V.
+    KernelInfo other = i;
+    other.v.in = Element::bf16;
+    other.pairing_out = Pairing::interleaved;
+    Call in_place = c;
+    in_place.q_out = tensor(q_buffer, 4, 4096), in_place.k_out = tensor(k_buffer, 2, 4096);
+    in_place.v_in = in_place.v_out;
+    const auto same = resolve(other, limits, in_place);
+    INFO(same.status.what);
+    REQUIRE(same);
+    CHECK(same->v.in_place);
+    // V alone.
+    in_place.q_in = in_place.q_out = in_place.k_in = in_place.k_out = {};
+    CHECK(resolve(other, limits, in_place));
+}
+
+TEST_CASE(
+    "V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
+    KernelInfo i = info();
+    i.v = i.k;
+    i.scatter_k = true;
+    Call c = call();
+    // [pages, K and V, 4 rows, 2 heads, 16 channels] in f16
+    constexpr VkDeviceSize half_page = 4 * 2 * 16 * 2, buffer = 5 * 2 * half_page;
+    c.k_out = tensor(other_buffer, 2, 1024, buffer - half_page);
+    c.v_in = tensor(v_buffer, 2);
+    c.v_out = tensor(other_buffer, 2, 1024 + half_page, buffer - half_page);
+    c.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
+    c.paged_cache.page_size = 4;
+    c.paged_cache.page_stride = 2 * half_page / 2;
+    const auto resolved = resolve(i, limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->k.pages == 5);
+    CHECK(resolved->v.pages == 5);
+    Call shorter = c;
+    shorter.v_out.where.range -= 2 * half_page;
+    const auto fewer = resolve(i, limits, shorter);
+    REQUIRE(fewer);
+    CHECK(fewer->k.pages == 4);
+    CHECK(fewer->v.pages == 4);
+    Call reaches = c;
+    reaches.v_out.where.offset -= 32;
+    expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
+    Call strided = c;
+    strided.v_out.token_stride = 32;
+    expect(resolve(i, limits, strided).status, Code::invalid_argument,
+           "v_out.token_stride is 32: with paged_cache it must be 0");
+    // Rules that only V breaks name V.
+    Call short_rows = c;
+    short_rows.v_in.heads = short_rows.v_out.heads = 3;
+    short_rows.v_out.where = {v_buffer, 2048, buffer};
+    short_rows.paged_cache.row_stride = 32;
+    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+           "v_out: paged_cache.row_stride is 32: it must be at least the 48 elements");
+    short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
+    expect(
+        resolve(i, limits, short_rows).status, Code::invalid_argument,
+        "paged_cache.page_size is 1, its default: with row_stride 32 it must be the rows of a page "
+        "of v_out");
+    // V alone has slots, too.
+    Call alone = c;
+    alone.k_in = alone.k_out = {};
+    CHECK(resolve(i, limits, alone));
+    alone.paged_cache.slot_mapping = {};
+    expect(resolve(i, limits, alone).status, Code::invalid_argument,
+           "paged_cache.slot_mapping.buffer is null");
+}
+
+TEST_CASE("record: each broken rule of a tensor is named") {
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads is 3");
+    breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; },
+                  "k_in.where.buffer");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; },
+                  "q_in.where.range is VK_WHOLE_SIZE");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset is 1");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
+        },
+        "q_in ends at byte 1026");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; },
+                  "q_in.where.range is 1020 bytes: its rows reach 1024");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; },
+                  "q_in.token_stride is -1");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = INT64_MAX / 2; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; },
+                  "q_out.batch_stride is 8");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; },
+                  "q_out and k_out overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; },
+                  "q_in and q_out overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; },
+        "q_in and q_out overlap");
+    // A stride of 0 is named with its packed value; a stride that was given is not.
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
+                  "q_in.token_stride is 0, which stands for 64, and q_out's is 128");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
+                  "q_out.token_stride is 0, which stands for 64");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
+                  "q_out.token_stride is 0, which stands for 64: the faster axes then cover 208 "
+                  "elements, so q_out.head_stride, 80, is too small");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.head_stride = c.q_out.head_stride = 64;
+            c.q_in.token_stride = c.q_out.token_stride = 16;
+        },
+        "q_out.batch_stride is 0, which stands for 64");
+    // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
+    // step over it.
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
+                  "its rows reach 8528, with q_in.token_stride 600 elements");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
+                  "with q_in.token_stride 0, which stands for 64 elements");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; },
+                  "with q_in.batch_stride 0, which stands for 256 elements");
+    breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096);
+            c.q_in.where.range = c.q_out.where.range = 8192;
+            c.q_in.token_stride = c.q_out.token_stride = 512;
+        },
+        "overlap");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; },
+                  "q_out.head_stride is broadcast");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.head_stride = broadcast;
+            c.q_in.heads_per_group = 2;
+        },
+        "q_in.heads_per_group is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; },
+                  "q_in.heads_per_group is 3: it must divide heads, 4");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; },
+                  "k_in.group_stride is 64: without heads_per_group");
+    breaks_record(
+        [](KernelInfo&, Call& c) {
+            c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
+            c.q_in.group_stride = c.q_out.group_stride = 24;
+        },
+        "q_out.group_stride is 24: it must be at least the 32 elements");
+    breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
+                  "q_in and q_out are in place: the kernel's pairing_out");
+}
+
+TEST_CASE("slots: a cache has as many pages as its range holds") {
+    KernelInfo i = info();
+    i.scatter_k = true;
+    Call good = call();
+    good.k_out = tensor(
+        other_buffer, 2, 1024,
+        5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one more
+    good.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
+    good.paged_cache.page_size = 4;
+    const auto resolved = resolve(i, limits, good);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->k.pages == 5);
+    CHECK(resolved->k.out.batch == 128);
+    CHECK(resolved->k.out.token == 32);
+    CHECK(resolved->slot_mapping.batch == 4);
+    const auto breaks = [&](auto change, const char* names) {
+        KernelInfo changed = i;
+        Call c = good;
+        change(changed, c);
+        expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
+    };
+    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; },
+           "paged_cache: the kernel was created without scatter_k");
+    breaks(
+        [](KernelInfo& k, Call& c) {
+            k.scatter_k = false;
+            c.paged_cache = {.page_stride = 64};
+        },
+        "paged_cache: the kernel was created without");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping = {}; },
+           "paged_cache.slot_mapping.buffer is null");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.range = 31; },
+           "paged_cache.slot_mapping.range is 31 bytes: it must be at least 32");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.int64 = true; },
+           "paged_cache.slot_mapping.range is 32 bytes: it must be at least 64");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.batch_stride = -1; },
+           "paged_cache.batch_stride is -1");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size is 0");
+    // page_size forgotten, with the strides of pages of 4 rows, rows before heads and heads before
+    // rows.
+    breaks(
+        [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
+        "paged_cache.page_size is 1, its default: with page_stride 128 it must be the rows of a "
+        "page "
+        "of k_out");
+    breaks(
+        [](KernelInfo&, Call& c) {
+            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.k_out.head_stride = 64;
+        },
+        "paged_cache.page_size is 1, its default: with row_stride 16");
+    breaks(
+        [](KernelInfo&, Call& c) {
+            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 32,
+            c.paged_cache.page_stride = 128;
+        },
+        "paged_cache.page_size is 1, its default: with page_stride 128");
+    {  // equal to the strides of single rows
+        Call c = good;
+        c.paged_cache.page_size = 1;
+        c.paged_cache.row_stride = c.paged_cache.page_stride = 32;
+        CHECK(resolve(i, limits, c));
+        c.paged_cache.row_stride = 16;  // heads before rows
+        CHECK(resolve(i, limits, c));
+        c.paged_cache.row_stride = c.paged_cache.page_stride = 64;  // K beside V
+        CHECK(resolve(i, limits, c));
+    }
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "k_out.where.range");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.row_stride = 31; },
+           "paged_cache.row_stride is 31: it must be at least the 32 elements");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = 127; },
+           "paged_cache.page_stride is 127: it must be at least the 128 elements");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
+           "paged_cache.page_stride is -2");
+    breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
+           "k_out.token_stride is 32: with paged_cache it must be 0");
+    breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.offset = 1024; },
+           "k_out and paged_cache.slot_mapping overlap");
+    breaks_create(
+        [](DeviceRef&, KernelInfo& k) {
+            k.scatter_k = true;
+            k.k = {};
+        },
+        "scatter_k is set: k.head_dim must then not be 0");
+}
+
+TEST_CASE("rows that alternate are apart, at every level") {
+    // QKV as [batch, tokens, groups, 4 + 1 + 1 heads, 16], two bytes each.
+    const auto plane = [](std::uint32_t first, std::uint32_t heads) {
+        Tensor t = tensor(q_buffer, 8 * heads, first * 32, 3 * 5 * 8 * 6 * 32 - first * 32);
+        t.heads_per_group = heads;
+        t.group_stride = 6 * 16;
+        t.token_stride = 8 * 6 * 16;
+        return t;
+    };
+    Call c = call();
+    c.batch = 3;
+    c.tokens = 5;
+    c.positions.ids.range = 5 * 4;
+    c.q_in = c.q_out = plane(0, 4);
+    c.k_in = c.k_out = plane(4, 1);
+    const auto resolved = resolve(info(), limits, c);
+    INFO(resolved.status.what);
+    REQUIRE(resolved);
+    CHECK(resolved->q.group_heads == 4);
+    CHECK(resolved->k.group_heads == 8);  // groups of one head are heads
+    CHECK(resolved->k.in.head == 6 * 16);
+    c.k_in = c.k_out = plane(3, 1);
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which stands "
+           "for 3840 elements");
+    // A common mistake with packed QKV: the error names the token stride that was forgotten, of
+    // either tensor.
+    c.k_in = c.k_out = plane(4, 1);
+    c.k_in.token_stride = c.k_out.token_stride = 0;
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "k_out.token_stride is 0, which stands for 128: it must be at least the 688 "
+           "elements");
+    c.k_in = c.k_out = plane(4, 1);
+    c.q_in.token_stride = c.q_out.token_stride = 0;
+    c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
+    c.q_in.group_stride = c.q_out.group_stride = 0;
+    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which stands "
+           "for 512 elements");
+    c.q_in = c.q_out = plane(0, 4);
+    // K at the end of a group, so that relative to Q it crosses the end of the period.
+    c.k_in = c.k_out = plane(5, 1);
+    CHECK(resolve(info(), limits, c));
+    c.q_in = c.q_out = plane(1, 4);
+    c.k_in = c.k_out = plane(0, 1);
+    CHECK(resolve(info(), limits, c));
+    // Out of place into a plane of the same buffer.
+    c.k_in = c.k_out = {};
+    c.q_in = plane(0, 2);
+    c.q_out = plane(2, 2);
+    CHECK(resolve(info(), limits, c));
+    c.q_out = plane(1, 2);
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
+}
+
+}  // namespace vkrope
