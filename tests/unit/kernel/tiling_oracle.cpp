@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "tiling_oracle.hpp"
+
+#include <sstream>
+
+namespace vkrope {
+
+namespace {
+
+// First byte of a row. `slow` is the sequence, or the page; `fast` the token, or the row of the
+// page.
+Wide byte_of(const View& v, std::uint32_t group_heads, std::uint64_t slow, std::uint64_t fast,
+             std::uint64_t group, std::uint64_t head) {
+    const std::uint64_t index = group * group_heads + head;
+    const Wide elements = Wide{slow} * v.batch + Wide{fast} * v.token +
+                          Wide{index / v.heads_per_group} * v.group +
+                          Wide{index % v.heads_per_group} * v.head;
+    return Wide{v.first_byte} + elements * v.element_bytes;
+}
+
+Wide steps(std::uint32_t whole, std::uint32_t box) {
+    return (Wide{whole} + box - 1) / box;
+}
+
+// The most bytes of a binding besides its rows: it starts at an aligned offset, and ends with a
+// whole word.
+std::uint64_t max_lost(const StorageLimits& limits) {
+    return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
+}
+
+const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random& random) {
+    const bool paged = v.page_size != 0;
+    const std::uint64_t slow = paged ? box.first.pages : box.first.batch,
+                        fast = paged ? box.first.rows : box.first.tokens;
+    const std::uint64_t slows = paged ? box.count.pages : box.count.batch,
+                        fasts = paged ? box.count.rows : box.count.tokens;
+    const auto at = [&](std::uint64_t s, std::uint64_t f, std::uint64_t g, std::uint64_t h) {
+        return byte_of(v, t.group_heads, slow + s, fast + f, box.first.groups + g,
+                       box.first.heads + h);
+    };
+    const std::uint64_t row_bytes = std::uint64_t{v.head_dim} * v.element_bytes;
+    const Wide first = at(0, 0, 0, 0);
+    const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
+                     row_bytes;
+    // The library's values: dispatch_sequence.cpp places boxes with these.
+    const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
+                        span = span_of(v, t.group_heads, box.count);
+    if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)
+        return "offset_of is not where the first row is";
+    if (first + Wide{span} * v.element_bytes != end)
+        return "span_of does not end with the last row";
+    const VkDescriptorBufferInfo binding = binding_of(
+        v.buffer, v.first_byte + offset * v.element_bytes, span * v.element_bytes, t.storage);
+    if (binding.offset % t.storage.offset_alignment != 0)
+        return "the binding starts where the device can not bind";
+    if (binding.offset > first || Wide{binding.offset} + binding.range < end)
+        return "the binding does not hold the rows";
+    if (binding.range > t.storage.range) return "the binding exceeds maxStorageBufferRange";
+    // The shader computes element offsets from the start of the binding in 32 bits.
+    if ((end - binding.offset + v.element_bytes - 1) / v.element_bytes > UINT32_MAX)
+        return "an element offset needs more than 32 bits";
+    // A random row is where multiples of the strides lead.
+    const std::uint64_t s = random.below(slows), f = random.below(fasts),
+                        g = random.below(box.count.groups), h = random.below(box.count.heads);
+    const std::uint64_t group_step = box.count.groups > 1 ? v.group_step(t.group_heads) : 0;
+    if (box.count.groups > 1 && !v.steps_evenly(t.group_heads))
+        return "groups that do not step evenly are in one box";
+    const Wide row = first + (Wide{s} * v.batch + Wide{f} * v.token + Wide{g} * group_step +
+                              Wide{h} * v.head) *
+                                 v.element_bytes;
+    if (row != at(s, f, g, h)) return "a row is not where the strides lead to";
+    if (row + row_bytes > end) return "a row is outside its binding";
+    return nullptr;
+}
+
+const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index,
+                         Random& random) {
+    const Box box = tiling.at(index);
+    // The boxes are the cells of a grid, numbered in mixed radix: different numbers are different
+    // cells.
+    using Along = std::uint32_t Counts::*;
+    constexpr Along by_token[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
+                                  &Counts::groups, &Counts::tokens, &Counts::heads};
+    constexpr Along by_head[] = {&Counts::pages,  &Counts::rows,  &Counts::batch,
+                                 &Counts::groups, &Counts::heads, &Counts::tokens};
+    Wide number = 0;
+    for (const Along along : tiling.heads_outer ? by_head : by_token) {
+        const std::uint32_t whole = t.whole.*along, size = tiling.box.*along,
+                            first = box.first.*along;
+        if (first % size != 0 || first >= whole) return "a box is not in the grid";
+        if (box.count.*along != std::min(size, whole - first))
+            return "a box is not as large as its cell";
+        number = number * steps(whole, size) + first / size;
+    }
+    if (number != index) return "a box is not the one of its number";
+    for (std::uint32_t i = 0; i < t.bound.count; ++i) {
+        if (const char* wrong = wrong_in_view(t, *t.bound.views[i], box, random)) return wrong;
+    }
+    Work work = t.work;
+    work.z = std::max(box.count.batch, box.count.groups);
+    work.tokens = box.count.tokens;
+    work.q_heads = box.count.heads;
+    const DispatchShape shape = shape_of(t.geometry, work);
+    for (int i = 0; i < 3; ++i) {
+        if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
+            return "more workgroups than the device dispatches";
+    }
+    if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens)
+        return "too few workgroups for its tokens";
+    const Wide heads = t.geometry.q_batch == 0 ? work.q_heads
+                                               : Wide{t.geometry.head_lanes} * t.geometry.q_batch;
+    if (Wide{shape.groups[1]} * heads < work.q_heads) return "too few workgroups for its heads";
+    return nullptr;
+}
+
+// Whether the call needs no cut.
+bool fits_whole(const Tuple& t) {
+    if (t.whole.batch > 1 && t.whole.groups > 1) return false;
+    bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] &&
+                t.whole.groups <= t.dispatch.workgroup_count[2] &&
+                t.whole.heads <= max_heads(t.info, t.geometry, t.dispatch);
+    for (std::uint32_t i = 0; i < t.bound.count; ++i) {
+        const View& v = *t.bound.views[i];
+        if (t.whole.groups > 1 && !v.steps_evenly(t.group_heads)) return false;
+        const std::uint64_t slow = v.page_size ? t.whole.pages : t.whole.batch,
+                            fast = v.page_size ? v.page_size : t.whole.tokens;
+        const Wide end = byte_of(v, t.group_heads, slow - 1, fast - 1, t.whole.groups - 1,
+                                 t.whole.heads - 1) +
+                         Wide{v.head_dim} * v.element_bytes;
+        const std::uint64_t alignment = std::max<std::uint64_t>(t.storage.offset_alignment, 16);
+        fits = fits && (end + 3) / 4 * 4 - v.first_byte / alignment * alignment <= t.storage.range;
+    }
+    return fits && t.whole.tokens <= max_tokens(t.geometry, t.dispatch);
+}
+
+// Whether one row of a view, or one page of one head, may need more than a binding holds, since its
+// start and end need not be aligned.
+bool row_may_not_fit(const Tuple& t) {
+    for (std::uint32_t i = 0; i < t.bound.count; ++i) {
+        const View& v = *t.bound.views[i];
+        if (Wide{v.head_dim} * v.element_bytes + max_lost(t.storage) > t.storage.range) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::string text(const Tuple& t) {
+    std::ostringstream out;
+    out << "group_heads " << t.group_heads << ", batch " << t.whole.batch << ", groups "
+        << t.whole.groups << ", tokens " << t.whole.tokens << ", pages " << t.whole.pages
+        << ", range " << t.storage.range << ", alignment " << t.storage.offset_alignment
+        << ", workgroups " << t.dispatch.workgroup_count[0] << ' ' << t.dispatch.workgroup_count[1]
+        << ' ' << t.dispatch.workgroup_count[2];
+    for (std::uint32_t i = 0; i < t.bound.count; ++i) {
+        const View& v = *t.bound.views[i];
+        out << "; " << t.bound.names[i] << ": byte " << v.first_byte << ", " << v.element_bytes
+            << " bytes, head_dim " << v.head_dim << ", heads " << v.heads << " of "
+            << v.heads_per_group << ", strides " << v.batch << ' ' << v.token << ' ' << v.group
+            << ' ' << v.head << ", page_size " << v.page_size;
+    }
+    return out.str();
+}
+
+const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
+    const Result<Tiling> result = t.tile();
+    if (!result) {
+        ++seen.refused;
+        if (result.status.code != Code::limit_exceeded)
+            return "an error that is not limit_exceeded";
+        return row_may_not_fit(t) ? nullptr : "refused, though every row fits";
+    }
+    const Tiling& tiling = result.value;
+    const Counts& box = tiling.box;
+    if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
+    if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
+    if (box.heads > max_heads(t.info, t.geometry, t.dispatch))
+        return "more heads than a dispatch counts";
+    const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) *
+                       steps(t.whole.heads, box.heads) * steps(t.whole.tokens, box.tokens) *
+                       steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
+    if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
+    if (count >> 64 != 0) return nullptr;  // too many dispatches to record
+    const bool whole = count == 1;
+    if (!whole && fits_whole(t)) return "what fits is cut";
+    ++(whole ? seen.whole : seen.cut);
+    if (count <= 24) {
+        Wide rows = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
+            const Counts part = tiling.at(i).count;
+            rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages *
+                    part.rows;
+        }
+        seen.boxes += std::uint64_t(count);
+        if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens *
+                        t.whole.pages * t.whole.rows)
+            return "the boxes do not hold as many rows as the call";
+        return nullptr;
+    }
+    for (const std::uint64_t i :
+         {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1}) {
+        if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
+    }
+    seen.boxes += 3;
+    return nullptr;
+}
+
+}  // namespace vkrope

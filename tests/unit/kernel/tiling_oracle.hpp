@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// How a call must be cut into boxes, in 128-bit arithmetic: every row is in exactly one box, every
+// box is within the limits of bindings, dispatches and the shader, and nothing is cut without need.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "kernel/geometry/tiling.hpp"
+
+namespace vkrope {
+
+__extension__ typedef unsigned __int128 Wide;
+
+// splitmix64: drawing must cost less than the tested code.
+struct Random {
+    std::uint64_t state;
+    std::uint64_t bits() {
+        std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+    std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
+    bool one_in(std::uint64_t n) { return below(n) == 0; }
+    // From 1 to `most`, small numbers as likely as large ones.
+    std::uint64_t up_to(std::uint64_t most) {
+        const int width = 64 - __builtin_clzll(most);
+        return std::clamp<std::uint64_t>(bits() >> (64 - 1 - below(std::uint64_t(width))), 1, most);
+    }
+    template <class T, std::size_t n>
+    T of(const T (&all)[n]) {
+        return all[below(n)];
+    }
+};
+
+// A call, and a device that it is cut for.
+struct Tuple {
+    KernelInfo info;
+    Geometry geometry;
+    Work work;
+    Counts whole;
+    std::uint32_t group_heads = 1;
+    View views[Bound::most];
+    Bound bound;
+    StorageLimits storage;
+    DispatchLimits dispatch;
+
+    Tuple() = default;
+    Tuple(const Tuple&) = delete;
+
+    Result<Tiling> tile() const {
+        return vkrope::tile(info, geometry, whole, group_heads, bound, storage, dispatch);
+    }
+};
+
+std::string text(const Tuple& t);
+
+// What the tuples had in them.
+struct Seen {
+    std::uint64_t whole = 0, cut = 0, refused = 0, terabyte = 0, paged = 0, uneven = 0, boxes = 0;
+};
+
+// Returns what is wrong with the tiling of a tuple; null: nothing. Looks at some of its boxes if it
+// has many.
+const char* wrong_in(const Tuple& t, Random& random, Seen& seen);
+
+}  // namespace vkrope
