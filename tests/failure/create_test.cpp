@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// requirements(), create() and arenas: which objects are made, with which parameters, and that all
-// of them are destroyed.
+// create() and arenas: which objects are made, with which parameters, and that all of them are
+// destroyed.
 #include <map>
 #include <set>
 
@@ -31,40 +31,6 @@ std::size_t storage_buffers_of_layout() {
 }
 
 }  // namespace
-
-TEST_CASE("requirements: what the device offers") {
-    for (std::uint32_t offered = 0; offered < 8; ++offered) {
-        FakeConfig config{.push_descriptors = (offered & 1) != 0, .float16 = (offered & 4) != 0};
-        if (offered & 2) config.float_controls.emplace();
-        KernelHost host(config);
-        const auto needs = requirements(host.ref.instance, host.ref.physical,
-                                        fake_get_instance_proc_addr);
-        REQUIRE(needs);
-        CHECK(needs->api_version == VK_API_VERSION_1_1);
-        std::vector<std::string> expected;
-        if (offered & 1) expected.emplace_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-        if (offered & 2) expected.emplace_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
-        if (offered & 4) expected.emplace_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
-        const char* const* first = needs->optional_extensions;
-        CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
-        // shaderFloat16 is a feature, not an extension: the caller reports that it is enabled.
-        CHECK(needs->enabled ==
-              ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
-        CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
-        check_no_faults();
-    }
-    // The extension may be present without the feature.
-    KernelHost int8_alone({.float16_feature = false});
-    const auto needs = requirements(int8_alone.ref.instance, int8_alone.ref.physical,
-                                    fake_get_instance_proc_addr);
-    REQUIRE(needs);
-    CHECK(needs->optional_extension_count == 2);
-    CHECK_FALSE(needs->offers_shader_float16);
-    KernelHost old({.api_version = VK_API_VERSION_1_0});
-    CHECK(
-        requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code ==
-        Code::not_supported);
-}
 
 TEST_CASE(
     "create: at most six pipelines, nine with V, from the caller's cache, with the caller's "
@@ -371,27 +337,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without an extension") {
-    for (const std::uint32_t version :
-         {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
-        for (const bool feature : {false, true}) {
-            KernelHost host;
-            fake().config.api_version = version;
-            fake().config.float16 = false;  // the extension, which a later driver need not list
-            fake().config.float16_feature = feature;
-            fake().config.float_controls = {};
-            const auto needs = requirements(host.ref.instance, host.ref.physical,
-                                            fake_get_instance_proc_addr);
-            REQUIRE(needs);
-            const bool core = version >= VK_API_VERSION_1_2;
-            CHECK(needs->enabled_in_core ==
-                  (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
-            CHECK(!needs->offers_shader_float16);
-            CHECK((needs->enabled & (float_controls | shader_float16)) == 0);
-        }
-    }
-}
-
 TEST_CASE("an entry point that is missing is named, and nothing is created") {
     for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
                                 "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
@@ -406,20 +351,6 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         CHECK(std::string(kernel.status.what).find(missing) != std::string::npos);
         CHECK(kernel.value == nullptr);
         CHECK(fake().alive().size() == alive);
-        check_no_faults();
-    }
-}
-
-TEST_CASE("requirements: an entry point that is missing is named") {
-    for (const char* missing :
-         {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
-          "vkGetPhysicalDeviceFeatures2", "vkEnumerateDeviceExtensionProperties"}) {
-        KernelHost host;
-        fake().config.missing = {missing};
-        const auto needs = requirements(host.ref.instance, host.ref.physical,
-                                        fake_get_instance_proc_addr);
-        CHECK(needs.status.code == Code::invalid_argument);
-        CHECK(std::string(needs.status.what).find(missing) != std::string::npos);
         check_no_faults();
     }
 }
