@@ -10,6 +10,10 @@
 
 namespace vkrope::test {
 
+// SPIR-V 1.3, section 3.32. Specialisation constants are op_spec_first to op_spec_op.
+inline constexpr std::uint32_t op_constant_true = 41, op_constant = 43, op_spec_first = 48,
+                               op_spec_op = 52, op_decorate = 71;
+
 struct Instruction {
     std::uint32_t op = 0;
     std::vector<std::uint32_t> operands;

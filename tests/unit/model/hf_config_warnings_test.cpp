@@ -8,19 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/model.hpp"
+#include "hf_config_reading.hpp"
+#include "hf_config_warned.hpp"
 
 using namespace vkrope;
+using namespace vkrope::test;
 
 namespace {
-
-using Texts = std::vector<std::string>;
-
-std::string llama_with(const std::string& fields) {
-    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192,
-              "rope_theta": 1e4, )" +
-           fields + "}";
-}
 
 /// DeepSeek's latent attention: query rows of 128 + 64 channels.
 std::string latent_with(const std::string& fields) {
@@ -30,29 +24,12 @@ std::string latent_with(const std::string& fields) {
            fields + "}";
 }
 
-/// Reads a rotation that must have exactly these warnings; each text is a part of one.
-Rotation warned(const std::string& json, const Texts& texts, const ModelQuery& query = {}) {
-    CAPTURE(json);
-    const Result<Rotation> result = from_hf_config(json, query);
-    REQUIRE_MESSAGE(result, result.status.what);
-    std::string all;
-    for (const std::string& warning : result.value.warnings) all += warning + "\n";
-    CHECK_MESSAGE(result.value.warnings.size() == texts.size(), all);
-    for (const std::string& text : texts)
-        CHECK_MESSAGE(all.find(text) != std::string::npos, all, " lacks ", text);
-    return result.value;
-}
-
 void refused(const std::string& json, const std::string& text, Code code = Code::invalid_data) {
     CAPTURE(json);
     const Result<Rotation> result = from_hf_config(json);
     CHECK(result.status.code == code);
     CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
                   result.status.what, " lacks ", text);
-}
-
-bool close(double a, double b) {
-    return std::fabs(a - b) <= 1e-12 * std::fabs(b);
 }
 
 }  // namespace
@@ -110,25 +87,24 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
                fields + "}";
     };
     const double of_yarn = 0.1 * std::log(4.0) + 1;
-    CHECK(close(warned(llama_with(yarn(R"("mscale": 0.5)")),
+    CHECK(close(warned(small_llama_with(yarn(R"("mscale": 0.5)")),
                        {"ignored key rope_scaling.mscale, which is 0.5"})
                     .attention_factor,
                 of_yarn));
-    CHECK(close(warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0)")),
+    CHECK(close(warned(small_llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0)")),
                        {"ignored key rope_scaling.mscale_all_dim"})
                     .attention_factor,
                 of_yarn));
-    CHECK(
-        close(warned(llama_with(yarn(R"("mscale_all_dim": 0, "mscale": 0)")), {}).attention_factor,
-              of_yarn));
-    CHECK(
-        warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0.5)")), {}).attention_factor ==
-        1);
-    CHECK(
-        warned(llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 1, "attention_factor": 1.25)")),
-               {"ignored key rope_scaling.mscale, which is 1: attention_factor is given",
-                "ignored key rope_scaling.mscale_all_dim"})
-            .attention_factor == 1.25);
+    CHECK(close(
+        warned(small_llama_with(yarn(R"("mscale_all_dim": 0, "mscale": 0)")), {}).attention_factor,
+        of_yarn));
+    CHECK(warned(small_llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0.5)")), {})
+              .attention_factor == 1);
+    CHECK(warned(small_llama_with(
+                     yarn(R"("mscale_all_dim": 0.5, "mscale": 1, "attention_factor": 1.25)")),
+                 {"ignored key rope_scaling.mscale, which is 1: attention_factor is given",
+                  "ignored key rope_scaling.mscale_all_dim"})
+              .attention_factor == 1.25);
 
     // DeepSeek's code has defaults for both, 1 and 0, and a softmax scale that depends on only one
     // of them.
@@ -157,16 +133,16 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
 TEST_CASE("a factor that the lengths contradict") {
     const std::string yarn =
         R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": )";
-    warned(llama_with(yarn + "4096}"), {});
+    warned(small_llama_with(yarn + "4096}"), {});
     const Rotation rotation = warned(
-        llama_with(yarn + "2048}"),
+        small_llama_with(yarn + "2048}"),
         {"rope_scaling.factor is 2 but max_position_embeddings, 8192, is 4 times"});
     CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / 2));
 }
 
 TEST_CASE("alpha beside what dynamic scaling needs without it") {
     const auto dynamic = [](const std::string& fields) {
-        return llama_with(R"("rope_scaling": {"type": "dynamic", )" + fields + "}");
+        return small_llama_with(R"("rope_scaling": {"type": "dynamic", )" + fields + "}");
     };
     const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
     // HunYuan's files have a factor of 1.
@@ -220,7 +196,7 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
     const std::string fields =
         R"("seq_length": 2048, "max_position_embeddings": 8192, "head_dim": 64, "rope_theta": 1e4,
            "use_dynamic_ntk": true})";
-    const std::vector<double> plain = warned(llama_with("\"use_cache\": true"), {}).inv_freq;
+    const std::vector<double> plain = warned(small_llama_with("\"use_cache\": true"), {}).inv_freq;
     for (const char* type : {"llama", "qwen2", "chatglm"}) {
         const Result<Rotation> result = from_hf_config(
             R"({"rotary_dim": 64, "model_type": ")" + std::string(type) + "\", " + fields,
@@ -240,7 +216,7 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
 
 TEST_CASE("numbers whose frequencies no double holds well") {
     const auto scaled = [](const std::string& scaling) {
-        return llama_with(R"("rope_scaling": {)" + scaling + "}");
+        return small_llama_with(R"("rope_scaling": {)" + scaling + "}");
     };
     CHECK(warned(scaled(R"("type": "linear", "factor": 1e300)"), {}).inv_freq[0] == 1e-300);
     refused(scaled(R"("type": "linear", "factor": 1e305)"),
@@ -285,115 +261,6 @@ TEST_CASE("numbers whose frequencies no double holds well") {
         R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300,
            "rope_ratio": 1e300})",
         "base is inf");
-}
-
-TEST_CASE("what stands around the language model's own object is named, with both values") {
-    const std::string inner = R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4})";
-    const auto around = [&](const std::string& fields) {
-        return R"({"model_type": "llava", "text_config": )" + inner + ", " + fields + "}";
-    };
-    CHECK(warned(around(R"("head_dim": 128)"),
-                 {"ignored key head_dim, which is 128: text_config.head_dim is read, which is 64"})
-              .head_dim == 64);
-    warned(around(R"("rope_theta": 5e5)"), {"ignored key rope_theta, which is 500000.0: "
-                                            "text_config.rope_theta is read, which is 10000.0"});
-    warned(around(R"("rope_scaling": {"type": "linear", "factor": 2})"),
-           {"ignored key rope_scaling: text_config is read, which does not have it"});
-    warned(around(R"("head_dim": 64, "rope_theta": 10000)"), {});
-    warned(around(R"("llm_config": {"head_dim": 32})"),
-           {"ignored key llm_config: text_config is read, and differs"});
-    warned(around(R"("llm_config": )" + inner), {});
-    const std::string omni =
-        R"({"model_type": "qwen2_5_omni", "rope_theta": 1, "thinker_config": {"head_dim": 32,
-           "language_config": {"head_dim": 8},
-        "text_config": {"model_type": "llama", "head_dim": 64, "rope_theta": 1e4}}})";
-    warned(omni, {"ignored key rope_theta, which is 1: thinker_config.text_config.rope_theta",
-                  "ignored key thinker_config.head_dim, which is 32",
-                  "ignored key thinker_config.language_config"});
-}
-
-TEST_CASE("bases at the top level that no layer type has") {
-    const auto typed = [](const std::string& fields) {
-        return R"({"model_type": "gemma3_text", "head_dim": 64,
-                  "rope_parameters": {"full_attention": {"rope_theta": 1e6},
-            "sliding_attention": {"rope_theta": 1e4}}, )" +
-               fields + "}";
-    };
-    const ModelQuery full{.layer_type = "full_attention"};
-    warned(typed(R"("rope_theta": 1e6, "rope_local_base_freq": 10000)"), {}, full);
-    warned(typed(R"("rope_theta": 5e5)"),
-           {"ignored key rope_theta, which is 500000.0: rope_parameters.full_attention.rope_theta "
-            "is read"},
-           full);
-    warned(typed(R"("partial_rotary_factor": 0.5, "rope_theta": 1e4)"), {}, full);
-    warned(typed(R"("rope_local_base_freq": 2e4)"),
-           {"ignored key rope_local_base_freq, which is 20000.0"}, full);
-    // Next to the sections the key is named, too, if a section has it; if none has it, it is an
-    // error.
-    warned(
-        R"({"model_type": "gemma3_text", "head_dim": 64,
-           "rope_parameters": {"full_attention": {"rope_theta": 1e6},
-        "sliding_attention": {"rope_theta": 1e4}, "rope_theta": 1e4}})",
-        {"ignored key rope_parameters.rope_theta, which is 10000.0: each layer type's own is read, "
-         "and sliding_attention has"},
-        full);
-}
-
-TEST_CASE("a base that only the older spelling has") {
-    CHECK(warned(
-              R"({"model_type": "llama", "head_dim": 64, "rope_scaling": {"type": "linear",
-               "factor": 2, "rope_theta": 5e5},
-        "rope_parameters": {"rope_type": "linear", "factor": 2}})",
-              {})
-              .base == 5e5);
-}
-
-TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
-    const std::string foo = llama_with(
-        R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
-    CHECK(warned(foo,
-                 {"layer type foo_attention is unknown: assuming that it rotates as "
-                  "sliding_attention does"},
-                 {.layer = 1})
-              .rotates);
-    warned(foo, {"layer type foo_attention is unknown"});
-    warned(foo, {}, {.layer = 0});
-    const std::string unused =
-        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention",
-           "full_attention"],
-        "rope_parameters": {"full_attention": {"rope_theta": 1e4},
-        "foo_attention": {"rope_theta": 1e6}}})";
-    warned(unused, {"ignored rope_parameters.foo_attention: the model has no layers of that type"});
-    // Its own parameters define such a layer.
-    const std::string own =
-        R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention",
-           "foo_attention"],
-        "rope_parameters": {"full_attention": {"rope_theta": 1e4},
-        "foo_attention": {"rope_theta": 1e6}}})";
-    CHECK(warned(own, {}, {.layer = 1}).base == 1e6);
-}
-
-TEST_CASE("layers that are said twice, and differently") {
-    const auto layers = [](const std::string& fields) {
-        return llama_with(R"("num_hidden_layers": 4, )" + fields);
-    };
-    const std::string types =
-        R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
-           "full_attention"])";
-    const ModelQuery first{.layer = 0};
-    warned(layers(types + R"(, "sliding_window_pattern": 2)"), {}, first);
-    warned(layers(types + R"(, "sliding_window_pattern": "LG")"), {}, first);
-    warned(layers(types + R"(, "sliding_window_pattern": 4)"),
-           {"ignored key sliding_window_pattern, which is 4: layer_types is read, which differs at "
-            "layer 1"},
-           first);
-    warned(layers(types + R"(, "sliding_window_pattern": "LLLG")"),
-           {"which is \"LLLG\": layer_types is read"}, first);
-    warned(layers(R"("no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4)"), {}, first);
-    warned(layers(R"("no_rope_layers": [1, 0, 1, 0], "no_rope_layer_interval": 4)"),
-           {"ignored key no_rope_layer_interval, which is 4: no_rope_layers is read, which differs "
-            "at layer 1"},
-           first);
 }
 
 TEST_CASE("an attention factor beside those of LongRoPE's lists") {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Many heads and wide rows: a token has more work than a workgroup, and every invocation its share.
+#include <algorithm>
+#include <memory>
+
+#include "support/recording.hpp"
+
+namespace vkrope::test {
+
+TEST_CASE(
+    "many heads, wide rows: all invocations of a token are there, and none ends a loop early") {
+    struct Side {
+        std::uint32_t heads, head_dim;  // 0 heads: the kernel has the tensor, the call does not
+        std::uint32_t offset = 0;       // of the window
+        bool in_place = false;
+    };
+    struct Case {
+        Side q, k;
+        std::uint32_t tokens, rotary_dim;
+        Element element;
+        bool cut;  // too many heads for one invocation to loop over: several dispatches
+    };
+    const Case cases[] = {
+        // llvmpipe ends a shader after 65 535 iterations of all its loops. 2100 heads of 32 narrow
+        // steps exceed that, as do 1100 + 1100 heads, and 70 001 heads of one step.
+        {{2100, 129, 0, true}, {0, 129}, 1, 128, Element::f16, true},
+        {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, Element::f16, true},
+        {{70001, 2, 0, true}, {0, 2}, 1, 2, Element::f32, true},
+        // Out of place, an invocation also copies 64 steps outside the window, so that 1100 heads
+        // exceed it, too. A tensor that is absent from a call takes no invocations, however wide it
+        // is.
+        {{260, 1032, 512}, {0, 65532}, 2, 8, Element::f32, true},
+        {{0, 65532}, {1100, 1032, 512}, 2, 8, Element::f32, true},
+        // One step rotates and thousands copy: the tensor with more copies decides how many
+        // invocations there are.
+        {{1, 65534}, {1, 65533, 1}, 1, 2, Element::f16, false},
+        {{2, 65532, 0, true}, {2, 65532}, 2, 8, Element::f32, false},
+        {{2, 65532}, {2, 65532, 0, true}, 2, 8, Element::f32, false},
+        // 65 invocations per token, 130 for two tokens in workgroups of 128: one less per token
+        // would fail.
+        {{2, 32784}, {0, 32784}, 2, 8, Element::f32, false},
+        // Access by words of two halves, since the window rules out 16 bytes: one invocation has
+        // all steps of 300 heads.
+        {{300, 96}, {0, 96}, 2, 24, Element::f16, false},
+        {{0, 96}, {300, 96}, 2, 24, Element::f16, false},
+    };
+    for (const Case& of : cases) {
+        CAPTURE(&of - cases);
+        const Side sides[2] = {of.q, of.k};
+        const Rotation r = rotation(Pairing::half_split, of.q.head_dim, of.rotary_dim, of.q.offset,
+                                    of.k.offset);
+        const AngleTable table = must(
+            AngleTable::make(device(), r, AngleSource::factored_texture, 16));
+        Bytes in[2], before[2], after[2][2];  // after[mapping]
+        std::size_t bytes[2];
+        for (const int key : {0, 1}) {
+            const std::size_t elements = std::size_t{of.tokens} * sides[key].heads *
+                                         sides[key].head_dim;
+            bytes[key] = elements * element_bytes(of.element);
+            in[key] = random_elements(of.element, elements / 2 * 2 + 4,
+                                      61 + key);  // whole words, and some bytes beyond the rows
+            before[key] = sides[key].in_place
+                              ? in[key]
+                              : random_elements(of.element, elements / 2 * 2 + 4, 63 + key);
+        }
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            const auto width = [&](const Side& side) {
+                return HeadFormat{of.element, of.element, side.head_dim, side.offset};
+            };
+            const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = of.rotary_dim,
+                                                                .q = width(of.q),
+                                                                .k = width(of.k),
+                                                                .mapping = mapping});
+            Buffer inputs[2], outputs[2];
+            Tensor from[2], to[2];
+            for (const int key : {0, 1}) {
+                outputs[key] = upload(device(), before[key]);
+                to[key] = {.where = part(outputs[key], 0, bytes[key]),
+                           .heads = sides[key].heads,
+                           .buffer_size = before[key].size()};
+                from[key] = to[key];
+                if (sides[key].in_place) continue;
+                inputs[key] = upload(device(), in[key]);
+                from[key].where.buffer = inputs[key].handle();
+            }
+            Call call{.tokens = of.tokens, .positions = {.first = 7}, .angles = table.angles()};
+            if (of.q.heads != 0) call.q_in = from[0], call.q_out = to[0];
+            if (of.k.heads != 0) call.k_in = from[1], call.k_out = to[1];
+            if (mapping == Mapping::cpu)
+                CHECK((must(dispatches(kernel.get(), call)) > 1) == of.cut);
+            run(device(), kernel, call);
+            for (const int key : {0, 1})
+                after[mapping == Mapping::gpu][key] = download(outputs[key], before[key].size());
+        }
+        const HostShape shape{.tokens = of.tokens,
+                              .q_heads = of.q.heads,
+                              .k_heads = of.k.heads,
+                              .k_head_dim = of.k.head_dim,
+                              .element = of.element,
+                              .first_position = 7,
+                              .angles = AngleSource::factored_texture};
+        for (const bool key : {false, true}) {
+            CAPTURE(key);
+            // Every head is rotated; channels outside its window are copied; bytes after the last
+            // row are unchanged.
+            check_contract(r, shape, key, in[key], after[0][key]);
+            CHECK(std::equal(before[key].begin() + std::ptrdiff_t(bytes[key]), before[key].end(),
+                             after[0][key].begin() + std::ptrdiff_t(bytes[key])));
+            CHECK((after[0][key] == after[1][key]));
+        }
+    }
+}
+
+TEST_CASE(
+    "128 heads: a GPU's lanes have all of them, in workgroups side by side, with the bits of the "
+    "CPU mapping") {
+    constexpr std::uint32_t D = 64, q_heads = 128, many = 513;
+    constexpr Element element = Element::f16;
+    const auto kernel_for = [](Mapping mapping, std::uint32_t q, std::uint32_t k) {
+        const HeadFormat width{element, element, D, 0};
+        return make_kernel(device(), {.rotary_dim = D,
+                                      .q = width,
+                                      .k = width,
+                                      .mapping = mapping,
+                                      .q_heads = q,
+                                      .k_heads = k});
+    };
+    const Rotation r = rotation(Pairing::half_split, D, D);
+    const AngleTable table = must(
+        AngleTable::make(device(), r, AngleSource::factored_texture, many + 3));
+    const Owned<Kernel> cpu = kernel_for(Mapping::cpu, 0, 0), gpu = kernel_for(Mapping::gpu, 0, 0);
+    for (const std::uint32_t k_heads : {8u, 128u}) {
+        const Owned<Kernel> told = kernel_for(Mapping::gpu, q_heads, k_heads);
+        for (const std::uint32_t tokens :
+             {2u, many}) {  // one head per lane; several, with 2^16 lanes or more
+            const Bytes q = random_elements(element, std::size_t{tokens} * q_heads * D, 81),
+                        k = random_elements(element, std::size_t{tokens} * k_heads * D, 82);
+            Bytes expected[2];
+            for (const Owned<Kernel>* kernel : {&cpu, &gpu, &told}) {
+                CAPTURE(k_heads);
+                CAPTURE(tokens);
+                CAPTURE((kernel == &told));
+                Buffer q_buffer = upload(device(), q), k_buffer = upload(device(), k);
+                Call call{.tokens = tokens, .positions = {.first = 3}, .angles = table.angles()};
+                call.q_in = call.q_out = {.where = q_buffer.whole(), .heads = q_heads};
+                call.k_in = call.k_out = {.where = k_buffer.whole(), .heads = k_heads};
+                CHECK(must(dispatches(kernel->get(), call)) == 1);
+                test::run(device(), *kernel, call);
+                const Bytes after[2] = {download(q_buffer, q.size()), download(k_buffer, k.size())};
+                if (kernel == &cpu) {
+                    std::copy(after, after + 2, expected);
+                    if (tokens == many) continue;
+                    const HostShape shape{.tokens = tokens,
+                                          .q_heads = q_heads,
+                                          .k_heads = k_heads,
+                                          .element = element,
+                                          .first_position = 3,
+                                          .angles = AngleSource::factored_texture};
+                    check_contract(r, shape, false, q, after[0]);
+                    check_contract(r, shape, true, k, after[1]);
+                }
+                CHECK((after[0] == expected[0]));
+                CHECK((after[1] == expected[1]));
+            }
+        }
+    }
+}
+
+}  // namespace vkrope::test

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Reads a configuration that must have certain warnings.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "vkrope/model.hpp"
+
+namespace vkrope::test {
+
+using Texts = std::vector<std::string>;
+
+/// A Llama with rows of 64 channels.
+inline std::string small_llama_with(const std::string& fields) {
+    return R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8192,
+              "rope_theta": 1e4, )" +
+           fields + "}";
+}
+
+/// Reads a rotation that must have exactly these warnings; each text is a part of one.
+inline Rotation warned(const std::string& json, const Texts& texts, const ModelQuery& query = {}) {
+    CAPTURE(json);
+    const Result<Rotation> result = from_hf_config(json, query);
+    REQUIRE_MESSAGE(result, result.status.what);
+    std::string all;
+    for (const std::string& warning : result.value.warnings) all += warning + "\n";
+    CHECK_MESSAGE(result.value.warnings.size() == texts.size(), all);
+    for (const std::string& text : texts)
+        CHECK_MESSAGE(all.find(text) != std::string::npos, all, " lacks ", text);
+    return result.value;
+}
+
+}  // namespace vkrope::test
