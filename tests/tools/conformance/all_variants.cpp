@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// What create() can make: the kernels whose uses are all variants.
+#include "conformance/builtin/trial.hpp"
+#include "variants.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// 64 channels of 96 (any unit), 24 of 32 (units of 4), 12 of 16 (of 2), 10 of 13 (of 1).
+constexpr std::uint32_t widths[][3] = {{64, 96, 16}, {24, 32, 4}, {12, 16, 2}, {10, 13, 1}};
+
+struct Asked {
+    KernelInfo info;
+    ReportedLimits limits = {};
+};
+
+KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
+    KernelInfo info = {
+        .rotary_dim = width[0],
+        .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
+    info.k = info.q;
+    return info;
+}
+
+KernelInfo with_v(KernelInfo info) {
+    info.v = {.in = info.k.in, .out = info.k.out, .head_dim = info.k.head_dim};
+    return info;
+}
+
+void add_element_infos(std::vector<Asked>& all) {
+    for (const auto& width : widths) {
+        for (const Element in : elements) {
+            for (const Element out : elements) {
+                for (const bool alike : {true, false}) {
+                    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+                        KernelInfo info = info_of(width, in);
+                        info.q.out = out;
+                        info.k = alike ? info.q : info.k;
+                        info.mapping = mapping;
+                        all.push_back({.info = info});
+                        all.push_back({.info = info, .limits = {.storage_buffers = 4}});
+                        info.conversion = Conversion::native;
+                        all.push_back({.info = info});
+                        info.conversion = Conversion::integer;
+                        all.push_back({.info = info});
+                    }
+                }
+            }
+        }
+    }
+}
+
+void add_angle_infos(std::vector<Asked>& all) {
+    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                       AngleSource::direct_texture, AngleSource::direct_buffer,
+                                       AngleSource::cos_sin_cache};
+    std::vector<Sections> turns = {{}, {.axes = 2, .pairs = {8, 8}}, {.axes = 2, .pairs = {1, 2}}};
+    for (std::uint32_t axes = 3; axes <= max_axes; ++axes) {
+        turns.push_back({.axes = axes, .pairs = {1}});
+    }
+    turns.push_back({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}});
+    turns.push_back(
+        {.order = SectionOrder::interleaved, .axes = 4, .pairs = {3, 2, 2, 2}, .leftover_axis = 3});
+    for (const auto& width : widths) {
+        for (const AngleSource source : sources) {
+            for (const Element element : elements) {  // of the tensors, or of the tables
+                for (const Sections& sections : turns) {
+                    KernelInfo info = info_of(width,
+                                              element == Element::bf16 ? Element::f16 : element);
+                    info.angles = source;
+                    info.table = element;
+                    info.sections = sections;
+                    info.positions = sections.axes == 0 ? PositionSource::ids
+                                                        : PositionSource::axis_ids;
+                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                        for (const Pairing pairing : pairings) {
+                            info.mapping = mapping;
+                            info.pairing = pairing;
+                            info.q = info.k =
+                                info_of(width, element == Element::bf16 ? Element::f16 : element).q;
+                            all.push_back({.info = info});
+                            info.q = info.k = info_of(width, element == Element::f16 ? Element::f32
+                                                                                     : Element::f16)
+                                                  .q;
+                            all.push_back({.info = info});
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+void add_pair_infos(std::vector<Asked>& all) {
+    for (const auto& width : widths) {
+        for (const Element element : {Element::f32, Element::f16}) {
+            for (const Pairing in : pairings) {
+                for (const Pairing out : pairings) {
+                    for (std::uint32_t windows = 1; windows <= max_windows; ++windows) {
+                        KernelInfo info = info_of(width, element);
+                        info.pairing = in;
+                        info.pairing_out = out;
+                        info.mapping = Mapping::cpu;
+                        const std::uint32_t share = width[0] == 64   ? 16
+                                                    : width[0] == 24 ? 8
+                                                    : width[0] == 12 ? 4
+                                                                     : 2;
+                        if (share * (windows - 1) >= width[0]) {
+                            continue;
+                        }
+                        for (std::uint32_t i = 0, at = 0; windows > 1 && i < windows;
+                             ++i, at += share) {
+                            info.windows[i] = {
+                                .offset = at,
+                                .rotary_dim = i + 1 < windows ? share : width[0] - at};
+                        }
+                        all.push_back({.info = info});
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// More steps than a workgroup has lanes, in a batch; one step per lane with all heads.
+void add_step_infos(std::vector<Asked>& all) {
+    constexpr std::uint32_t long_row[] = {262, 278, 8}, one_step[] = {2, 2, 0};
+    KernelInfo info = info_of(long_row, Element::f16);
+    info.mapping = Mapping::gpu;
+    all.push_back({.info = info});
+    info = info_of(long_row, Element::f32);
+    info.mapping = Mapping::gpu;
+    info.q_heads = info.k_heads = 16;
+    all.push_back({.info = info});
+    info = info_of(one_step, Element::f32);
+    info.mapping = Mapping::cpu;
+    all.push_back({.info = info});
+}
+
+void add_token_infos(std::vector<Asked>& all) {
+    for (const auto& width : widths) {
+        for (const Element element : {Element::f32, Element::f16}) {
+            for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids}) {
+                for (const AngleSource source : {AngleSource::computed, AngleSource::direct_texture,
+                                                 AngleSource::direct_buffer}) {
+                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                        KernelInfo info = info_of(width, element);
+                        info.positions = positions;
+                        info.angles = source;
+                        info.mapping = mapping;
+                        all.push_back({.info = info, .limits = {.storage_buffers = 4}});
+                        info.scatter_k = true;
+                        all.push_back({.info = info});
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// V if some channels are rotated and if all are, with other element types, with few storage
+/// buffers, and to pages.
+void add_value_infos(std::vector<Asked>& all) {
+    constexpr std::uint32_t whole[][3] = {{32, 32, 0}, {24, 24, 0}, {12, 12, 0}, {10, 10, 0}};
+    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+        for (const auto& of : {widths, whole}) {
+            for (std::uint32_t i = 0; i < std::size(widths); ++i) {
+                for (const Element element : {Element::f32, Element::f16}) {
+                    KernelInfo info = with_v(info_of(of[i], element));
+                    info.mapping = mapping;
+                    all.push_back({.info = info});
+                    all.push_back({.info = info, .limits = {.storage_buffers = 4}});
+                    info.scatter_k = true;
+                    all.push_back({.info = info});
+                }
+            }
+            for (const std::uint32_t heads : {7u, 16u}) {  // fewer than all lanes, and as many
+                for (const bool has_q : {false, true}) {
+                    KernelInfo info = with_v(info_of(of[0], Element::f32));
+                    info.mapping = mapping;
+                    info.k_heads = info.v_heads = heads;
+                    info.q_heads = has_q ? heads : 0;
+                    info.q = has_q ? info.q : HeadFormat{};
+                    all.push_back({.info = info});
+                }
+            }
+        }
+        for (const Element in : elements) {
+            for (const Element out : elements) {
+                for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
+                    KernelInfo info = with_v(info_of(widths[0], Element::f32));
+                    info.mapping = mapping;
+                    info.conversion = conversion;
+                    info.v.in = in;
+                    info.v.out = out;
+                    all.push_back({.info = info});
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Aspects all_aspects(DeviceUnderTest& device) {
+    std::vector<Asked> all;
+    add_element_infos(all);
+    add_angle_infos(all);
+    add_pair_infos(all);
+    add_step_infos(all);
+    add_token_infos(all);
+    add_value_infos(all);
+    Aspects aspects;
+    for (const Asked& asked : all) {
+        const Kernel& kernel = *device.kernel_for(asked.info, asked.limits);
+        for (const Part* part : {&kernel.q, &kernel.k, &kernel.v}) {
+            for (std::uint32_t i = 0; i < part->pipeline_count; ++i) {
+                Use use = use_of(kernel, *part, kernel.pipelines[part->first_pipeline + i]);
+                add_aspects(use, aspects);
+                if (asked.info.pairing_out.value_or(asked.info.pairing) == asked.info.pairing) {
+                    use.q_in_place = use.info.q.in == use.info.q.out;
+                    use.k_in_place = use.info.k.in == use.info.k.out && !use.info.scatter_k;
+                    add_aspects(use, aspects);
+                }
+            }
+        }
+    }
+    return aspects;
+}
+
+}  // namespace vkrope::conformance

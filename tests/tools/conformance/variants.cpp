@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The rows of one use of a pipeline.
+#include "variants.hpp"
+
+#include <algorithm>
+
+#include "conformance/builtin/trial.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
+// `finish` on are not in the list yet: the group finish/* of the suite runs a choice of them.
+static_assert(shader::constant_count == 90);
+
+std::string unit_of(const Geometry& geometry) {
+    return fmt::format("units of {}", geometry.unit_elements);
+}
+
+const char* access_of(const Geometry& geometry) {
+    return geometry.access == shader::access_wide   ? "wide"
+           : geometry.access == shader::access_word ? "word"
+                                                    : "narrow";
+}
+
+void add_steps(const Use& use, Aspects& aspects) {
+    const Geometry& geometry = use.geometry;
+    const bool all = geometry.q_batch == 0,
+               several = std::max(geometry.q_batch, geometry.k_batch) > 1;
+    const std::string how = fmt::format("a lane of {}, {}, {}",
+                                        all       ? "all heads"
+                                        : several ? "several heads"
+                                                  : "one head",
+                                        access_of(geometry), unit_of(geometry));
+    aspects.insert("steps  rotating: " + how);
+    const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
+    aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}",
+                               steps > geometry.step_lanes ? "several" : "one",
+                               all ? "all heads" : "a batch",
+                               geometry.group_tokens == 1 ? "one token" : "several tokens"));
+    if (several) {
+        aspects.insert(fmt::format("steps  several heads of a lane: {}",
+                                   geometry.whole_batches ? "whole batches" : "or fewer"));
+    }
+    const auto copies = [&use](const HeadFormat& width, bool used, bool in_place) {
+        return used && !in_place && width.head_dim > use.info.rotary_dim;
+    };
+    if (copies(use.info.q, use.q, use.q_in_place) || copies(use.info.k, use.k, use.k_in_place)) {
+        aspects.insert("steps  copying: " + how);
+    }
+}
+
+/// Whether a lane that has a step of K also has one of V.
+bool beside_k(const Use& use) {
+    const Geometry& geometry = use.geometry;
+    return geometry.q_batch != 0 && geometry.steps_together == 1 &&
+           use.info.v.head_dim == use.info.rotary_dim &&
+           use.info.rotary_dim == 2 * geometry.unit_elements * geometry.step_lanes;
+}
+
+void add_moves_of_v(const Use& use, Aspects& aspects) {
+    const KernelInfo& info = use.info;
+    const Geometry& geometry = use.geometry;
+    const char* pages = info.scatter_k ? ", to pages" : "";
+    const char* lane = geometry.k_batch == 0   ? "all heads"
+                       : geometry.k_batch == 1 ? "one head"
+                                               : "several heads";
+    const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
+    const auto elements_as = [&](const char* where, const HeadFormat& width) {
+        aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in),
+                                   name_of(width.out), use.conversion));
+    };
+    if (use.v_joins) {
+        const bool beside = beside_k(use),
+                   after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
+        const char* where = beside ? "beside a step of K" : "copied after K";
+        aspects.insert(fmt::format("V  {}: {}", where, how));
+        aspects.insert(fmt::format("V  {}: a lane of {}{}", where, lane,
+                                   after_q ? ", after its heads of Q" : ""));
+        aspects.insert(
+            fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
+        if (geometry.k_batch > 1) {
+            const char* batches = geometry.whole_batches ? "whole batches" : "or fewer";
+            aspects.insert(fmt::format("V  several heads of a lane: {}", batches));
+        }
+        elements_as("with K", info.v);
+    }
+    if (use.v_alone && use.apart) {
+        aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane,
+                                   access_of(geometry)));
+        elements_as("alone", info.q);
+    } else if (use.v_alone) {
+        aspects.insert(fmt::format("V  alone, as K: a lane of {}, {}", lane, how));
+        aspects.insert(fmt::format("V  alone, as K: a lane of {}{}", lane, pages));
+        elements_as("alone", info.k);
+    }
+}
+
+void add_accesses(const Use& use, Aspects& aspects) {
+    const auto add = [&](const HeadFormat& width, const char* tensor, bool used, bool in_place) {
+        if (!used) {
+            return;
+        }
+        const char* place = in_place ? ", in place" : ", out of place";
+        aspects.insert(fmt::format("access  {}: {}{}", tensor, access_of(use.geometry), place));
+        const auto elements_as = [&](const char* verb, Element element) {
+            aspects.insert(fmt::format("access  {} {} bits: {}, {}", verb,
+                                       8 * element_bytes(element), access_of(use.geometry),
+                                       unit_of(use.geometry)));
+        };
+        elements_as("load of", width.in);
+        elements_as("store of", width.out);
+        aspects.insert(fmt::format("elements  {} to {}, conversion {}", name_of(width.in),
+                                   name_of(width.out), use.conversion));
+    };
+    add(use.info.q, use.apart ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
+    add(use.info.k, "K of two tensors", use.k, use.k_in_place);
+    if (use.info.scatter_k && use.k) {
+        aspects.insert(
+            fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
+    }
+}
+
+void add_angles(const Use& use, Aspects& aspects) {
+    const KernelInfo& info = use.info;
+    const Sections& sections = info.sections;
+    std::uint32_t bits = 0, count = 0;
+    for (const std::uint32_t pairs : sections.pairs) {
+        bits |= pairs;
+    }
+    const bool sequential = sections.order == SectionOrder::sequential;
+    const bool callers = info.angles == AngleSource::cos_sin_cache;
+    const bool interleaved = info.pairing == Pairing::interleaved &&
+                             info.pairing_out.value_or(info.pairing) == info.pairing;
+    const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
+    const std::uint32_t run = apart ? use.geometry.unit_elements / 2 : use.geometry.unit_elements;
+    const bool of_axis = sections.axes == 0 || (sequential && bits % run == 0);
+    constexpr const char* sources[] = {"default", "factored", "computed",
+                                       "texture", "buffer",   "caller's"};
+    aspects.insert(
+        fmt::format("angles  {}{}: {}, {}", sources[static_cast<std::size_t>(info.angles)],
+                    callers ? std::string(" ") + name_of(info.table) : "",
+                    !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
+    if (apart) {
+        aspects.insert(fmt::format("runs  apart: {}, {}",
+                                   !callers && of_axis ? "one angle each" : "one a pair",
+                                   unit_of(use.geometry)));
+    }
+    for (const Window& window : info.windows) {
+        count += window.rotary_dim != 0 ? 1 : 0;
+    }
+    aspects.insert(fmt::format("windows  {}: {}", std::max(count, 1u), unit_of(use.geometry)));
+    if (sections.axes != 0) {
+        aspects.insert(fmt::format("axes  {}: {}",
+                                   !sequential ? "interleaved"
+                                   : of_axis   ? "whole runs"
+                                               : "within runs",
+                                   unit_of(use.geometry)));
+        if (!sequential || sections.axes == max_axes) {  // fewer axes give the same code
+            aspects.insert(fmt::format("axes  {} {}", sections.axes,
+                                       sequential ? "in sequence" : "interleaved"));
+        }
+    }
+    aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing),
+                               name_of(info.pairing_out.value_or(info.pairing)),
+                               unit_of(use.geometry)));
+}
+
+void add_tokens(const Use& use, Aspects& aspects) {
+    const KernelInfo& info = use.info;
+    aspects.insert(fmt::format(
+        "tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
+        use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
+        info.scatter_k ? ", slots" : ""));
+}
+
+}  // namespace
+
+void add_aspects(const Use& use, Aspects& aspects) {
+    add_moves_of_v(use, aspects);
+    if (use.v_alone) {
+        return;  // nothing is rotated
+    }
+    add_steps(use, aspects);
+    add_accesses(use, aspects);
+    add_angles(use, aspects);
+    add_tokens(use, aspects);
+}
+
+Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
+    const bool alone = &part == &kernel.v;
+    return {.info = part.info,
+            .geometry = pipeline.geometry,
+            .apart = kernel.apart,
+            .counts = kernel.binds.has(shader::binding_status),
+            .conversion = kernel.conversion,
+            .q = part.info.q.head_dim != 0,
+            .k = part.info.k.head_dim != 0,
+            .q_in_place = false,
+            .k_in_place = false,
+            .v_joins = !alone && part.info.v.head_dim != 0,
+            .v_alone = alone};
+}
+
+}  // namespace vkrope::conformance
