@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tier "frequencies": computes angle tables from the RoPE parameters of a model, in double and
 // integer arithmetic; no device, no files. Functions are thread-safe, do not allocate and do not
-// throw; they write only to memory of the caller.
+// throw; they write only to memory of the caller. Longer than other files, since a tier has one
+// public header.
 #pragma once
 
 #include <string>

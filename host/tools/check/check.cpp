@@ -227,7 +227,7 @@ void add_check(CommandLine& vkrope) {
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
         "a number above 0 and below 1",
         "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
-        "within 0.01 is called the right operation but does not pass.");
+        "within 0.01 is called close but does not pass.");
     command.add_flag("--json", options->json, "Write JSON.");
     command.on_run([options] { return check_output(*options); });
 }

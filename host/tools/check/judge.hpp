@@ -40,7 +40,7 @@ struct Evidence {
 struct Match {
     std::string
         mistake;  // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
-    std::string meaning;      // "half_split where interleaved is right, or the reverse"
+    std::string meaning;      // "pairs are half_split instead of interleaved, or the reverse"
     double max_error_u = 0;   // infinite if an output is NaN and should not be, or the reverse
     double share_within = 0;  // share of the elements within the bound
     double share_close = 0;   // share of the elements within the tolerance

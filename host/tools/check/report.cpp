@@ -113,8 +113,8 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
             return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
         case Outcome::close:
             return fmt::format(
-                "the right operation, but not exact: correct to {:.2g} of |x0| + |x1|, {} where {} "
-                "u are allowed",
+                "the operation is right, but not exact: it is correct to {:.2g} of |x0| + |x1|, {} "
+                "where {} u are allowed",
                 judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
@@ -125,7 +125,7 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
         }
         case Outcome::unexplained: break;
     }
-    return fmt::format("wrong, and no known mistake explains it; {} of the values are right",
+    return fmt::format("no known mistake explains the output; {} of its values are right",
                        percent(judgement.share_within));
 }
 

@@ -91,12 +91,13 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
             steps.norm.weight_offset = 0;
         });
         add(norm.weight_offset == 1 ? "one_plus_weight_forgotten" : "one_plus_weight",
-            norm.weight_offset == 1 ? "multiplied by w, not by 1 + w"
-                                    : "multiplied by 1 + w, not by w",
+            norm.weight_offset == 1 ? "the norm was multiplied by w, not by 1 + w"
+                                    : "the norm was multiplied by 1 + w, not by w",
             [](Finish& steps) { steps.norm.weight_offset = 1 - steps.norm.weight_offset; });
         if (element_type(evidence.rotation) != reference::Type::f32) {
             add("rounded_before_weight",
-                "rounded to the element type before the product with the weight, and after it",
+                "values were rounded to the element type before the product with the weight, and "
+                "after it",
                 [type = element_type(evidence.rotation)](Finish& steps) {
                     steps.norm.round_between = type;
                 });

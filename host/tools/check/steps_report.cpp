@@ -43,8 +43,8 @@ nlohmann::ordered_json tensor_json(const std::optional<JudgedSteps>& judged) {
 
 std::string finding(const StepsJudgement& judgement) {
     switch (judgement.outcome) {
-        case Outcome::pass: return "within the error of f32 arithmetic";
-        case Outcome::close: return "the right steps in other arithmetic";
+        case Outcome::pass: return "all values are within the error of f32 arithmetic";
+        case Outcome::close: return "the steps are right, but in other arithmetic";
         case Outcome::mistake: {
             const StepsMatch& best = judgement.matches.front();
             return fmt::format("{} ({}){}", best.mistake, best.meaning,
@@ -52,7 +52,7 @@ std::string finding(const StepsJudgement& judgement) {
         }
         case Outcome::unexplained: break;
     }
-    return "no known mistake explains it";
+    return "no known mistake explains the output";
 }
 
 std::string text_of(TensorIndex which, const StepsJudgement& judgement) {

@@ -35,7 +35,7 @@ named() {
 
 engine qwen3
 works judge qwen3
-holds 'it passes' grep -q '^Q  pass: within the error of f32 arithmetic' "$logs/out"
+holds 'it passes' grep -q '^Q  pass: all values are within the error of f32 arithmetic' "$logs/out"
 works judge qwen3 --json
 holds 'it passes in JSON' grep -q '"verdict": "pass"' "$logs/out"
 

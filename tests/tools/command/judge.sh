@@ -268,10 +268,10 @@ holds 'the one value that is wrong' grep -qE \
 expect 1 '' check --q q.npy --actual close.npy --first-position 30000 --json
 holds 'the same as JSON' grep -q '"region": "element"' "$logs/out"
 expect 1 'too far from the exact one' check --q q.npy --actual close.npy --first-position 30000
-holds 'close' grep -q '^Q  close: the right operation, but not exact: correct to' "$logs/out"
+holds 'close' grep -q '^Q  close: the operation is right, but not exact: it is correct to' "$logs/out"
 works check --q q.npy --actual close.npy --first-position 30000 --tolerance 0.1
 expect 1 '' check --q q.npy --actual close.npy --first-position 30000 --tolerance 1e-7
-holds 'unexplained' grep -q '^Q  unexplained: wrong, and no known mistake explains it' "$logs/out"
+holds 'unexplained' grep -q '^Q  unexplained: no known mistake explains the output' "$logs/out"
 
 # Data that could not show a mistake are said to be such.
 int32 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 |

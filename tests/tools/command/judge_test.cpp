@@ -185,7 +185,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("an attention factor that was to be left out") {
+TEST_CASE("an attention factor that was applied, but should be omitted") {
     Case made{Engine()};
     made.evidence.operation.gain = reference::Gain::omit;
     check_named("attention_factor_applied", made);
@@ -244,7 +244,8 @@ TEST_CASE("other RoPEs of the model") {
     check_named("scaling_ignored", unscaled);
     const Judgement judgement = unscaled.judged();
     CHECK(judgement.matches.front().meaning ==
-          "unscaled frequencies, no attention factor; the RoPE of a short sequence");
+          "frequencies are unscaled, and the attention factor is missing; the RoPE of a short "
+          "sequence");
     CHECK(!find(judgement, "short_sequence"));
 }
 

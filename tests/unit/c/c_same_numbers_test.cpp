@@ -147,7 +147,7 @@ void check_scalings(const std::vector<double>& from) {
     CHECK(says(error, "divisors is null"));
     CHECK(kept == Scaled{from});
 }
-TEST_CASE("C: small functions are those of the C++ headers") {
+TEST_CASE("C: small functions return what the C++ headers return") {
     std::vector<double> ours(64), theirs(64);
     REQUIRE(vkrope_inclusive_inv_freq(10000, 128, ours.data(), nullptr) == VKROPE_SUCCESS);
     REQUIRE(vkrope::inclusive_inv_freq(10000, 128, theirs.data()));
@@ -198,7 +198,7 @@ TEST_CASE("C: small functions are those of the C++ headers") {
     CHECK(vkrope_row_channels(nullptr, 0) == 0);
 }
 
-TEST_CASE("C: the numbers are those of the C++ tier") {
+TEST_CASE("C: frequencies equal the C++ tier's") {
     std::vector<double> expected(64), made(64);
     REQUIRE(vkrope::default_inv_freq(500000.0, 128, expected.data()));
     REQUIRE(vkrope_default_inv_freq(500000.0, 128, made.data(), nullptr) == VKROPE_SUCCESS);

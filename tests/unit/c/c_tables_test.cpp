@@ -17,7 +17,7 @@
 
 using namespace vkrope::test;
 
-TEST_CASE("C: plan and content of a table are those of the C++ tier") {
+TEST_CASE("C: plan and content of a table equal the C++ tier's") {
     const OwnedRotation rotation = rotation_of(four_channels());
     vkrope::Rotation same;
     same.head_dim = same.rotary_dim = 4;
@@ -89,7 +89,7 @@ TEST_CASE("C: plan and content of a table are those of the C++ tier") {
     CHECK(says(error, "plan.source is 0"));
 }
 
-TEST_CASE("C: the product of an angle is the rotation's, and its table that of the C++ tier") {
+TEST_CASE("C: angles have the rotation's precision, and the table equals the C++ tier's") {
     auto info = four_channels();
     info.attention_factor = 1.25;
     CHECK(info_of(rotation_of(info)).precision == VKROPE_ANGLE_PRECISION_EXACT);

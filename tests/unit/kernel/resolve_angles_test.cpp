@@ -121,7 +121,7 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table is 3");
 }
 
-TEST_CASE("gain: what is left of the attention factor") {
+TEST_CASE("gain: the attention factor is applied, omitted or divided out") {
     AnglePlan factor = the_plan;
     factor.attention_factor = 1.25;
     Call c = call();

@@ -125,7 +125,7 @@ TEST_CASE(
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
 }
 
-TEST_CASE("no tokens, no sequences or no tensors: nothing is asked for") {
+TEST_CASE("a call without tokens, sequences or tensors needs no buffers") {
     for (const Call& c :
          {Call{},
           Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)},

@@ -113,7 +113,7 @@ TEST_CASE("GGUF: what an architecture does differently") {
     CHECK(scale.length == 16384);
 }
 
-TEST_CASE("GGUF: norms belong to the layer that is asked for") {
+TEST_CASE("GGUF: norms belong to the layer that the query names") {
     const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", "2");
     CHECK(rotation_of(file).finish.q.norm.kind == NormKind::rms);
     CHECK(rotation_of(file, {.layer = 2}).finish.q.norm.kind == NormKind::rms);

@@ -263,7 +263,7 @@ TEST_CASE("numbers whose frequencies no double holds well") {
         "base is inf");
 }
 
-TEST_CASE("an attention factor beside those of LongRoPE's lists") {
+TEST_CASE("an attention factor beside LongRoPE's lists, which have their own") {
     const std::string json =
         R"({"model_type": "phimoe", "head_dim": 4, "rope_theta": 1e4,
            "max_position_embeddings": 8192,
