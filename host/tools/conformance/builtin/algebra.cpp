@@ -63,8 +63,8 @@ void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, 
         const double distance = std::fabs(double{left[i]} - double{right[i]});
         findings.measure_error(distance);
         findings.hold(distance <= factor * way.bound() * size,
-                      "{}: row {} channel {} differs by {:.3g} u, allowed {:.3g} u", what,
-                      row / head_dim, channel, distance / (u * size),
+                      "{}: row {} channel {} differs by {:.3g} u, but the contract allows {:.3g} u",
+                      what, row / head_dim, channel, distance / (u * size),
                       factor * error_bound(way.source, 1));
     }
 }

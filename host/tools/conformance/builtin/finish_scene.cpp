@@ -288,7 +288,7 @@ void hold(DeviceUnderTest& device, const Scene& scene, Findings& findings) {
     const Outputs outputs = run(device, scene, {.mapping = Mapping::cpu});
     hold_definition(device, scene, outputs, findings);
     const auto same = [&](const char* what, const Way& way) {
-        findings.hold(run(device, scene, way) == outputs, "{} gives other bits", what);
+        findings.hold(run(device, scene, way) == outputs, "{} gives different bits", what);
     };
     same("the mapping of GPUs", {.mapping = Mapping::gpu});
     same("a tensor that starts in the middle of 16 bytes", {.mapping = Mapping::gpu, .lead = 2});

@@ -69,11 +69,13 @@ void add_limits(Checks& checks) {
                 trial.info.mapping = limits.mapping;
                 trial.limits = limits.limits;
                 const Rotated cut = run(device, trial, findings);
-                findings.hold(cut.dispatches > whole.dispatches,
-                              "{} dispatches where {} had to be cut", cut.dispatches,
-                              whole.dispatches);
+                findings.hold(
+                    cut.dispatches > whole.dispatches,
+                    "the call took {} dispatches, but it had to be cut, and whole takes {}",
+                    cut.dispatches, whole.dispatches);
                 findings.hold(cut.q == whole.q && cut.k == whole.k,
-                              "cut into {} dispatches the bits are others", cut.dispatches);
+                              "cut into {} dispatches, the call gives different bits",
+                              cut.dispatches);
                 if (right && findings.wrong()) {
                     findings.explain_instead(
                         "a dispatch got the push constants or descriptors of another one, as one "
@@ -93,9 +95,10 @@ void add_limits(Checks& checks) {
                 const Rotated whole = run(device, trial, findings);
                 trial.limits = {.storage_buffers = 4};
                 const Rotated apart = run(device, trial, findings);
-                findings.hold(apart.dispatches == 2,
-                              "{} dispatches for Q and K where 4 storage buffers take one each",
-                              apart.dispatches);
+                findings.hold(
+                    apart.dispatches == 2,
+                    "Q and K took {} dispatches, but with 4 storage buffers each needs its own",
+                    apart.dispatches);
                 findings.hold(whole.q == apart.q && whole.k == apart.k,
                               "Q and K apart from each other have different bits");
             }
@@ -119,7 +122,7 @@ void add_limits(Checks& checks) {
             trial.table_rows = 1 << 14;
             trial.in_place = true;
             const Rotated cut = run(device, trial, findings);
-            findings.hold(cut.dispatches > 1, "one dispatch for more than the device binds");
+            findings.hold(cut.dispatches > 1, "one dispatch took more than the device binds");
         },
         Level::full);
 }

@@ -79,7 +79,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
         findings.hold(!verdict.bits_changed, "{}: a channel that is not rotated has changed: {}",
                       name, verdict.worst);
         findings.hold(verdict.largest_error_u <= bound_of(trial),
-                      "{}: {:.4g} u but the contract allows {} u: {}", name,
+                      "{}: the error is {:.4g} u, but the contract allows {} u: {}", name,
                       verdict.largest_error_u, bound_of(trial), verdict.worst);
     };
     const Sections& sections = trial.info.sections;

@@ -23,11 +23,13 @@ void add_few_storage_buffers(Checks& checks) {
                             trial.limits = {.storage_buffers = storage_buffers};
                             const Rotated apart = run(device, trial, findings);
                             findings.hold(apart.dispatches == most,
-                                          "{} dispatches where {} storage buffers make {}",
+                                          "the call took {} dispatches, but with {} storage "
+                                          "buffers it needs {}",
                                           apart.dispatches, storage_buffers, most);
                             findings.hold(
                                 apart.q == whole.q && apart.k == whole.k && apart.v == whole.v,
-                                "with {} storage buffers the bits are others", storage_buffers);
+                                "with {} storage buffers, the call gives different bits",
+                                storage_buffers);
                             trial.only_v = true;
                             findings.hold(run(device, trial, findings).v == whole.v,
                                           "V alone in the call has different bits");
@@ -69,11 +71,13 @@ void add_cuts(Checks& checks) {
                         const Rotated whole = run(device, trial, findings);
                         trial.limits = limits;
                         const Rotated cut = run(device, trial, findings);
-                        findings.hold(cut.dispatches > whole.dispatches,
-                                      "{} dispatches where {} had to be cut", cut.dispatches,
-                                      whole.dispatches);
+                        findings.hold(
+                            cut.dispatches > whole.dispatches,
+                            "the call took {} dispatches, but it had to be cut, and whole takes {}",
+                            cut.dispatches, whole.dispatches);
                         findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
-                                      "cut into {} dispatches the bits are others", cut.dispatches);
+                                      "cut into {} dispatches, the call gives different bits",
+                                      cut.dispatches);
                     }
                 });
         }

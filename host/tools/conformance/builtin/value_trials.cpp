@@ -55,8 +55,8 @@ Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings
     if (device.info().limits.maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more
         findings.hold(rotated.dispatches == others + (own ? 1 : 0),
-                      "{} dispatches where V takes {}", rotated.dispatches,
-                      own ? "one of its own" : "that of K");
+                      "the call took {} dispatches, but V needs {}", rotated.dispatches,
+                      own ? "one of its own" : "none beside K's");
     }
     return rotated;
 }
