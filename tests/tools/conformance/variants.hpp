@@ -13,6 +13,7 @@
 #include <string>
 
 #include "conformance/device_under_test.hpp"
+#include "kernel/kernel_object.hpp"
 
 namespace vkrope::conformance {
 
