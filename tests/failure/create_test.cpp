@@ -221,9 +221,9 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
 }
 
 TEST_CASE(
-    "an arena serves every kernel of its device; with few storage buffers, those of one angle "
-    "source") {
-    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 16u}) {
+    "an arena serves every kernel of its device; with few storage buffers, those without a finish, "
+    "or of one angle source") {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 16u}) {
         KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const Owned<Kernel> factored(
             create(host.ref, kernel_info(AngleSource::factored_texture)).value);
@@ -261,12 +261,27 @@ TEST_CASE(
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
         const std::string what = other.what;
-        CHECK(all == (what.find("if the device binds 11 storage buffers; this device binds " +
+        CHECK(all == (what.find("if the device binds 15 storage buffers; this device binds " +
                                 std::to_string(storage_buffers)) == std::string::npos));
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
               (all ? Code::ok : Code::invalid_argument));
+        // Norms with parameters and factors of tokens: from one to the other, and back.
+        const KernelInfo info = with_finish(
+            kernel_info(AngleSource::factored_texture),
+            full_finish(NormKind::rms, NormSpan::head, NormPlace::before));
+        const Owned<Kernel> finished(create(host.ref, info).value);
+        const Owned<DescriptorArena> of_finished(create_arena(finished.get(), 16).value);
+        REQUIRE(of_finished);
+        const Call steps = with_finish(host, info,
+                                       kernel_call(host, 7, AngleSource::factored_texture));
+        const Code expected = storage_buffers >= 15 ? Code::ok : Code::invalid_argument;
+        CHECK(record(host.commands, finished.get(), steps, of_finished.get()));
+        CHECK(record(host.commands, finished.get(), steps, arena.get()).code == expected);
+        CHECK(record(host.commands, computed.get(), kernel_call(host, 7, AngleSource::computed),
+                     of_finished.get())
+                  .code == expected);
         check_no_faults();
     }
 }

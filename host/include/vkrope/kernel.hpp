@@ -94,8 +94,9 @@ inline constexpr std::uint32_t max_calls = 65536;
 /// Descriptor sets for `calls` calls of record() on a device without push descriptors; create one
 /// arena per thread and frame. A call takes one set per dispatch, see dispatches(). The arena works
 /// with every kernel and PositionKernel of the same DeviceRef::device. If the device binds fewer
-/// than 11 storage buffers per stage (maxPerStageDescriptorStorageBuffers), only kernels of an
-/// equal KernelInfo are certain to work; record() rejects an arena that does not fit. Thread-safe.
+/// than 15 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels with a Finish,
+/// and below 11 all kernels, are certain to work only with an arena of an equal KernelInfo;
+/// record() rejects an arena that does not fit. Thread-safe.
 ///
 /// kernel  determines the device; need not outlive the arena
 /// calls   1 to max_calls

@@ -1218,9 +1218,10 @@ typedef struct vkrope_arena vkrope_arena;
 /**
  * Creates descriptor sets for `calls` calls of vkrope_record. A call takes one set per dispatch,
  * see vkrope_get_dispatches. The arena works with every kernel and position kernel of the same
- * device. If the device binds fewer than 11 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), only kernels of an equal vkrope_kernel_info are certain to
- * work; vkrope_record rejects an arena that does not fit.
+ * device. If the device binds fewer than 15 storage buffers per stage
+ * (maxPerStageDescriptorStorageBuffers), kernels with a vkrope_finish, and below 11 all kernels,
+ * are certain to work only with an arena of an equal vkrope_kernel_info; vkrope_record rejects an
+ * arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536

@@ -144,14 +144,23 @@ BindingList bindings_of_one() noexcept {
         {shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
 }
 
-}  // namespace
-
-BindingList every_binding() noexcept {
+// All bindings of all kernels without a finish.
+BindingList bindings_of_rotations() noexcept {
     BindingList list = bindings_of_three();
     for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
     list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});
+    return list;
+}
+
+}  // namespace
+
+BindingList every_binding() noexcept {
+    BindingList list = bindings_of_rotations();
+    for (const std::uint32_t number : {shader::binding_parameters, shader::binding_q_scales,
+                                       shader::binding_k_scales, shader::binding_v_scales})
+        list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     return list;
 }
 
@@ -188,11 +197,11 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    // The more bindings a layout has, the more kernels can share an arena: all kernels, or those
-    // with the same source of angles.
+    // The more bindings a layout has, the more kernels can share an arena: all kernels, those
+    // without a finish, or those of them with the same source of angles.
     program.layout_binds = program.binds;
-    for (const BindingList& shared :
-         {every_binding(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {
+    for (const BindingList& shared : {every_binding(), bindings_of_rotations(), bindings_of_three(),
+                                      bindings_of_two(), bindings_of_one()}) {
         BindingList list = shared;
         for (const Binding& binding : program.binds) list.add(binding);
         if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;

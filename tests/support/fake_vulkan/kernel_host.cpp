@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "vkrope/frequencies.hpp"
+
 namespace vkrope::test {
 
 namespace {
@@ -181,6 +183,47 @@ Call with_v(const KernelHost& host, Call call) {
     call.v_in.where.buffer = host.v;
     call.v_out.where.buffer = host.v_out;
     return call;
+}
+
+KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads, std::uint32_t k_heads,
+                       std::uint32_t v_heads) {
+    if (info.q.head_dim != 0) info.q_finish = finish, info.q_heads = q_heads;
+    finish.scale_call = false;
+    if (info.k.head_dim != 0) info.k_finish = finish, info.k_heads = k_heads;
+    if (info.v.head_dim != 0) info.v_finish = finish, info.v_heads = v_heads;
+    return info;
+}
+
+Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
+    const VkDeviceSize bytes = VkDeviceSize{call.batch} * call.tokens * 4;
+    const auto factors = [&](const Finish& finish, const Tensor& tensor, VkDeviceSize at) {
+        return finish.scale_tokens && tensor.heads != 0
+                   ? VkDescriptorBufferInfo{host.words, at, bytes}
+                   : VkDescriptorBufferInfo{};
+    };
+    // Not at multiples of what a device binds at.
+    call.q_scale_tokens = factors(info.q_finish, call.q_in, 0xc0000 + 4);
+    call.k_scale_tokens = factors(info.k_finish, call.k_in, 0xd0000 + 12);
+    call.v_scale_tokens = factors(info.v_finish, call.v_in, 0xe0000 + 8);
+    if (info.q_finish.scale_call) call.q_scale = 0.5f;
+    const std::size_t parameter_bytes = plan_parameters(info)->bytes;
+    if (parameter_bytes != 0) call.parameters = {host.words, 0xf0000 + 16, parameter_bytes};
+    return call;
+}
+
+Finish full_finish(NormKind kind, NormSpan span, NormPlace place) {
+    const bool layer = kind == NormKind::layer;
+    return {.bias = ParameterShape::channel,
+            .norm = {.kind = kind,
+                     .span = span,
+                     .place = place,
+                     .eps = 1e-6f,
+                     .weight = ParameterShape::head_channel,
+                     .bias = layer ? ParameterShape::head_channel : ParameterShape::none},
+            .clip = 2,
+            .scale = 0.5f,
+            .scale_call = true,
+            .scale_tokens = true};
 }
 
 std::vector<std::string> recorded(const KernelHost& host) {

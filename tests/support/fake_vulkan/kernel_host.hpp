@@ -58,6 +58,16 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
 KernelInfo with_v(KernelInfo info);
 Call with_v(const KernelHost& host, Call call);
 
+/// Adds this finish to Q, K and V, whichever `info` has, and their number of heads. Only Q keeps
+/// `scale_call`.
+KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads = 8,
+                       std::uint32_t k_heads = 2, std::uint32_t v_heads = 2);
+/// Adds the parameters and factors that the kernel reads: behind the angles, in buffers of words.
+Call with_finish(const KernelHost& host, const KernelInfo& info, Call call);
+
+/// A finish with everything that a norm of this kind can have.
+Finish full_finish(NormKind kind, NormSpan span, NormPlace place);
+
 /// Names of the commands in the host's command buffer.
 std::vector<std::string> recorded(const KernelHost& host);
 
