@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Norms, biases, clip and scale around the rotation: within the contract of the oracle, and the
 // same bits for every mapping, access and layout.
-#include "reference/finish.hpp"
-
 #include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
 
+#include "support/finishing.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -35,46 +34,13 @@ struct Results {
     Bytes q, k, v;
 };
 
-// Sources of parameters, as the device and as the oracle have them.
-struct Parameters {
-    std::vector<float> of[9];  // bias, weight, norm bias of q, k, v
-    ParameterPlan plan;
-    Bytes filled;
-};
-
-Parameters parameters_of(const KernelInfo& info) {
-    Parameters made;
-    made.plan = must(plan_parameters(info));
-    const ParameterItem* items[] = {&made.plan.q.bias, &made.plan.q.weight, &made.plan.q.norm_bias,
-                                    &made.plan.k.bias, &made.plan.k.weight, &made.plan.k.norm_bias,
-                                    &made.plan.v.bias, &made.plan.v.weight, &made.plan.v.norm_bias};
-    ParameterSource sources[9];
-    for (std::uint32_t i = 0; i < 9; ++i) {
-        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + i);
-        for (std::uint32_t n = 0; n < items[i]->count; ++n)
-            made.of[i].push_back(value(Element::f32, random, n));
-        if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
-    }
-    made.filled.resize(made.plan.bytes);
-    must(fill_parameters(made.plan,
-                         {{sources[0], sources[1], sources[2]},
-                          {sources[3], sources[4], sources[5]},
-                          {sources[6], sources[7], sources[8]}},
-                         made.filled.data(), made.filled.size()));
-    return made;
-}
-
 Rotation rotation_of(const KernelInfo& info) {
     return rotation(info.pairing, std::max(info.q.head_dim, info.k.head_dim), info.rotary_dim,
                     info.q.rotary_offset, info.k.rotary_offset);
 }
 
 std::vector<float> factors_of(const Scene& scene) {
-    const Bytes random = random_elements(Element::f32, scene.batch * scene.tokens, 77);
-    std::vector<float> factors;
-    for (std::uint32_t i = 0; i < scene.batch * scene.tokens; ++i)
-        factors.push_back(value(Element::f32, random, i));
-    return factors;
+    return random_factors(std::size_t{scene.batch} * scene.tokens);
 }
 
 // Inputs of a scene that gives none.
@@ -164,27 +130,6 @@ Results carry_out(Scene scene, const Way& way) {
     return results;
 }
 
-reference::Finish oracle_of(const Scene& scene, const Finish& finish, Element in,
-                            const std::vector<float>* parameters, bool is_q) {
-    const auto doubles = [](const std::vector<float>& of) {
-        return std::vector<double>(of.begin(), of.end());
-    };
-    reference::Finish made;
-    made.bias = doubles(parameters[0]);
-    made.norm = {.kind = reference::NormKind(finish.norm.kind),
-                 .over_token = finish.norm.span == NormSpan::token,
-                 .after = finish.norm.place == NormPlace::after,
-                 .eps = finish.norm.eps,
-                 .weight = doubles(parameters[1]),
-                 .weight_offset = double(finish.norm.weight_offset),
-                 .bias = doubles(parameters[2])};
-    if (finish.norm.round_between) made.norm.round_between = type_of(in);
-    made.clip = finish.clip;
-    made.scale = double(finish.scale) * (is_q ? scene.q_scale : 1);
-    if (finish.scale_tokens) made.scale_tokens = doubles(factors_of(scene));
-    return made;
-}
-
 void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
                   const Finish& finish, std::uint32_t heads, bool turns, const Bytes& in,
                   const Bytes& out, const std::vector<float>* parameters) {
@@ -214,7 +159,8 @@ void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
     for (std::uint32_t b = 0; b < scene.batch; ++b) {
         for (std::uint32_t t = 0; t < scene.tokens; ++t) operation.positions.push_back(t + 3);
     }
-    const auto steps = oracle_of(scene, finish, width.in, parameters, name[0] == 'q');
+    const auto steps = oracle_of(finish, width.in, parameters, name[0] == 'q' ? scene.q_scale : 1,
+                                 factors_of(scene));
     const reference::FinishVerdict verdict = reference::compare(
         from, to, operation, steps, error_bound(AngleSource::factored_texture, 1), in.data(),
         out.data());

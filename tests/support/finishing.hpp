@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The steps around a rotation, as a kernel and as the oracle takes them.
+#pragma once
+
+#include "reference/finish.hpp"
+#include "test_device.hpp"
+
+namespace vkrope::test {
+
+/// Random weights and biases of a kernel, as the device and as the oracle have them.
+struct Parameters {
+    std::vector<float> of[9] = {};  ///< bias, weight, norm bias of q, k, v
+    ParameterPlan plan = {};
+    Bytes filled = {};
+};
+
+inline Parameters parameters_of(const KernelInfo& info) {
+    Parameters made;
+    made.plan = must(plan_parameters(info));
+    const ParameterItem* items[] = {&made.plan.q.bias, &made.plan.q.weight, &made.plan.q.norm_bias,
+                                    &made.plan.k.bias, &made.plan.k.weight, &made.plan.k.norm_bias,
+                                    &made.plan.v.bias, &made.plan.v.weight, &made.plan.v.norm_bias};
+    ParameterSource sources[9];
+    for (std::uint32_t i = 0; i < 9; ++i) {
+        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + i);
+        for (std::uint32_t n = 0; n < items[i]->count; ++n)
+            made.of[i].push_back(value(Element::f32, random, n));
+        if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
+    }
+    made.filled.resize(made.plan.bytes);
+    must(fill_parameters(made.plan,
+                         {{sources[0], sources[1], sources[2]},
+                          {sources[3], sources[4], sources[5]},
+                          {sources[6], sources[7], sources[8]}},
+                         made.filled.data(), made.filled.size()));
+    return made;
+}
+
+/// Random factors of tokens.
+inline std::vector<float> random_factors(std::size_t count) {
+    const Bytes random = random_elements(Element::f32, count, 77);
+    std::vector<float> factors;
+    for (std::size_t i = 0; i < count; ++i) factors.push_back(value(Element::f32, random, i));
+    return factors;
+}
+
+/// The oracle's steps of a tensor.
+///
+/// in          its element type
+/// parameters  its bias, weight and norm bias: three of Parameters::of
+/// q_scale     Call::q_scale of Q; else 1
+/// factors     of its tokens, if it has any
+inline reference::Finish oracle_of(const Finish& finish, Element in,
+                                   const std::vector<float>* parameters, float q_scale,
+                                   const std::vector<float>& factors) {
+    const auto doubles = [](const std::vector<float>& of) {
+        return std::vector<double>(of.begin(), of.end());
+    };
+    reference::Finish made;
+    made.bias = doubles(parameters[0]);
+    made.norm = {.kind = reference::NormKind(finish.norm.kind),
+                 .over_token = finish.norm.span == NormSpan::token,
+                 .after = finish.norm.place == NormPlace::after,
+                 .eps = finish.norm.eps,
+                 .weight = doubles(parameters[1]),
+                 .weight_offset = double(finish.norm.weight_offset),
+                 .bias = doubles(parameters[2])};
+    if (finish.norm.round_between) made.norm.round_between = type_of(in);
+    made.clip = finish.clip;
+    made.scale = double(finish.scale) * q_scale;
+    if (finish.scale_tokens) made.scale_tokens = doubles(factors);
+    return made;
+}
+
+}  // namespace vkrope::test
