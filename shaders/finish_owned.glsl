@@ -85,11 +85,12 @@ VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
     return norm;
 }
 
-// Holds the norms of the heads first, first + head_lanes, ... below `heads`.
+// Holds the norms of the heads first, first + head_lanes, ... below `heads`. That of a whole token
+// stays from its first heads on: later, in place, they have been stored.
 void T(hold_norms)(Token token, uint from, uint first, uint heads) {
     if (T(norm) != 0) {
         if (T(whole_token)) {
-            if (first < heads) T(norms)[0] = T(owned_norm)(token, from, 0);
+            if (first < min(heads, head_lanes)) T(norms)[0] = T(owned_norm)(token, from, 0);
         } else {
             for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i)
                 T(norms)[i] = T(owned_norm)(token, from, first + i * head_lanes);

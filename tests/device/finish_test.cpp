@@ -319,6 +319,27 @@ TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each i
     }
 }
 
+TEST_CASE("finish: a norm over a token of more heads than the norms that a lane holds") {
+    // A lane of a processor stores 64 heads at a time, in place before it loads the next ones.
+    Norm before = rms(), after = rms(ParameterShape::head_channel);
+    before.span = after.span = NormSpan::token;
+    after.place = NormPlace::after;
+    check_ways({.info = {.rotary_dim = 8,
+                         .q = width(16),
+                         .k = width(16),
+                         .v = width(16),
+                         .q_heads = 130,
+                         .k_heads = 70,
+                         .v_heads = 70,
+                         .q_finish = {.norm = before},
+                         .k_finish = {.norm = after},
+                         .v_finish = {.norm = before}},
+                .tokens = 3,
+                .q_heads = 130,
+                .k_heads = 70,
+                .v_heads = 70});
+}
+
 TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
     check_ways({.info = {.rotary_dim = 16,
                          .q = width(24),
