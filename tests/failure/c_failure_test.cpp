@@ -7,6 +7,7 @@
 
 #include "support/fake_vulkan/host_memory.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
+#include "support/in_c.hpp"
 #include "tolerances.hpp"
 #include "vkrope/vkrope.h"
 
@@ -30,13 +31,6 @@ using OwnedBuffer = std::unique_ptr<vkrope_buffer, Destroy<vkrope_buffer_destroy
 using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_table_destroy>>;
 using OwnedHostRotation =
     std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
-
-template <class Struct>
-Struct sized() {
-    Struct s = {};
-    s.struct_size = sizeof s;
-    return s;
-}
 
 // The result of `call` and its vkrope_error as a Status, as in the C++ scenarios.
 template <class Function>
@@ -136,86 +130,68 @@ Status plan_and_fill(void* prepared) {
 
 struct Prepared {
     explicit Prepared(const FakeConfig& config,
-                      vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE)
-        : host(config, true), angles(source) {
-        ref.instance = host.ref.instance;
-        ref.physical = host.ref.physical;
-        ref.device = host.ref.device;
-        ref.get_instance_proc_addr = host.ref.get_instance_proc_addr;
-        ref.enabled = host.ref.enabled;
-        ref.pipeline_cache = host.ref.pipeline_cache;
-        ref.allocator = host.ref.allocator;
-    }
+                      vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE,
+                      const Finish* with = nullptr)
+        : host(config, true), angles(source), finish(with), ref(in_c(host.ref)) {}
     KernelHost host;
     vkrope_angle_source angles;
-    vkrope_device_ref ref = sized<vkrope_device_ref>();
+    const Finish* finish;  // of Q, K and V; null: none, and no V
+    vkrope_device_ref ref;
     OwnedKernel kernel;  // before its arena: destroyed after it
     OwnedArena arena;
 };
 
-// As kernel_info().
+// Of Q, K and V, each with everything.
+const Finish& norm_of_token() {
+    static const Finish the_finish = full_finish(NormKind::layer, NormSpan::token,
+                                                 NormPlace::after);
+    return the_finish;
+}
+
+// The same kernel in C++.
+KernelInfo info_of(const Prepared& prepared) {
+    const KernelInfo info = kernel_info(AngleSource(prepared.angles));
+    return prepared.finish ? with_finish(with_v(info), *prepared.finish) : info;
+}
+
+// As info_of().
 Status make_kernel(const Prepared& prepared, OwnedKernel& kernel,
                    vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE) {
-    auto width = sized<vkrope_head_format>();
-    width.in = width.out = VKROPE_ELEMENT_F16;
-    width.head_dim = 128;
-    auto info = sized<vkrope_kernel_info>();
-    info.rotary_dim = 128;
-    info.q = info.k = &width;
-    info.angles = prepared.angles;
-    info.conversion = conversion;
+    KernelInfoInC in_c(info_of(prepared));
+    in_c.info.conversion = conversion;
     return make(kernel, [&](auto** made, auto* error) {
-        return vkrope_kernel_create(&prepared.ref, &info, made, error);
+        return vkrope_kernel_create(&prepared.ref, &in_c.info, made, error);
     });
 }
 
 Status make_arena(const Prepared& prepared, OwnedArena& arena) {
     return make(arena, [&](auto** made, auto* error) {
-        return vkrope_arena_create(prepared.kernel.get(), 2, made, error);
+        return vkrope_arena_create(prepared.kernel.get(), 3, made, error);
     });
 }
 
-// As kernel_call().
+// The same call in C++.
+Call call_of(const Prepared& prepared) {
+    const Call call = kernel_call(prepared.host, 7, AngleSource(prepared.angles));
+    return prepared.finish
+               ? with_finish(prepared.host, info_of(prepared), with_v(prepared.host, call))
+               : call;
+}
+
+// As call_of().
 Status record_call(Prepared& prepared) {
-    const Call same = kernel_call(prepared.host, 7, AngleSource(prepared.angles));
-    const auto tensor = [](const Tensor& of) {
-        auto c = sized<vkrope_tensor>();
-        c.where = of.where;
-        c.heads = of.heads;
-        return c;
-    };
-    const vkrope_tensor q_in = tensor(same.q_in), q_out = tensor(same.q_out),
-                        k_in = tensor(same.k_in), k_out = tensor(same.k_out);
-    auto plan = sized<vkrope_angle_plan>();
-    plan.source = vkrope_angle_source(same.angles.plan->source);
-    plan.format = same.angles.plan->format;
-    plan.extent = same.angles.plan->extent;
-    plan.pairs = same.angles.plan->pairs;
-    plan.rows = same.angles.plan->rows;
-    plan.fold_log2 = same.angles.plan->fold_log2;
-    plan.row_texels = same.angles.plan->row_texels;
-    plan.bytes = same.angles.plan->bytes;
-    auto angles = sized<vkrope_angles>();
-    angles.plan = &plan;
-    angles.view = same.angles.view;
-    angles.buffer = same.angles.buffer;
-    auto call = sized<vkrope_call>();
-    call.tokens = same.tokens;
-    call.q_in = &q_in;
-    call.q_out = &q_out;
-    call.k_in = &k_in;
-    call.k_out = &k_out;
-    call.angles = &angles;
+    const CallInC in_c(call_of(prepared));
     vkrope_arena_reset(prepared.arena.get());
     return answer([&](auto* error) {
-        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &call,
+        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &in_c.call,
                              prepared.arena.get(), error);
     });
 }
 
 std::shared_ptr<Prepared> prepare_record(
-    const FakeConfig& config, vkrope_angle_source angles = VKROPE_ANGLES_FACTORED_TEXTURE) {
-    auto made = std::make_shared<Prepared>(config, angles);
+    const FakeConfig& config, vkrope_angle_source angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+    const Finish* finish = nullptr) {
+    auto made = std::make_shared<Prepared>(config, angles, finish);
     REQUIRE(make_kernel(*made, made->kernel));
     if (!config.push_descriptors) REQUIRE(make_arena(*made, made->arena));
     return made;
@@ -415,6 +391,29 @@ std::vector<Scenario> kernel_scenarios() {
         {.name = "create and destroy a kernel, computed angles, from C",
          .prepare = [] { return std::make_shared<Prepared>(FakeConfig{}, VKROPE_ANGLES_COMPUTED); },
          .act = create_kernel},
+        {.name = "create and destroy a kernel with norms of tokens and V, apart, from C",
+         .config = apart,
+         .prepare =
+             [apart] {
+                 return std::make_shared<Prepared>(apart, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                                   &norm_of_token());
+             },
+         .act = create_kernel},
+        {.name = "record with norms of tokens and V, from C",
+         .prepare =
+             [] { return prepare_record({}, VKROPE_ANGLES_FACTORED_TEXTURE, &norm_of_token()); },
+         .act = record_one,
+         .calls = 0,
+         .allocations = 0},
+        {.name = "record with norms of tokens and V, arena, apart, no labels, from C",
+         .config = apart,
+         .prepare =
+             [apart] {
+                 return prepare_record(apart, VKROPE_ANGLES_FACTORED_TEXTURE, &norm_of_token());
+             },
+         .act = record_one,
+         .calls = 0,
+         .allocations = 0},
         {.name = "record, push descriptors, computed angles, from C",
          .prepare = [] { return prepare_record({}, VKROPE_ANGLES_COMPUTED); },
          .act = record_one,
@@ -544,6 +543,44 @@ TEST_CASE("C: requirements and conversion are those of C++") {
         CHECK(none.code == Code::invalid_argument);
         CHECK(std::string(none.what).find("conversion is 3") != std::string::npos);
         check_no_faults();
+    }
+}
+
+TEST_CASE("C: norms, parameters and factors come to the shader as they do from C++") {
+    const FakeConfig joined, apart{.storage_buffers = 4, .push_descriptors = false};
+    for (const FakeConfig& config : {joined, apart}) {
+        fake().restart(config);
+        {
+            const auto prepared = prepare_record(config, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                                 &norm_of_token());
+            const std::size_t shaders = fake().shaders().size();
+            CHECK(record_call(*prepared));
+            const Owned<Kernel> kernel(create(prepared->host.ref, info_of(*prepared)).value);
+            REQUIRE(kernel);
+            const Owned<DescriptorArena> arena(
+                config.push_descriptors ? nullptr : create_arena(kernel.get(), 3).value);
+            CHECK(record(prepared->host.commands, kernel.get(), call_of(*prepared), arena.get()));
+            const auto& words = fake().shaders();  // the constants are in the code
+            REQUIRE(words.size() == 2 * shaders);
+            for (std::size_t i = 0; i < shaders; ++i) CHECK(words[i] == words[shaders + i]);
+            const std::vector<Command> all = dispatches(prepared->host);
+            const std::size_t count = config.push_descriptors ? 1 : 3;
+            REQUIRE(all.size() == 2 * count);
+            for (std::size_t i = 0; i < count; ++i) {
+                const Command &in_c = all[i], &in_cpp = all[count + i];
+                CHECK(in_c.pushed == in_cpp.pushed);
+                REQUIRE(in_c.descriptors.size() == in_cpp.descriptors.size());
+                for (const auto& [binding, descriptor] : in_c.descriptors) {
+                    CAPTURE(binding);
+                    const VkDescriptorBufferInfo &a = descriptor.buffer,
+                                                 &b = in_cpp.descriptors.at(binding).buffer;
+                    CHECK(a.buffer == b.buffer);
+                    CHECK(a.offset == b.offset);
+                    CHECK(a.range == b.range);
+                }
+            }
+        }
+        check_clean();
     }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernel tier, with every call and every allocation failing in turn.
+#include <algorithm>
+
 #include "support/fake_vulkan/kernel_host.hpp"
 #include "tolerances.hpp"
 
@@ -54,34 +56,44 @@ Scenario arena() {
                 }};
 }
 
+// Allocates nothing, unlike dispatches().
+std::size_t dispatches_in(VkCommandBuffer commands) {
+    const std::vector<Command>& all = fake().commands(commands);
+    return std::size_t(std::count_if(all.begin(), all.end(), [](const Command& command) {
+        return command.entry == "vkCmdDispatch";
+    }));
+}
+
 // Nothing in record() can fail half-way: it calls nothing that returns a VkResult, and allocates no
 // memory.
-Scenario record_a_call(const char* name, const FakeConfig& config, AngleSource angles,
-                       bool v = false) {
-    return {.name = name,
-            .config = config,
-            .prepare =
-                [config, angles, v] {
-                    auto made = std::make_shared<Prepared>(config);
-                    const KernelInfo info = kernel_info(angles);
-                    made->kernel = create(made->host.ref, v ? with_v(info) : info).value;
-                    if (!config.push_descriptors) made->arena = create_arena(made->kernel, 3).value;
-                    return made;
-                },
-            .act =
-                [angles, v](void* prepared) {
-                    const auto& [host, kernel, arena,
-                                 positions] = *static_cast<Prepared*>(prepared);
-                    const std::size_t asked = host.allocator.allocated;
-                    reset(arena);
-                    const Call call = kernel_call(host, 7, angles);
-                    const Status status = record(host.commands, kernel,
-                                                 v ? with_v(host, call) : call, arena);
-                    CHECK(host.allocator.allocated == asked);
-                    return status;
-                },
-            .calls = 0,
-            .allocations = 0};
+Scenario record_a_call(const char* name, const FakeConfig& config, const KernelInfo& info,
+                       std::uint64_t dispatches_of_call = 1) {
+    return {
+        .name = name,
+        .config = config,
+        .prepare =
+            [config, info] {
+                auto made = std::make_shared<Prepared>(config);
+                made->kernel = create(made->host.ref, info).value;
+                if (!config.push_descriptors) made->arena = create_arena(made->kernel, 3).value;
+                return made;
+            },
+        .act =
+            [info, dispatches_of_call](void* prepared) {
+                const auto& [host, kernel, arena, positions] = *static_cast<Prepared*>(prepared);
+                const std::size_t asked = host.allocator.allocated,
+                                  before = dispatches_in(host.commands);
+                reset(arena);
+                Call call = kernel_call(host, 7, info.angles);
+                if (info.v.head_dim != 0) call = with_v(host, call);
+                const Status status = record(host.commands, kernel, with_finish(host, info, call),
+                                             arena);
+                CHECK(host.allocator.allocated == asked);
+                CHECK(dispatches_in(host.commands) - before == (status ? dispatches_of_call : 0));
+                return status;
+            },
+        .calls = 0,
+        .allocations = 0};
 }
 
 Scenario create_and_destroy_positions() {
@@ -142,13 +154,26 @@ Scenario ask_requirements() {
             }};
 }
 
+// Q, K and V, each with everything that a norm of a head or of a token may have.
+KernelInfo norms_of_heads(AngleSource angles) {
+    return with_finish(with_v(kernel_info(angles)),
+                       full_finish(NormKind::rms, NormSpan::head, NormPlace::before));
+}
+KernelInfo norms_of_tokens(AngleSource angles) {
+    return with_finish(with_v(kernel_info(angles)),
+                       full_finish(NormKind::layer, NormSpan::token, NormPlace::after));
+}
+
+const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
+
 const std::vector<Scenario>& scenarios() {
     constexpr AngleSource texture = AngleSource::direct_texture,
                           buffer = AngleSource::direct_buffer,
                           factored = AngleSource::factored_texture,
                           computed = AngleSource::computed;
     const FakeConfig native{.float_controls = all_float_controls()};
-    const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
+    // A lane of a processor owns its rows, so that its pipelines are others.
+    const FakeConfig processor{.type = VK_PHYSICAL_DEVICE_TYPE_CPU};
     static const std::vector<Scenario> all = {
         ask_requirements(),
         create_and_destroy("create and destroy a kernel, push descriptors", {},
@@ -171,18 +196,37 @@ const std::vector<Scenario>& scenarios() {
         record_ids("record positions, push descriptors, labels", {}),
         record_ids("record positions, arena, no labels",
                    {.push_descriptors = false, .debug_utils = false}),
-        record_a_call("record, push descriptors, labels", {}, texture),
-        record_a_call("record, push descriptors, no labels", {.debug_utils = false}, buffer),
-        record_a_call("record, arena, labels", {.push_descriptors = false}, texture),
-        record_a_call("record, arena, apart, no labels", apart, buffer),
-        record_a_call("record, push descriptors, factored angles", {}, factored),
-        record_a_call("record, push descriptors, computed angles", {}, computed),
-        record_a_call("record, arena, apart, factored angles", apart, factored),
-        record_a_call("record, arena, apart, computed angles", apart, computed),
-        record_a_call("record with V, push descriptors, labels", {}, texture, true),
-        record_a_call("record with V, arena, apart, no labels", apart, texture, true),
+        record_a_call("record, push descriptors, labels", {}, kernel_info(texture)),
+        record_a_call("record, push descriptors, no labels", {.debug_utils = false},
+                      kernel_info(buffer)),
+        record_a_call("record, arena, labels", {.push_descriptors = false}, kernel_info(texture)),
+        record_a_call("record, arena, apart, no labels", apart, kernel_info(buffer), 2),
+        record_a_call("record, push descriptors, factored angles", {}, kernel_info(factored)),
+        record_a_call("record, push descriptors, computed angles", {}, kernel_info(computed)),
+        record_a_call("record, arena, apart, factored angles", apart, kernel_info(factored), 2),
+        record_a_call("record, arena, apart, computed angles", apart, kernel_info(computed), 2),
+        record_a_call("record with V, push descriptors, labels", {}, with_v(kernel_info(texture))),
+        record_a_call("record with V, arena, apart, no labels", apart, with_v(kernel_info(texture)),
+                      3),
+        record_a_call("record with norms of heads and V, push descriptors", {},
+                      norms_of_heads(texture)),
+        record_a_call("record with norms of heads and V, processor", processor,
+                      norms_of_heads(buffer)),
+        record_a_call("record with norms of tokens and V, arena, two dispatches",
+                      {.storage_buffers = 8, .push_descriptors = false}, norms_of_tokens(computed),
+                      2),
+        record_a_call("record with norms of tokens and V, arena, apart, no labels", apart,
+                      norms_of_tokens(factored), 3),
     };
     return all;
+}
+
+// It takes seconds to make such a kernel a thousand times.
+std::vector<Scenario> kernels_with_norms() {
+    return {create_and_destroy("create and destroy a kernel with norms of heads", {},
+                               norms_of_heads(AngleSource::direct_texture)),
+            create_and_destroy("create and destroy a kernel with norms of tokens, apart", apart,
+                               norms_of_tokens(AngleSource::direct_texture))};
 }
 
 }  // namespace
@@ -193,6 +237,11 @@ TEST_CASE("kernel tier: every call fails with every result that it may have") {
 
 TEST_CASE("kernel tier: every host allocation fails") {
     fail_every_allocation(scenarios());
+}
+
+TEST_CASE("kernels with norms: every call and every host allocation fails") {
+    fail_every_call(kernels_with_norms());
+    fail_every_allocation(kernels_with_norms());
 }
 
 }  // namespace vkrope::test

@@ -514,4 +514,52 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
     }
 }
 
+TEST_CASE("record: an error of the finish records nothing, not even the dispatches before it") {
+    const auto refused = [](Recorder& by, const Call& call, Code code, const char* text) {
+        const Status status = by(call);
+        INFO(status.what);
+        CHECK(status.code == code);
+        CHECK(std::string(status.what).find(text) == 0);
+        CHECK(fake().calls().empty());
+    };
+    // A workgroup has 16 heads of a token, and there is one along y.
+    for (const std::uint32_t v_heads : {16u, 17u}) {
+        for (const bool push_descriptors : {true, false}) {
+            const KernelInfo info = with_finish(
+                with_v(kernel_info()),
+                full_finish(NormKind::rms, NormSpan::token, NormPlace::before), 8, 2, v_heads);
+            // V takes a dispatch of its own, after that of Q and K.
+            Recorder recorder({.storage_buffers = 8,
+                               .workgroup_count = {65535, 1, 65535},
+                               .push_descriptors = push_descriptors},
+                              info, 2);
+            Call good = with_v(recorder.host, kernel_call(recorder.host));
+            for (Tensor* v : {&good.v_in, &good.v_out}) {
+                v->heads = v_heads;
+                v->where.range = VkDeviceSize{7} * v_heads * 128 * 2;
+            }
+            good = with_finish(recorder.host, info, good);
+            Call call = good;
+            call.v_scale_tokens = {};
+            refused(recorder, call, Code::invalid_argument, "v_scale_tokens.buffer is null");
+            call = good;
+            call.parameters.range -= 4;
+            refused(recorder, call, Code::invalid_argument, "parameters.range is ");
+            call = good;
+            call.parameters.offset += 4;
+            refused(recorder, call, Code::invalid_argument, "parameters.offset is ");
+            if (v_heads == 17) {
+                refused(recorder, good, Code::limit_exceeded,
+                        "v_in has 17 heads: a norm over a token needs all in one dispatch, which "
+                        "has 16 ");
+                continue;
+            }
+            CHECK(recorder(good));
+            CHECK(dispatches(recorder.host).size() == 2);
+            if (!push_descriptors)  // both of its sets are used
+                refused(recorder, good, Code::limit_exceeded, "");
+        }
+    }
+}
+
 }  // namespace vkrope::test
