@@ -226,6 +226,105 @@ std::vector<Scenario> scenarios(Device& on) {
                                           9 * 2 * D, D);
         finish(s, 60);
     }
+    // Each tensor with a norm, parameters of each head and factors of tokens, none of which begin
+    // where their buffer does.
+    const auto steps = [&](Scenario& s, const Norm& norm) {
+        const Finish each = {
+            .bias = ParameterShape::head_channel, .norm = norm, .clip = 2, .scale_tokens = true};
+        const struct {
+            const Tensor& tensor;
+            Finish& taken;
+            std::uint32_t& heads;
+            VkDescriptorBufferInfo& factors;
+        } tensors[] = {{s.call.q_in, s.info.q_finish, s.info.q_heads, s.call.q_scale_tokens},
+                       {s.call.k_in, s.info.k_finish, s.info.k_heads, s.call.k_scale_tokens},
+                       {s.call.v_in, s.info.v_finish, s.info.v_heads, s.call.v_scale_tokens}};
+        const std::uint32_t rows_of_call = s.call.batch * s.call.tokens;
+        for (const auto& [tensor, taken, heads, factors] : tensors) {
+            if (tensor.heads == 0) continue;
+            taken = each;
+            heads = tensor.heads;
+            const auto words = s.elements(on, Element::f32, 3 + rows_of_call);
+            factors = {words.buffer, 12, std::uint64_t{rows_of_call} * 4};
+        }
+        const std::size_t bytes = must(plan_parameters(s.info)).bytes;
+        const auto words = s.elements(on, Element::f32, 4 + bytes / 4);
+        s.call.parameters = {words.buffer, 16, bytes};
+    };
+    const Norm of_head = {
+        .kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::head_channel};
+    const Norm of_token = {.kind = NormKind::layer,
+                           .span = NormSpan::token,
+                           .place = NormPlace::after,
+                           .eps = 1e-5f,
+                           .weight = ParameterShape::head_channel,
+                           .bias = ParameterShape::channel};
+    {
+        Scenario& s = add("[batch, heads, tokens, D] f16 in place, norms of heads; heads are cut",
+                          Element::f16, Element::f16);
+        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 6 * S * D), 6, 6 * S * D,
+                                          D, S * D);
+        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, B * 3 * S * D), 3, 3 * S * D,
+                                          D, S * D);
+        steps(s, of_head);
+        finish(s, S);
+    }
+    {
+        Scenario& s = add(
+            "packed QKV [batch, tokens, 8, D] bf16 in place, norms over a token, of V too",
+            Element::bf16, Element::bf16);
+        s.info.v = s.info.k;
+        const auto packed = s.elements(on, Element::bf16, B * S * 8 * D);
+        s.call.q_in = s.call.q_out = rows(packed, 4, S * 8 * D, 8 * D, D);
+        s.call.k_in = s.call.k_out = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
+        s.call.v_in = s.call.v_out = rows(packed, 2, S * 8 * D, 8 * D, D, 6 * D * 2);
+        steps(s, of_token);
+        finish(s, S);
+    }
+    {
+        Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f32, norms of heads",
+                          Element::f32, Element::f32);
+        const auto packed = s.elements(on, Element::f32, B * S * 12 * D);
+        s.call.q_in = rows(packed, 6, S * 12 * D, 12 * D, D);
+        s.call.k_in = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 4);
+        s.call.q_in.heads_per_group = 2, s.call.k_in.heads_per_group = 1;
+        s.call.q_in.group_stride = s.call.k_in.group_stride = 4 * D;
+        s.call.q_out = s.call.q_in;
+        s.call.k_out = s.call.k_in;
+        s.dispatches = B;  // z counts the groups
+        steps(s, of_head);
+        finish(s, S);
+    }
+    {
+        Scenario& s = add("K and V into pages of 8 rows f16, norms over a token; pages are cut",
+                          Element::f16, Element::f16);
+        s.info.v = s.info.k;
+        s.info.scatter_k = true;
+        constexpr std::uint32_t slots = 1024;
+        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
+        s.call.k_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
+        s.call.k_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
+        s.call.v_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
+        s.call.v_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
+        std::vector<std::int32_t> where(B * S);
+        for (std::uint32_t i = 0; i < where.size(); ++i)
+            where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
+        s.call.paged_cache = {.slot_mapping = s.hold(on, where), .page_size = 8};
+        count_outside(s);
+        steps(s, of_token);
+        finish(s, 200);
+    }
+    {
+        Scenario& s = add("[tokens, batch 9, heads, D] f16 to f32, norms over a token; z is cut",
+                          Element::f16, Element::f32);
+        s.call.batch = 9;
+        s.call.tokens = 60;
+        s.info.k = {};
+        s.call.q_in = rows(s.elements(on, Element::f16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
+        s.call.q_out = rows(s.elements(on, Element::f32, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
+        steps(s, of_token);
+        finish(s, 60);
+    }
     {
         Scenario& s = add("one row of K for 6 heads (broadcast), f16", Element::f16, Element::f16);
         s.call.k_in = rows(s.elements(on, Element::f16, B * S * D), 6, S * D, D, broadcast);
@@ -533,22 +632,31 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     Device& on = device();
     const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, D, D),
                                                    AngleSource::factored_texture, positions));
-    const Owned<Kernel> kernel = make_kernel(on,
-                                             {.rotary_dim = D,
-                                              .q = {Element::f32, Element::f32, D, 0},
-                                              .positions = PositionSource::ids},
-                                             {.mapping = Mapping::gpu});
+    const Finish normed = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .scale_tokens = true};
     // A workgroup has 8 tokens: one lane for the step of a row, 8 head lanes for one head.
-    for (const auto& shape : {std::pair{1u, 65536u * 64 + 100}, {65537u, 3u}}) {
-        const std::uint32_t batch = shape.first, tokens = shape.second;
+    const struct {
+        std::uint32_t batch, tokens;
+        Finish finish = {};
+    } calls[] = {
+        {1, 65536 * 64 + 100}, {65537, 3}, {1, 65536 * 8 + 100, normed}, {65537, 3, normed}};
+    for (const auto& [batch, tokens, finish] : calls) {
+        const Owned<Kernel> kernel = make_kernel(on,
+                                                 {.rotary_dim = D,
+                                                  .q = {Element::f32, Element::f32, D, 0},
+                                                  .positions = PositionSource::ids,
+                                                  .q_finish = finish},
+                                                 {.mapping = Mapping::gpu});
         CAPTURE(batch);
+        CAPTURE(finish.scale_tokens);
         const std::uint32_t rows_in_all = batch * tokens;
         Bytes content(std::size_t{rows_in_all} * D * 4);
         fill(Element::f32, 5, content);
         std::vector<std::int32_t> numbers(rows_in_all);
         for (std::uint32_t i = 0; i < rows_in_all; ++i) numbers[i] = std::int32_t(i % positions);
         Buffer ids = must(Buffer::make(on, numbers.size() * 4)),
-               x = must(Buffer::make(on, content.size()));
+               x = must(Buffer::make(on, content.size())),
+               factors = upload(
+                   on, random_elements(Element::f32, finish.scale_tokens ? rows_in_all : 1, 6));
         must(ids.upload(numbers.data(), numbers.size() * 4));
         const auto rotated = [&](std::uint32_t sequences, std::uint32_t of_tokens,
                                  std::uint32_t at_once) {
@@ -563,6 +671,9 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
                 call.q_in = call.q_out = {.where = {x.handle(), std::uint64_t{first} * D * 4,
                                                     std::uint64_t{sequences} * few * D * 4},
                                           .heads = 1};
+                if (finish.scale_tokens)
+                    call.q_scale_tokens = {factors.handle(), std::uint64_t{first} * 4,
+                                           std::uint64_t{sequences} * few * 4};
                 count += run(on, *kernel, call);
             }
             Bytes after(content.size());
@@ -571,7 +682,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         };
         const auto [whole, count] = rotated(batch, tokens, tokens);
         const auto [pieces, piece_count] = rotated(1, rows_in_all, piece);
-        CHECK(count == (batch == 1 ? 9 : 2));
+        CHECK(count == (tokens + 65535 * 8 - 1) / (65535 * 8) * ((batch + 65534) / 65535));
         CHECK(piece_count == (rows_in_all + piece - 1) / piece);
         CHECK(whole == pieces);
         CHECK(whole != content);

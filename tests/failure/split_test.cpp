@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "kernel/geometry/finish.hpp"
 #include "kernel/kernel_object.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
 
@@ -74,17 +75,25 @@ const Tensor& input(const Call& call, Which which) {
 const Tensor& output(const Call& call, Which which) {
     return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
 }
+const Finish& finish_of(const KernelInfo& info, Which which) {
+    return which == Which::q ? info.q_finish : which == Which::k ? info.k_finish : info.v_finish;
+}
+const VkDescriptorBufferInfo& factors(const Call& call, Which which) {
+    return which == Which::q   ? call.q_scale_tokens
+           : which == Which::k ? call.k_scale_tokens
+                               : call.v_scale_tokens;
+}
 
-// The destination of every row, except for those of an in-place V, which stay there; rows with slot
-// -1 or a slot outside the cache have none.
-std::map<Byte, Row> destinations(const Scenario& scenario) {
+// The destination of every row, except for those of an in-place V without a finish, which stay
+// there; rows with slot -1 or a slot outside the cache have none.
+std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& info) {
     const Call& call = scenario.call;
     std::map<Byte, Row> rows;
     for (const Which which : {Which::q, Which::k, Which::v}) {
         const Tensor& out = output(call, which);
         const bool in_place = out.where.buffer == input(call, which).where.buffer &&
                               out.where.offset == input(call, which).where.offset;
-        if (which == Which::v && in_place) continue;
+        if (which == Which::v && in_place && !has_finish(info.v_finish)) continue;
         for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
                 for (row.head = 0; row.head < out.heads; ++row.head) {
@@ -109,7 +118,7 @@ std::map<Byte, Row> destinations(const Scenario& scenario) {
 class Model {
    public:
     Model(const Scenario& scenario, const Kernel& kernel)
-        : scenario_(scenario), kernel_(kernel), rows_(destinations(scenario)),
+        : scenario_(scenario), kernel_(kernel), rows_(destinations(scenario, kernel.info)),
           counts_(std::size_t{scenario.call.batch} * scenario.call.tokens) {}
 
     void run(const Command& dispatch, VkPipeline pipeline) {
@@ -140,6 +149,8 @@ class Model {
                                                 head);
                     visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token,
                           known);
+                    check_finish(to, shader::binding_q_out, shader::binding_q_scales,
+                                 shader::offset_q_scales, z, index, head, q_heads);
                 }
                 for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
                     const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
@@ -151,12 +162,17 @@ class Model {
                                                       slot % push_.page_size, head);
                     visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token,
                           known);
+                    check_finish(to, shader::binding_k_out, shader::binding_k_scales,
+                                 shader::offset_k_scales, z, index, head, k_heads);
                     if ((push_.flags & shader::flag_v) == 0) continue;
                     // V has K's strides.
                     visit(shader::binding_v_in,
                           from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
                           shader::binding_v_out, to - start + offset(shader::offset_v_out), z,
                           index, token, known);
+                    check_finish(to - start + offset(shader::offset_v_out), shader::binding_v_out,
+                                 shader::binding_v_scales, shader::offset_v_scales, z, index, head,
+                                 k_heads);
                 }
                 REQUIRE(known);
                 count(token, z, slot_outside);
@@ -255,6 +271,33 @@ class Model {
             REQUIRE(std::int32_t(push_.first_position + index) ==
                     call.positions.first + std::int32_t(row.token));
         }
+    }
+
+    // A row with a norm, parameters of its head or a factor: finish.glsl, absolute_head and
+    // token_factor.
+    void check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
+                      std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
+                      std::uint32_t head, std::uint32_t heads) const {
+        const Row& row = rows_.at(byte(out, to * 2, row_bytes));
+        const Finish& finish = finish_of(kernel_.info, row.which);
+        const Call& call = scenario_.call;
+        const bool z_is_group = (push_.flags & shader::flag_z_is_group) != 0;
+        if (finish.norm.span == NormSpan::token) REQUIRE(heads == output(call, row.which).heads);
+        if (finish.norm.weight == ParameterShape::head_channel) {
+            REQUIRE(push_.flags / shader::flag_first_head + (z_is_group ? z * heads : 0) + head ==
+                    row.head);
+        }
+        if (finish.norm.weight != ParameterShape::none) {
+            const Byte first = byte(shader::binding_parameters,
+                                    offset(shader::offset_parameters) * 4, call.parameters.range);
+            REQUIRE(first == Byte{call.parameters.buffer, call.parameters.offset});
+        }
+        if (!finish.scale_tokens) return;
+        const std::uint64_t word = offset(scales_offset) + index +
+                                   (z_is_group ? 0 : z * push_.tokens);
+        const VkDescriptorBufferInfo& where = factors(call, row.which);
+        REQUIRE(byte(scales, word * 4, 4) ==
+                Byte{where.buffer, where.offset + scenario_.at(row) * 4});
     }
 
     void count(const Row& token, std::uint32_t z, bool slot_outside) {
@@ -530,7 +573,10 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     return s;
 }
 
-KernelInfo info_for(Layout layout, V v) {
+// The finish of a call's tensors.
+enum class Steps { none, of_heads, of_tokens };
+
+KernelInfo info_for(Layout layout, V v, Steps steps = Steps::none) {
     KernelInfo info = kernel_info();
     if (v != V::absent) info.v = info.k;
     if (layout == Layout::odd || layout == Layout::paged) info.positions = PositionSource::ids;
@@ -541,7 +587,18 @@ KernelInfo info_for(Layout layout, V v) {
     }
     info.scatter_k = layout == Layout::paged || layout == Layout::paged_by_head ||
                      layout == Layout::paged_groups;
-    return info;
+    if (steps == Steps::none) return info;
+    const bool four = layout == Layout::broadcast_k || layout == Layout::paged_groups;
+    const std::uint32_t k_heads = four ? 4 : 2;
+    const bool own_heads = v == V::apart && layout != Layout::paged_by_head;
+    return with_finish(
+        info,
+        full_finish(NormKind::rms, steps == Steps::of_heads ? NormSpan::head : NormSpan::token,
+                    NormPlace::before),
+        layout == Layout::uneven ? 12 : 4, k_heads,
+        own_heads          ? 1
+        : v == V::in_place ? 2
+                           : k_heads);
 }
 
 const AnglePlan& plan_for(const KernelInfo& info) {
@@ -554,6 +611,48 @@ const AnglePlan& plan_for(const KernelInfo& info) {
                                    .fold_log2 = 12,
                                    .row_texels = 16};
     return info.rotary_dim == 64 ? half : angle_plan();
+}
+
+V any_v(Layout layout, std::mt19937& random) {
+    const V v = V(random() % 4);
+    const bool cache = layout == Layout::paged || layout == Layout::paged_by_head ||
+                       layout == Layout::paged_groups;
+    return v == V::in_place && cache ? V::absent : v;  // a cache is another buffer
+}
+
+FakeConfig config_for(const Limits& limits, std::uint32_t storage_buffers, bool push_descriptors,
+                      std::mt19937& random) {
+    const std::uint32_t most = limits.workgroups;
+    return {
+        .storage_buffers = storage_buffers,
+        .offset_alignment = random() % 2 ? 16u : 256u,
+        .storage_range = limits.range,
+        .workgroup_count = {most, most, most},
+        .type = random() % 2 ? VK_PHYSICAL_DEVICE_TYPE_CPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+        .push_descriptors = push_descriptors,
+        .debug_utils = false};
+}
+
+// A call that `info` allows, with what its finish reads.
+Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, V v,
+                      std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
+    Scenario s = scenario(host, layout, v, batch, tokens, random);
+    s.call.angles.plan = &plan_for(info);
+    if (info.positions == PositionSource::ids) {
+        s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
+                            .batch_stride = random() % 2 ? tokens + 3 : 0};
+    }
+    s.call = with_finish(host, info, s.call);
+    return s;
+}
+
+// Whether the heads of a token may be too far apart in memory for one dispatch.
+bool heads_may_be_cut(Layout layout) {
+    return layout == Layout::bhsd || layout == Layout::bhsd_to_bshd ||
+           layout == Layout::paged_by_head;
+}
+bool has_groups(Layout layout) {
+    return layout == Layout::grouped || layout == Layout::uneven || layout == Layout::paged_groups;
 }
 
 }  // namespace
@@ -573,24 +672,12 @@ TEST_CASE(
                     CAPTURE(limits.workgroups);
                     CAPTURE(apart);
                     CAPTURE(push_descriptors);
-                    V v = V(random() % 4);
-                    if (v == V::in_place &&
-                        (layout == Layout::paged || layout == Layout::paged_by_head ||
-                         layout == Layout::paged_groups))
-                        v = V::absent;  // a cache is another buffer
+                    const V v = any_v(layout, random);
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v);
                     if (apart && info.scatter_k) continue;  // needs more buffers: create() says so
-                    const std::uint32_t most = limits.workgroups;
-                    const KernelHost host({.storage_buffers = apart ? 4u : 16u,
-                                           .offset_alignment = random() % 2 ? 16u : 256u,
-                                           .storage_range = limits.range,
-                                           .workgroup_count = {most, most, most},
-                                           .type = random() % 2
-                                                       ? VK_PHYSICAL_DEVICE_TYPE_CPU
-                                                       : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-                                           .push_descriptors = push_descriptors,
-                                           .debug_utils = false});
+                    const KernelHost host(
+                        config_for(limits, apart ? 4 : 16, push_descriptors, random));
                     const Owned<Kernel> kernel(create(host.ref, info).value);
                     REQUIRE(kernel);
                     const std::pair<std::uint32_t, std::uint32_t> shapes[] = {
@@ -599,12 +686,8 @@ TEST_CASE(
                         const std::uint32_t batch = shape.first, tokens = shape.second;
                         CAPTURE(batch);
                         CAPTURE(tokens);
-                        Scenario s = scenario(host, layout, v, batch, tokens, random);
-                        s.call.angles.plan = &plan_for(info);
-                        if (info.positions == PositionSource::ids) {
-                            s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
-                                                .batch_stride = random() % 2 ? tokens + 3 : 0};
-                        }
+                        const Scenario s = scenario_for(host, info, layout, v, batch, tokens,
+                                                        random);
                         const Outcome outcome = check(host, *kernel, s);
                         if (batch * tokens > 250 && limits.range <= 1u << 16)
                             CHECK(outcome.dispatches > 1);
@@ -625,6 +708,69 @@ TEST_CASE(
     CHECK(without > 1000);
     CHECK(with_k > 20);
     CHECK(without_k > 100);
+}
+
+TEST_CASE(
+    "split calls: every row with its head's parameters and its token's factor; a norm over a token "
+    "in one dispatch or not at all") {
+    std::mt19937 random(78);
+    std::uint64_t many = 0, split[3] = {}, refused = 0, later_heads = 0;
+    for (const Layout layout : layouts) {
+        for (Limits limits : small_limits) {
+            limits.range = std::max(limits.range, 10'240u);  // the parameters of 12 heads
+            for (const bool apart : {false, true}) {
+                for (const Steps steps : {Steps::of_heads, Steps::of_tokens}) {
+                    CAPTURE(int(layout));
+                    CAPTURE(limits.range);
+                    CAPTURE(limits.workgroups);
+                    CAPTURE(apart);
+                    CAPTURE(int(steps));
+                    const V v = any_v(layout, random);
+                    CAPTURE(int(v));
+                    const KernelInfo info = info_for(layout, v, steps);
+                    if (apart && info.scatter_k) continue;
+                    const KernelHost host(
+                        config_for(limits, apart ? 6 : 16, random() % 2 != 0, random));
+                    const Owned<Kernel> kernel(create(host.ref, info).value);
+                    REQUIRE(kernel);
+                    const std::pair<std::uint32_t, std::uint32_t> shapes[] = {
+                        {1, 270}, {2, 130}, {20, 9}};
+                    for (const auto& [batch, tokens] : shapes) {
+                        CAPTURE(batch);
+                        CAPTURE(tokens);
+                        const Scenario s = scenario_for(host, info, layout, v, batch, tokens,
+                                                        random);
+                        const Status possible = dispatches(kernel.get(), s.call).status;
+                        INFO(possible.what);
+                        if (possible) {
+                            const Outcome outcome = check(host, *kernel, s);
+                            many = std::max(many, outcome.dispatches);
+                            split[int(steps)] += outcome.dispatches > 3;
+                            for (const Command& command : dispatches(host))
+                                later_heads += pushed(command).flags / shader::flag_first_head != 0;
+                            continue;
+                        }
+                        ++refused;
+                        CHECK(steps == Steps::of_tokens);
+                        CHECK((has_groups(layout) ||
+                               (heads_may_be_cut(layout) && limits.range <= 1u << 16)));
+                        CHECK(std::string(possible.what).find("a norm over a token") !=
+                              std::string::npos);
+                        const std::size_t before = fake().commands(host.commands).size();
+                        CHECK(record(host.commands, kernel.get(), s.call).code == possible.code);
+                        CHECK(fake().commands(host.commands).size() == before);
+                    }
+                }
+            }
+        }
+    }
+    MESSAGE("up to " << many << " dispatches a call; cut: " << split[1] << " calls with norms of "
+                     << "heads, " << split[2] << " of tokens; refused: " << refused << "; "
+                     << later_heads << " dispatches begin with a later head");
+    CHECK(many > 100);
+    CHECK(split[1] > 50);
+    CHECK(split[2] > 30);
+    CHECK(later_heads > 50);
 }
 
 TEST_CASE(
