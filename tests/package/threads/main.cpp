@@ -2,19 +2,22 @@
 // Eight threads record one kernel at the same time, each into command buffers of its own, with push
 // descriptors and with an arena each; then each makes a kernel and an arena of its own on the one
 // device, and records these. Q and K as f32 and as f16, in one dispatch and in two, with angles
-// from a table and computed, f16 converted by integers and by the device. All outputs of one
-// element type and source of angles have the same bits. Built with thread sanitizer, which says
-// whether the library shares more than it may.
+// from a table and computed, f16 converted by integers and by the device, with norms and without.
+// All outputs of one element type, source of angles and finish have the same bits. Built with
+// thread sanitizer, which says whether the library shares more than it may.
 //
 //     threads                 the test
 //     threads --shared-arena  breaks the rule on purpose: two threads use one arena, which the
 //                             sanitizer must report.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <latch>
 #include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "table.hpp"
 
@@ -34,6 +37,7 @@ struct Kind {
     bool apart;  // the device binds 4 storage buffers: Q and K take a dispatch each
     vkrope::AngleSource angles;
     vkrope::Conversion conversion = vkrope::Conversion::integer;
+    bool norms = false;  // with weights of each head, and factors of tokens
 };
 constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture,
                               computed = vkrope::AngleSource::computed;
@@ -45,7 +49,37 @@ constexpr Kind kinds[] = {
     {"f16, converted by the device", vkrope::Element::f16, false, factored,
      vkrope::Conversion::native},
     {"f32, computed angles", vkrope::Element::f32, false, computed},
-    {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed}};
+    {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed},
+    {"f16 with norms", vkrope::Element::f16, false, factored, vkrope::Conversion::integer, true},
+    {"f16 with norms in two dispatches", vkrope::Element::f16, true, factored,
+     vkrope::Conversion::integer, true}};
+
+vkrope::KernelInfo info_of(const Kind& kind) {
+    vkrope::KernelInfo info;
+    info.rotary_dim = head_dim;
+    info.q = info.k = {kind.element, kind.element, head_dim, 0};
+    info.angles = kind.angles;
+    info.conversion = kind.conversion;
+    if (!kind.norms) return info;
+    info.q_heads = q_heads;
+    info.k_heads = k_heads;
+    info.q_finish.norm.kind = vkrope::NormKind::rms;
+    info.q_finish.norm.span = vkrope::NormSpan::token;
+    info.q_finish.norm.weight = vkrope::ParameterShape::head_channel;
+    info.q_finish.norm.eps = 1e-6f;
+    info.q_finish.scale_tokens = true;
+    info.k_finish.norm.kind = vkrope::NormKind::layer;
+    info.k_finish.norm.place = vkrope::NormPlace::after;
+    info.k_finish.norm.weight = vkrope::ParameterShape::channel;
+    info.k_finish.norm.eps = 1e-5f;
+    return info;
+}
+
+// What kernels with norms read: the parameters, and a factor for each token behind them.
+struct NormBuffer {
+    engine::Buffer buffer;
+    VkDeviceSize parameter_bytes = 0;
+};
 
 // A device that offers the 4 storage buffers of the specification and no more. Written once, before
 // there are threads.
@@ -76,6 +110,7 @@ vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push
 struct Shared {
     const engine::Gpu& gpu;
     const vkrope::Angles& angles;
+    const NormBuffer& norms;
     const Kind& kind;
     vkrope::DeviceRef device;
     const vkrope::Kernel* kernel;  // null: each thread makes its own
@@ -108,16 +143,16 @@ vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_
     call.positions.first = std::int32_t(index);
     call.direction = index % 3 == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
     call.angles = shared.angles;
+    if (shared.kind.norms) {
+        const auto& [buffer, bytes] = shared.norms;
+        call.parameters = {buffer.handle, 0, bytes};
+        call.q_scale_tokens = {buffer.handle, bytes, buffer.bytes - bytes};
+    }
     return call;
 }
 
 vkrope::Kernel* make_kernel(const vkrope::DeviceRef& device, const Kind& kind) {
-    vkrope::KernelInfo info;
-    info.rotary_dim = head_dim;
-    info.q = info.k = {kind.element, kind.element, head_dim, 0};
-    info.angles = kind.angles;
-    info.conversion = kind.conversion;
-    const auto made = vkrope::create(device, info);
+    const auto made = vkrope::create(device, info_of(kind));
     check(made.status, "create");
     return made.value;
 }
@@ -227,17 +262,19 @@ bool takes_two_dispatches(const Shared& shared) {
 }
 
 // One kernel for all threads, then a kernel for each; with push descriptors and with arenas.
-Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, const Kind& kind) {
+Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
+                         const NormBuffer& norms, const Kind& kind) {
     Bytes first;
     for (const bool push : {true, false}) {
         const vkrope::DeviceRef device = device_for(gpu, kind, push);
         vkrope::Kernel* kernel = make_kernel(device, kind);
-        if (!push && takes_two_dispatches({gpu, angles, kind, device, kernel}) != kind.apart)
+        if (!push && takes_two_dispatches({gpu, angles, norms, kind, device, kernel}) != kind.apart)
             engine::fail(std::string("threads: ") + kind.name +
                          ": another number of dispatches was expected");
         for (const vkrope::Kernel* shared_kernel : {static_cast<const vkrope::Kernel*>(kernel),
                                                     static_cast<const vkrope::Kernel*>(nullptr)}) {
-            const Bytes output = rotate_in_threads({gpu, angles, kind, device, shared_kernel});
+            const Bytes output = rotate_in_threads(
+                {gpu, angles, norms, kind, device, shared_kernel});
             if (first.empty()) first = output;
             if (output != first)
                 engine::fail(std::string("threads: ") + kind.name +
@@ -265,10 +302,10 @@ bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
 }
 
 // What the contract forbids. Recorded only: the commands are thrown away.
-void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
+void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles, const NormBuffer& norms) {
     const vkrope::DeviceRef device = device_for(gpu, kinds[0], false);
     vkrope::Kernel* kernel = make_kernel(device, kinds[0]);
-    const Shared shared{gpu, angles, kinds[0], device, kernel};
+    const Shared shared{gpu, angles, norms, kinds[0], device, kernel};
     Worker one = make_worker(shared), two = make_worker(shared);
     one.arena = make_arena(kernel);
     const auto record = [&](Worker& worker) {
@@ -284,6 +321,20 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
     destroy(gpu, two);
     destroy(gpu, one);
     vkrope::destroy(kernel);
+}
+
+NormBuffer make_norm_buffer(const engine::Gpu& gpu) {
+    const auto with_norms = std::find_if(std::begin(kinds), std::end(kinds),
+                                         [](const Kind& kind) { return kind.norms; });
+    const auto plan = vkrope::plan_parameters(info_of(*with_norms));
+    check(plan.status, "plan_parameters");
+    const std::size_t floats = plan.value.bytes / sizeof(float) + tokens;
+    NormBuffer made = {
+        gpu.make_buffer(floats * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true),
+        plan.value.bytes};
+    for (std::size_t i = 0; i < floats; ++i)
+        static_cast<float*>(made.buffer.mapped)[i] = 0.5f + float(i % 7) / 8;
+    return made;
 }
 
 }  // namespace
@@ -311,17 +362,18 @@ int main(int argc, char** argv) {
     const vkrope::Angles of_table = table.angles(),
                          of_numbers = {&turns.value, VK_NULL_HANDLE, numbers.whole()};
 
+    NormBuffer norms = make_norm_buffer(gpu);
     if (break_the_rule) {
-        share_an_arena(gpu, of_table);
+        share_an_arena(gpu, of_table, norms);
     } else {
-        std::map<std::pair<vkrope::Element, vkrope::AngleSource>, Bytes> outputs;
+        std::map<std::tuple<vkrope::Element, vkrope::AngleSource, bool>, Bytes> outputs;
         for (const Kind& kind : kinds) {
             if (kind.conversion == vkrope::Conversion::native && !converts_natively(gpu, kind))
                 continue;
             const Bytes output = rotate_in_all_ways(
-                gpu, kind.angles == computed ? of_numbers : of_table, kind);
-            const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles),
-                                                        output);
+                gpu, kind.angles == computed ? of_numbers : of_table, norms, kind);
+            const auto [same, is_new] = outputs.emplace(
+                std::tuple(kind.element, kind.angles, kind.norms), output);
             if (!is_new && same->second != output)
                 engine::fail(std::string("threads: ") + kind.name + ": different bits than before");
             std::printf(
@@ -331,6 +383,7 @@ int main(int argc, char** argv) {
                 kind.name, thread_count, frames, calls);
         }
     }
+    gpu.destroy(norms.buffer);
     gpu.destroy(numbers);
     gpu.destroy(table.staging);
     gpu.destroy(table.image);
