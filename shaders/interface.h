@@ -143,6 +143,15 @@ VKROPE_CONSTANT pairing_interleaved = 1;
 VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
+// Elements of quantised stores: quantise.glsl.
+VKROPE_CONSTANT element_e4m3fn = 3;
+VKROPE_CONSTANT element_e5m2 = 4;
+VKROPE_CONSTANT element_int8 = 5;
+VKROPE_CONSTANT element_q8_0 = 6;
+VKROPE_CONSTANT element_q4_0 = 7;
+VKROPE_CONSTANT element_q4_1 = 8;
+VKROPE_CONSTANT element_q5_0 = 9;
+VKROPE_CONSTANT element_q5_1 = 10;
 
 // How f16 converts to and from f32: with integers; with OpFConvert under RoundingModeRTE 16, except
 // for subnormal halves; with OpFConvert for all halves, under DenormPreserve 16 too.

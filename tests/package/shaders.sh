@@ -175,6 +175,30 @@ refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_T
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
+# Quantised stores and the Hadamard transform, of a unit that is a row of its own.
+files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl'
+for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
+    compiles "$type" "$turns" "const uint type = element_$type;"'
+    c = vkrope_scale(vkrope_butterfly(at > 32, vkrope_butterflies(4, 2, c), s),
+                     vkrope_hadamard_factor(3));
+    const VkropeBlock block = vkrope_block(
+        type, vkrope_join_extremes(type, vkrope_extremes(type, 4, c), vkrope_extremes(type, 4, s)));
+    const uint word = vkrope_pack_codes(vkrope_block_codes(type, c.a, block));
+    const uint channel = vkrope_channel_of_half(type, row % vkrope_block_halves(type));
+    words[row].x = vkrope_header_half(type, 0, block.scales, vkrope_fifth_bits(word));
+    words[row].y = vkrope_code_half(type, channel, word, word);'
+done
+for type in e4m3fn e5m2 int8; do
+    compiles "$type" "$turns" "const uint type = element_$type;"'
+    const VkropeMadeScale scale = vkrope_made_scale(type, vkrope_extremes(type, 4, c), 1e-8);
+    words[row] = vkrope_codes(type, vkrope_quotient(c.a, scale)) +
+                 vkrope_codes(type, vkrope_times(c.a, 3.0));'
+done
+files='interface.h quantise.glsl'
+refuses 'quantise.glsl: include interface.h and element.glsl first' no_element_to_quantise '' ''
+files='interface.h hadamard.glsl'
+refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
+
 # The steps of the finish need all that rope.comp declares: it compiles with the installed files.
 cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
 "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/whole.spv" \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The subset of GLSL that element.glsl, pairing.glsl and turns.glsl use, so that they compile as
-// C++.
+// The subset of GLSL that the files of shader.hpp use, so that they compile as C++.
 #pragma once
 
 #include <bit>
@@ -60,6 +59,10 @@ auto by_component(Vec4<T> a, Vec4<T> b, F f) {
     template <class T, Scalar S>                                            \
     Vec4<T> operator op(S a, Vec4<T> b) {                                   \
         return Vec4<T>(a) op b;                                             \
+    }                                                                       \
+    template <class T>                                                      \
+    Vec4<T>& operator op##=(Vec4<T>& a, Vec4<T> b) {                        \
+        return a = a op b;                                                  \
     }
 VKROPE_GLSL_OPERATOR(+)
 VKROPE_GLSL_OPERATOR(-)
@@ -74,6 +77,10 @@ VKROPE_GLSL_OPERATOR(>>)
 template <class T>
 bvec4 equal(Vec4<T> a, Vec4<T> b) {
     return by_component(a, b, [](T p, T q) { return p == q; });
+}
+template <class T>
+bvec4 notEqual(Vec4<T> a, Vec4<T> b) {
+    return by_component(a, b, [](T p, T q) { return p != q; });
 }
 template <class T>
 bvec4 lessThan(Vec4<T> a, Vec4<T> b) {
@@ -93,6 +100,13 @@ inline uint max(uint a, uint b) {
 }
 inline uvec4 max(uvec4 a, uvec4 b) {
     return by_component(a, b, [](uint p, uint q) { return p < q ? q : p; });
+}
+
+inline uint min(uint a, uint b) {
+    return a < b ? a : b;
+}
+inline uvec4 min(uvec4 a, uvec4 b) {
+    return by_component(a, b, [](uint p, uint q) { return p < q ? p : q; });
 }
 
 template <class T>

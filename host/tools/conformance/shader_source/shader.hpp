@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions of element.glsl, pairing.glsl, turns.glsl and norm.glsl.
+// The functions of the files that compute: element, pairing, turns, norm, quantise, hadamard.
 #pragma once
 
 #include "conformance/shader_source/glsl.hpp"
@@ -16,5 +16,8 @@ inline bool rare_branches = false;
 #include <turns.inc>
 //
 #include <norm.inc>
+//
+#include <hadamard.inc>
+#include <quantise.inc>
 #undef precise
 }  // namespace vkrope::shader

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+// The codes of quantised stores: 8-bit floats, int8, and ggml's blocks of 32 channels. Needs
+// interface.h and element.glsl. Declares no binding, push constant or workgroup size. `type` is
+// element_e4m3fn, ...; `n` is the number of elements in a unit.
+//
+// Every device computes the same bytes. Divisions are integer divisions of mantissas, by constants,
+// or corrected by an exact remainder. Where f32 subnormals matter, integers and exact factors keep
+// clear of them, so that no device can flush one.
+//
+// A block, or a row with a scale of its own, takes three steps:
+//
+//   1. vkrope_extremes of each unit, joined in the order of channels by vkrope_join_extremes.
+//   2. vkrope_block, or vkrope_made_scale.
+//   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient; a given scale
+//      has only this step, with vkrope_times.
+//
+// vkrope_pack_codes makes a word of 4 codes. Those of 8-bit types are stored as they are. A block
+// of ggml is a sequence of 16-bit halves, since its size is no multiple of a word: header first
+// (d; m; 32 bits, the fifth bits of the codes, channel j at bit j), then the codes (q8_0: of two
+// channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the upper halves of
+// bytes).
+//
+//          halves  of the header  d   m   fifth bits
+//   q8_0       17              1  0
+//   q4_0        9              1  0
+//   q4_1       10              2  0   1
+//   q5_0       11              3  0       1, 2
+//   q5_1       12              4  0   1   2, 3
+#ifndef VKROPE_QUANTISE_GLSL
+#define VKROPE_QUANTISE_GLSL
+
+#ifndef VKROPE_ELEMENT_GLSL
+#error "quantise.glsl: include interface.h and element.glsl first"
+#endif
+
+// Whether the codes of a type count from the smallest channel; from the channel of the largest
+// magnitude, with its sign; or have a fifth bit.
+bool vkrope_has_minimum(uint type) {
+    return type == element_q4_1 || type == element_q5_1;
+}
+bool vkrope_is_signed_block(uint type) {
+    return type == element_q4_0 || type == element_q5_0;
+}
+bool vkrope_has_fifth_bit(uint type) {
+    return type == element_q5_0 || type == element_q5_1;
+}
+
+// ---- Floats as integers ----
+
+// Finite magnitudes other than 0 are mantissa * 2^(exponent - 150), with 24 bits of mantissa. A
+// subnormal is normalised by the conversion from an integer, which is exact.
+uvec4 vkrope_mantissa(uvec4 magnitude, out ivec4 exponent) {
+    const bvec4 subnormal = lessThan(magnitude, uvec4(0x800000u));
+    const uvec4 bits = mix(magnitude, floatBitsToUint(vec4(magnitude)), subnormal);
+    exponent = ivec4(bits >> 23) - mix(ivec4(0), ivec4(149), subnormal);
+    return (bits & 0x7fffffu) | 0x800000u;
+}
+
+// x * 2^64 for |x| < 2^-40, from where a subnormal cannot come back.
+vec4 vkrope_lift(vec4 x) {
+    const uvec4 bits = floatBitsToUint(x);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    precise vec4 subnormal = vec4(magnitude) * 2.5849394142282115e-26;  // 2^-85
+    const uvec4 lifted = mix(magnitude + (64u << 23), floatBitsToUint(subnormal),
+                             lessThan(magnitude, uvec4(0x800000u)));
+    return uintBitsToFloat(lifted | (bits & 0x80000000u));
+}
+
+// A float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents that are
+// far from any code are cut off: what is below 2^-40 becomes 0, what is above 2^41 stays there.
+uvec4 vkrope_assemble(uvec4 mantissa, ivec4 exponent, uvec4 sign) {
+    const ivec4 most = ivec4(168);
+    const ivec4 limited = mix(exponent, most, greaterThan(exponent, most));
+    const uvec4 bits = mantissa + (uvec4(limited - 1) << 23);
+    return mix(bits, uvec4(0), lessThan(exponent, ivec4(87))) | sign;
+}
+
+// ---- Divisions ----
+
+// magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32 bits,
+// rounded to nearest even; the result may be subnormal. Infinity stays, and 0.
+uint vkrope_divided(uint type, uint magnitude, int lift) {
+    ivec4 exponents;
+    const uint n = vkrope_mantissa(uvec4(magnitude), exponents).x << 8;
+    // The divisor is odd, or 2, times a power of two. Bit `top` of the quotient is the highest, or
+    // the bit above it.
+    uint divisor = 127, quotient = n / 127u, top = 24;
+    int power = 0;
+    if (vkrope_is_signed_block(type)) {
+        divisor = 2;
+        quotient = n >> 1;
+        top = 30;
+        power = type == element_q4_0 ? 2 : 3;
+    } else if (type == element_q4_1) {
+        divisor = 15;
+        quotient = n / 15u;
+        top = 27;
+    } else if (type == element_q5_1) {
+        divisor = 31;
+        quotient = n / 31u;
+        top = 26;
+    } else if (type == element_e4m3fn || type == element_e5m2) {
+        divisor = 7;
+        quotient = n / 7u;
+        top = 28;
+        power = type == element_e4m3fn ? 6 : 13;
+    }
+    top += quotient >> (top + 1u);
+    const int exponent = exponents.x + int(top) - 31 - power - lift;
+    uint dropped = top - 23u + (exponent < 1 ? uint(1 - exponent) : 0u);
+    if (dropped > 31u) {  // far below the smallest number
+        dropped = 31;
+        quotient = 0;
+    }
+    const uint kept = quotient >> dropped;
+    const uint rest = quotient & ((1u << dropped) - 1u);
+    const uint tie = 1u << (dropped - 1u);
+    const bool odd = (kept & 1u) != 0 || quotient * divisor != n;
+    uint bits = kept + (rest > tie || (rest == tie && odd) ? 1u : 0u);
+    if (exponent > 1) bits += uint(exponent - 1) << 23;
+    return magnitude == 0 || magnitude >= 0x7f800000u ? magnitude : bits;
+}
+
+// 2^47 / mantissa, to nearest. Three Newton steps come within 1.5 of it, and the remainder, whose
+// low word is enough, says on which side.
+uint vkrope_reciprocal(uint mantissa) {
+    const float m = uintBitsToFloat(mantissa + 0x3f000000u);  // in [1, 2)
+    precise float y = uintBitsToFloat(0x7ef311c7u - floatBitsToUint(m));
+    y = y * (2.0f - m * y);
+    y = y * (2.0f - m * y);
+    y = y + y * (1.0f - m * y);
+    precise float scaled = y * 16777216.0f;  // 2^24
+    uint quotient = uint(scaled);
+    const int rest = int(0u - quotient * mantissa) * 2;
+    if (rest > int(mantissa)) ++quotient;
+    if (rest < -int(mantissa)) --quotient;
+    return quotient;
+}
+
+// ---- Extremes ----
+
+// What a scale is made from, as f32 bits; NaNs have no part in it.
+//
+//   q4_1, q5_1         most, least: the largest and the smallest number; of equal zeros the first
+//   q4_0, q5_0         most: the first number of largest magnitude; +0 if all are zeros
+//   all others         most: the largest magnitude
+struct VkropeExtremes {
+    uint most, least;
+};
+
+// Beyond any number, at the upper end; with its sign, at the lower one.
+const uint vkrope_nothing = 0x7fffffffu;
+
+// Of no channel at all.
+VkropeExtremes vkrope_no_extremes(uint type) {
+    VkropeExtremes extremes;
+    extremes.most = vkrope_has_minimum(type) ? vkrope_nothing | 0x80000000u : 0u;
+    extremes.least = vkrope_nothing;
+    return extremes;
+}
+
+// Ascends with the number; the two zeros are equal.
+uint vkrope_rank(uint bits) {
+    return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
+}
+
+// Of two groups of channels, of which `first` comes before `second`.
+VkropeExtremes vkrope_join_extremes(uint type, VkropeExtremes first, VkropeExtremes second) {
+    VkropeExtremes both = first;
+    if (vkrope_has_minimum(type)) {
+        if (int(vkrope_rank(second.most)) > int(vkrope_rank(first.most))) both.most = second.most;
+        if (int(vkrope_rank(second.least)) < int(vkrope_rank(first.least)))
+            both.least = second.least;
+    } else if ((second.most & 0x7fffffffu) > (first.most & 0x7fffffffu)) {
+        both.most = second.most;
+    }
+    return both;
+}
+
+VkropeExtremes vkrope_extremes_of(uint type, float x) {
+    const uint bits = floatBitsToUint(x);
+    const uint magnitude = bits & 0x7fffffffu;
+    VkropeExtremes extremes = vkrope_no_extremes(type);
+    if (magnitude <= 0x7f800000u) {
+        extremes.least = bits;
+        extremes.most = bits;
+        if (!vkrope_has_minimum(type) && (!vkrope_is_signed_block(type) || magnitude == 0))
+            extremes.most = magnitude;
+    }
+    return extremes;
+}
+
+VkropeExtremes vkrope_extremes_of_four(uint type, vec4 x) {
+    return vkrope_join_extremes(
+        type,
+        vkrope_join_extremes(type, vkrope_extremes_of(type, x.x), vkrope_extremes_of(type, x.y)),
+        vkrope_join_extremes(type, vkrope_extremes_of(type, x.z), vkrope_extremes_of(type, x.w)));
+}
+
+// Of the n elements of a unit.
+VkropeExtremes vkrope_extremes(uint type, uint n, Unit u) {
+    VkropeExtremes extremes = vkrope_extremes_of(type, u.a.x);
+    if (n == 2)
+        extremes = vkrope_join_extremes(type, extremes, vkrope_extremes_of(type, u.a.y));
+    else if (n == 4)
+        extremes = vkrope_extremes_of_four(type, u.a);
+    else if (n == 8)
+        extremes = vkrope_join_extremes(type, vkrope_extremes_of_four(type, u.a),
+                                        vkrope_extremes_of_four(type, u.b));
+    return extremes;
+}
+
+// ---- Elements that stand alone ----
+
+// The nearest integers, ties away from zero, at most 127 in size; 0 for a NaN. Bytes.
+uvec4 vkrope_round_int8(vec4 f) {
+    const uvec4 bits = floatBitsToUint(f);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    const vec4 size = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u)));
+    uvec4 code = uvec4(size);
+    precise vec4 rest = size - vec4(code);
+    code += mix(uvec4(0), uvec4(1), greaterThanEqual(rest, vec4(0.5)));
+    code = mix(code, uvec4(0), greaterThan(magnitude, uvec4(0x7f800000u)));
+    return mix(code, 0u - code, notEqual(bits >> 31, uvec4(0))) & 0xffu;
+}
+
+// The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. Where a
+// result is subnormal its spacing is that of f32 from 2^14 or 2^7 on, so adding this rounds.
+uvec4 vkrope_round_float8(uint type, vec4 f) {
+    const uvec4 bits = floatBitsToUint(f);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    uvec4 code;
+    if (type == element_e4m3fn) {
+        const uvec4 limited = min(magnitude, uvec4(0x43e00000u));  // 448
+        precise vec4 shifted = uintBitsToFloat(limited) + 16384.0;
+        code = mix((limited + 0x7ffffu + ((limited >> 20) & 1u) - (120u << 23)) >> 20,
+                   floatBitsToUint(shifted) - 0x46800000u, lessThan(limited, uvec4(0x3c800000u)));
+    } else {
+        const uvec4 limited = min(magnitude, uvec4(0x47600000u));  // 57344
+        precise vec4 shifted = uintBitsToFloat(limited) + 128.0;
+        code = mix((limited + 0xfffffu + ((limited >> 21) & 1u) - (112u << 23)) >> 21,
+                   floatBitsToUint(shifted) - 0x43000000u, lessThan(limited, uvec4(0x38800000u)));
+    }
+    code |= (bits >> 24) & 0x80u;
+    return mix(code, uvec4(0x7f), greaterThan(magnitude, uvec4(0x7f800000u)));
+}
+
+// Codes, one a component, of numbers that are scaled already.
+uvec4 vkrope_codes(uint type, vec4 scaled) {
+    uvec4 codes = vkrope_round_int8(scaled);
+    if (type != element_int8) codes = vkrope_round_float8(type, scaled);
+    return codes;
+}
+
+// A number that has the code of the f32 product x * given; `given` is finite and not 0.
+vec4 vkrope_times(vec4 x, float given) {
+    const uvec4 bits = floatBitsToUint(x);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    const uint factor = floatBitsToUint(given);
+    const uvec4 sign = (bits ^ factor) & 0x80000000u;
+    ivec4 exponent, given_exponent;
+    const uvec4 a = vkrope_mantissa(magnitude, exponent),
+                b = vkrope_mantissa(uvec4(factor & 0x7fffffffu), given_exponent);
+    precise vec4 product = uintBitsToFloat(a + 0x3f000000u) * uintBitsToFloat(b + 0x3f000000u);
+    const uvec4 product_bits = floatBitsToUint(product);  // from 1 to 4
+    const uvec4 result = vkrope_assemble(
+        (product_bits & 0x7fffffu) | 0x800000u,
+        exponent + given_exponent - 254 + ivec4(product_bits >> 23), sign);
+    const uvec4 kept = mix(result, magnitude | sign, equal(magnitude, uvec4(0)));
+    return uintBitsToFloat(
+        mix(kept, magnitude | sign, greaterThanEqual(magnitude, uvec4(0x7f800000u))));
+}
+
+// A scale that is made for a row: its f32 bits, to be stored; and what divides by it.
+struct VkropeMadeScale {
+    uint bits, mantissa;
+    int exponent;
+    float inverse;  // 2^24 / mantissa, rounded
+};
+
+// The larger of `least` and the f32 quotient of the row's largest magnitude and of the type's.
+VkropeMadeScale vkrope_made_scale(uint type, VkropeExtremes extremes, float least) {
+    VkropeMadeScale scale;
+    scale.bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
+    ivec4 exponent;
+    scale.mantissa = vkrope_mantissa(uvec4(scale.bits), exponent).x;
+    scale.exponent = exponent.x;
+    precise float inverse = float(vkrope_reciprocal(scale.mantissa)) * 1.1920928955078125e-7f;
+    scale.inverse = inverse;  // times 2^-23, which is exact
+    return scale;
+}
+
+// A number that has the code of the f32 quotient x / scale; 0 / 0 is +0 here. The product with the
+// inverse is within 1.5 of the quotient of the mantissas, and the remainder says how it is to be
+// corrected. A tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the
+// mantissa of x, times a power of two.
+vec4 vkrope_quotient(vec4 x, VkropeMadeScale scale) {
+    const uvec4 bits = floatBitsToUint(x);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    const uvec4 sign = bits & 0x80000000u;
+    ivec4 exponent;
+    const uvec4 mantissa = vkrope_mantissa(magnitude, exponent);
+    const bvec4 less = lessThan(mantissa, uvec4(scale.mantissa));
+    precise vec4 product = (vec4(mantissa) * scale.inverse) * mix(vec4(0.5), vec4(1.0), less);
+    uvec4 quotient = uvec4(product);
+    const uvec4 dividend = mantissa << mix(uvec4(23), uvec4(24), less);
+    const ivec4 rest = ivec4(dividend - quotient * scale.mantissa) * 2;
+    quotient += mix(uvec4(0), uvec4(1), greaterThan(rest, ivec4(scale.mantissa)));
+    quotient -= mix(uvec4(0), uvec4(1), lessThan(rest, ivec4(-int(scale.mantissa))));
+    uvec4 result = vkrope_assemble(
+        quotient, exponent - scale.exponent + mix(ivec4(127), ivec4(126), less), sign);
+    const bool infinite = scale.bits == 0x7f800000u;
+    if (infinite) result = sign;
+    if (scale.bits == 0) result = uvec4(0);
+    const uvec4 special = infinite ? uvec4(0x7fffffffu) : magnitude | sign;
+    result = mix(result, special, greaterThanEqual(magnitude, uvec4(0x7f800000u)));
+    return uintBitsToFloat(mix(result, result & sign, equal(magnitude, uvec4(0))));
+}
+
+// ---- Blocks ----
+
+struct VkropeBlock {
+    uint scales;    // to be stored: d as f16, and m in the upper half
+    bool lifted;    // whether vkrope_lift comes first
+    float inverse;  // 1/d of channels that may be lifted; 0 where all have the same code
+    float least;    // what is subtracted from such channels
+};
+
+VkropeBlock vkrope_block(uint type, VkropeExtremes extremes) {
+    uint d, m = 0;
+    VkropeBlock block;
+    block.least = 0.0;
+    if (vkrope_has_minimum(type)) {
+        const bool empty = extremes.least == vkrope_nothing;
+        m = empty ? 0u : extremes.least;
+        const uint top = empty ? 0u : extremes.most;
+        const uint size = max(m & 0x7fffffffu, top & 0x7fffffffu);
+        block.lifted = size < 0x2b800000u;  // 2^-40
+        vec4 ends = uintBitsToFloat(uvec4(m, top, 0, 0));
+        if (block.lifted) ends = vkrope_lift(ends);
+        precise float range = ends.y - ends.x;
+        const uint width = size == 0x7f800000u ? size : floatBitsToUint(range) & 0x7fffffffu;
+        d = vkrope_divided(type, width, block.lifted ? 64 : 0);
+        block.least = ends.x;
+    } else {
+        const uint size = extremes.most & 0x7fffffffu;
+        block.lifted = size < 0x2b800000u;
+        d = vkrope_divided(type, size, 0);
+        if (vkrope_is_signed_block(type)) d |= ~extremes.most & 0x80000000u;
+    }
+    const uvec4 halves = vkrope_narrow_f16(uintBitsToFloat(uvec4(d, m, 0, 0)));
+    block.scales = halves.x | (halves.y << 16);
+    // 1/d of 2^-128 overflows.
+    const uint size_of_d = d & 0x7fffffffu;
+    if (size_of_d <= 0x200000u || size_of_d == 0x7f800000u) {
+        block.inverse = 0.0;
+        block.least = 0.0;
+    } else {
+        ivec4 exponent;
+        const uint mantissa = vkrope_mantissa(uvec4(size_of_d), exponent).x;
+        const int field = (block.lifted ? 252 - 64 : 252) - exponent.x;
+        block.inverse = uintBitsToFloat((vkrope_reciprocal(mantissa) + (uint(field) << 23)) |
+                                        (d & 0x80000000u));
+    }
+    return block;
+}
+
+// The codes of four channels, one a component. A NaN has that of 0, or of the least channel.
+uvec4 vkrope_block_codes(uint type, vec4 x, VkropeBlock block) {
+    const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    vec4 y = x;
+    if (block.lifted) y = vkrope_lift(x);
+    y = mix(y, vec4(block.least), greaterThanEqual(magnitude, uvec4(0x7f800000u)));
+    uvec4 codes;
+    if (vkrope_has_minimum(type)) {
+        precise vec4 shifted = (y - block.least) * block.inverse + 0.5;
+        codes = uvec4(shifted);
+        if (type == element_q4_1) codes = min(codes, uvec4(15));
+    } else if (vkrope_is_signed_block(type)) {
+        const float middle = type == element_q4_0 ? 8.5 : 16.5;
+        precise vec4 shifted = y * block.inverse + middle;
+        codes = min(uvec4(shifted), uvec4(type == element_q4_0 ? 15 : 31));
+    } else {
+        precise vec4 scaled = y * block.inverse;
+        codes = vkrope_round_int8(scaled);
+    }
+    return codes;
+}
+
+// ---- Bytes ----
+
+// A word of four codes.
+uint vkrope_pack_codes(uvec4 codes) {
+    return codes.x | (codes.y << 8) | (codes.z << 16) | (codes.w << 24);
+}
+
+// The fifth bits of such a word, from bit 0 on. The products of the single bits do not overlap.
+uint vkrope_fifth_bits(uint word) {
+    return ((((word >> 4) & 0x01010101u) * 0x01020408u) >> 24) & 15u;
+}
+
+// Halves of a block, and of its header.
+uint vkrope_header_halves(uint type) {
+    return 1u + (vkrope_has_minimum(type) ? 1u : 0u) + (vkrope_has_fifth_bit(type) ? 2u : 0u);
+}
+uint vkrope_block_halves(uint type) {
+    return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
+}
+
+// Half `index` of the header.
+uint vkrope_header_half(uint type, uint index, uint scales, uint fifth_bits) {
+    const uint first = vkrope_has_minimum(type) ? 2u : 1u;  // half of the fifth bits
+    const uint word = index < first ? scales : fifth_bits;
+    const uint half_of_word = index < first ? index : index - first;
+    return (word >> (16u * half_of_word)) & 0xffffu;
+}
+
+// The first of the two channels of half `index`, which is not of the header.
+uint vkrope_channel_of_half(uint type, uint index) {
+    return 2u * (index - vkrope_header_halves(type));
+}
+
+// That half, from the packed words with the codes of its `channel` and of channel + 16; the latter
+// word counts for types with less than 8 bits only.
+uint vkrope_code_half(uint type, uint channel, uint word, uint word_16) {
+    const uint shift = 8u * (channel & 2u);
+    const uint low = (word >> shift) & 0xffffu;
+    const uint high = (word_16 >> shift) & 0x0f0fu;
+    return type == element_q8_0 ? low : (low & 0x0f0fu) | (high << 4);
+}
+
+#endif
