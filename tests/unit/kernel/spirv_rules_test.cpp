@@ -194,6 +194,26 @@ TEST_CASE("kernels with norms break no rule, and only lanes that share a row tak
     }
 }
 
+TEST_CASE("quantised stores break no rule, and divide by constants only") {
+    constexpr std::uint32_t op_u_div = 134, op_u_mod = 137, op_s_div = 135;
+    const auto words = read_words(VKROPE_TEST_QUANTISING);
+    for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+    std::set<std::uint32_t> constants;
+    std::size_t arithmetic = 0, divisions = 0;
+    for (const Instruction& i : instructions(words)) {
+        if (i.op == op_constant) constants.insert(i.operands[1]);
+        arithmetic += exact.count(i.op);
+        if (i.op == op_u_div) {
+            ++divisions;
+            CHECK(constants.count(i.operands[3]));
+        }
+        CHECK(i.op != op_u_mod);
+        CHECK(i.op != op_s_div);
+    }
+    CHECK(arithmetic >= 30);
+    CHECK(divisions == 4);  // by 127, 15, 31 and 7
+}
+
 TEST_CASE("the check sees a shader that breaks the rules") {
     const auto broken = broken_rules(read_words(VKROPE_TEST_CONTRACTING));
     const std::set<std::string> rules(broken.begin(), broken.end());
