@@ -3,13 +3,13 @@
 
 namespace vkrope::test {
 
-namespace {
-
 void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, std::size_t bytes) {
     REQUIRE(from_at + bytes <= from.size());
     REQUIRE(to_at + bytes <= to.size());
     std::memcpy(to.data() + to_at, from.data() + from_at, bytes);
 }
+
+namespace {
 
 /// A tensor on the device with any layout, and the layout for the host.
 struct Field {

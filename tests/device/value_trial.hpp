@@ -43,6 +43,9 @@ inline std::int32_t slot_of(std::uint32_t token) {
     return std::int32_t(token * 7 % (pages * page_size));
 }
 
+/// Copies `bytes` bytes that lie inside both.
+void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, std::size_t bytes);
+
 /// The kernel of a trial, and of all trials with the same shape, elements, mapping and limits, if
 /// both or neither write to a cache.
 Owned<Kernel> kernel_for(Device& on, const Trial& trial);

@@ -13,9 +13,9 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_constant = 43,
-                        op_function = 54, op_decorate = 71, op_f_convert = 115,
-                        op_atomic_load = 227, op_atomic_xor = 242, no_contraction = 42;
+constexpr std::uint32_t op_ext_inst = 12, op_type_float = 22, op_type_vector = 23, op_function = 54,
+                        op_decorate = 71, op_f_convert = 115, op_atomic_load = 227,
+                        op_atomic_xor = 242, no_contraction = 42;
 
 // f32 operations that must carry NoContraction.
 const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"},
