@@ -185,10 +185,18 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
                                                      shape.tokens, prepared.ids_stride, memory);
     }
     if (tuple.counts) prepared.counter_byte = memory.take(4);
+    if (numbers.has_finish()) {
+        const Bytes& filled = numbers.parameters.filled;
+        prepared.parameters_byte = memory.take(filled.size());
+        std::copy(filled.begin(), filled.end(),
+                  memory.before.begin() + std::ptrdiff_t(prepared.parameters_byte));
+        prepared.factors_byte = write_rows<float>(numbers.factors, shape.batch, shape.tokens,
+                                                  shape.tokens, memory);
+    }
     if (tuple.q) fill(prepared.q, numbers.q, memory);
     if (tuple.k) fill(prepared.k, numbers.k, memory);
     if (tuple.v != PlaceOfV::absent) fill(prepared.v, numbers.values, memory);
-    if (tuple.v != PlaceOfV::absent && tuple.v != PlaceOfV::in_place)
+    if (tuple.v != PlaceOfV::absent && (tuple.v != PlaceOfV::in_place || numbers.has_finish()))
         let_change(prepared.v, memory);
     if (tuple.q) let_change(prepared.q, memory);
     if (tuple.k) let_change(prepared.k, memory);
@@ -245,6 +253,14 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         }
     }
     if (tuple.counts) call.out_of_range = part(prepared.counter_byte, 4);
+    if (numbers.has_finish()) {
+        call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
+        const auto factors = part(prepared.factors_byte, std::uint64_t{shape.rows()} * 4);
+        if (numbers.q_finish.scale_tokens) call.q_scale_tokens = factors;
+        if (numbers.k_finish.scale_tokens) call.k_scale_tokens = factors;
+        if (numbers.v_finish.scale_tokens) call.v_scale_tokens = factors;
+        call.q_scale = numbers.q_scale;
+    }
     return call;
 }
 
@@ -267,7 +283,7 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
     operation.attention_factor = rotation.attention_factor;
     operation.gain = reference::Gain(std::uint32_t(prepared.tuple.gain));
     operation.positions = prepared.positions;
-    operation.absolute_allowance = 0x1p-148 + 0x1p-123;  // some of the devices flush subnormals
+    operation.absolute_allowance = flushed_allowance;
     operation.covered = plan.rows;
     return operation;
 }

@@ -15,6 +15,9 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
 reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
                                   const AnglePlan& plan, bool key);
 
+/// What an element may be off absolutely: some of the devices flush subnormals.
+inline constexpr double flushed_allowance = 0x1p-148 + 0x1p-123;
+
 /// The attention factor of tuples that have one.
 inline constexpr double some_factor = 1.2079441541679836;  // 0.1 ln 8 + 1: YaRN's for a factor of 8
 

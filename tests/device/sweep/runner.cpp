@@ -29,8 +29,11 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
                                              numbers.shape.rows() * numbers.shape.q_heads() / 40) +
                                 600;
     switch (wanted) {
-        case Limits::four_buffers: return reporting(on, {.storage_buffers = 4});
-        case Limits::short_ranges: return reporting(on, {.storage_range = range});
+        case Limits::few_buffers:  // too few for Q and K together, or to count
+            return reporting(on, {.storage_buffers = numbers.has_finish() ? 6u : 4u});
+        case Limits::short_ranges:
+            return reporting(on, {.storage_range = std::max(
+                                      range, std::uint32_t(numbers.parameters.plan.bytes) + 256)});
         default: return on.ref();
     }
 }
@@ -38,21 +41,10 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
 // ---- One kernel and what it needs ----
 
 KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
-    const Widths& w = numbers.widths;
-    KernelInfo info{
-        .pairing = numbers.pairing,
-        .rotary_dim = w.rotary_dim,
-        .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
-        .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
-        .v = numbers.v ? HeadFormat{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : HeadFormat{},
-        .angles = choice.source,
-        .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
-        .mapping = choice.mapping,
-        .scatter_k = numbers.scatter,
-        .conversion = choice.conversion};
-    if (numbers.pairing_out != numbers.pairing || numbers.ids)
-        info.pairing_out = numbers.pairing_out;  // otherwise left at its default
-    std::copy(w.windows.begin(), w.windows.end(), info.windows);
+    KernelInfo info = info_of(numbers);
+    info.angles = choice.source;
+    info.mapping = choice.mapping;
+    info.conversion = choice.conversion;
     return info;
 }
 
@@ -164,12 +156,9 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
         break;
     }
     std::uint64_t outside = 0;  // K, or V, also knows the slots
-    if (tuple.q)
-        outside = check_tensor(index, numbers, choice, memory, prepared, false).out_of_range;
-    if (tuple.k)
-        outside = check_tensor(index, numbers, choice, memory, prepared, true).out_of_range;
-    if (tuple.v != PlaceOfV::absent)
-        outside = check_v(numbers, choice, memory, prepared).out_of_range;
+    if (tuple.q) outside = check_tensor(index, numbers, choice, memory, prepared, false);
+    if (tuple.k) outside = check_tensor(index, numbers, choice, memory, prepared, true);
+    if (tuple.v != PlaceOfV::absent) outside = check_v(numbers, choice, memory, prepared);
     if (!tuple.counts) return;
     std::uint32_t before = 0, after = 0;
     std::memcpy(&before, &memory.before[prepared.counter_byte], sizeof before);
@@ -181,9 +170,41 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
     }
 }
 
+// Compares a tensor that has a finish. Returns the tokens out of range.
+std::uint64_t Sweep::check_finish(const Numbers& numbers, const KernelChoice& choice,
+                                  const Memory& memory, const PreparedCall& prepared,
+                                  const PreparedTensor& tensor, const char* name,
+                                  const reference::Operation& operation, double bound) {
+    const bool is_q = name[0] == 'Q', is_k = name[0] == 'K';
+    const Finish& finish = is_q ? numbers.q_finish : is_k ? numbers.k_finish : numbers.v_finish;
+    const reference::Finish steps = oracle_of(finish,
+                                              is_q   ? numbers.q_in
+                                              : is_k ? numbers.k_in
+                                                     : numbers.v_in,
+                                              numbers.parameters.of + (is_q   ? 0
+                                                                       : is_k ? 3
+                                                                              : 6),
+                                              is_q ? numbers.q_scale : 1, numbers.factors);
+    const auto size_of = [](const reference::Tensor& rows) {
+        return rows.type == reference::Type::f32 ? 4u : 2u;
+    };
+    const reference::FinishVerdict verdict = reference::compare(
+        tensor.in.rows, tensor.out.rows, operation, steps, bound,
+        &memory.before[tensor.in_byte + tensor.in.first * size_of(tensor.in.rows)],
+        &memory.after[tensor.out_byte + tensor.out.first * size_of(tensor.out.rows)]);
+    elements += verdict.elements;
+    if (!verdict.right()) {
+        fail(numbers, choice, prepared.tuple,
+             std::string(name) + ": not what its steps give (" +
+                 std::to_string(verdict.largest_share) +
+                 " of the allowed error): " + verdict.worst);
+    }
+    return verdict.out_of_range;
+}
+
 // V is not rotated: each row is its input, converted.
-reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
-                                  const Memory& memory, const PreparedCall& prepared) {
+std::uint64_t Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
+                             const Memory& memory, const PreparedCall& prepared) {
     const PreparedTensor& v = prepared.v;
     const auto size_of = [](const reference::Tensor& rows) {
         return rows.type == reference::Type::f32 ? 4u : 2u;
@@ -191,6 +212,9 @@ reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& ch
     reference::Operation operation;
     operation.positions = prepared.positions;
     operation.covered = table(numbers, choice, prepared.tuple.factor).plan().rows;
+    operation.absolute_allowance = flushed_allowance;
+    if (numbers.has_finish())
+        return check_finish(numbers, choice, memory, prepared, v, "V", operation, 0);
     const reference::Verdict verdict = reference::compare(
         v.in.rows, v.out.rows, operation,
         &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
@@ -198,12 +222,12 @@ reference::Verdict Sweep::check_v(const Numbers& numbers, const KernelChoice& ch
     elements += verdict.elements;
     if (verdict.nan_mismatch || verdict.bits_changed)
         fail(numbers, choice, prepared.tuple, "V: its rows are not what came in: " + verdict.worst);
-    return verdict;
+    return verdict.out_of_range;
 }
 
-reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
-                                       const KernelChoice& choice, const Memory& memory,
-                                       const PreparedCall& prepared, bool key) {
+std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
+                                  const KernelChoice& choice, const Memory& memory,
+                                  const PreparedCall& prepared, bool key) {
     const Tuple& tuple = prepared.tuple;
     const PreparedTensor& tensor = key ? prepared.k : prepared.q;
     const reference::Tensor &in = tensor.in.rows, &out = tensor.out.rows;
@@ -211,36 +235,46 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
                         out_size = out.type == reference::Type::f32 ? 4 : 2;
     const std::byte* output = &memory.after[tensor.out_byte + tensor.out.first * out_size];
     const AnglePlan& plan = table(numbers, choice, tuple.factor).plan();
-    const reference::Verdict verdict = reference::compare(
-        in, out, operation_of(numbers, prepared, plan, key),
-        &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
-    elements += verdict.elements;
+    const reference::Operation operation = operation_of(numbers, prepared, plan, key);
     const double bound = error_bound(plan.source, plan.attention_factor) +
                          (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
-    const char* wrong = verdict.nan_mismatch ? "NaN but the exact value is not NaN, or the reverse"
-                        : verdict.bits_changed ? "a channel that is not rotated changed"
-                        : !(verdict.largest_error_u <= bound) ? "too far from the exact value"
-                                                              : nullptr;
-    if (wrong) {
-        fail(numbers, choice, tuple,
-             std::string(key ? "K: " : "Q: ") + wrong + " (" +
-                 std::to_string(verdict.largest_error_u) + " u, allowed " + std::to_string(bound) +
-                 " u): " + verdict.worst);
+    std::uint64_t outside = 0;
+    if (numbers.has_finish()) {
+        outside = check_finish(numbers, choice, memory, prepared, tensor, key ? "K" : "Q",
+                               operation, bound);
+    } else {
+        const reference::Verdict verdict = reference::compare(
+            in, out, operation, &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
+        elements += verdict.elements;
+        outside = verdict.out_of_range;
+        const char* wrong = verdict.nan_mismatch
+                                ? "NaN but the exact value is not NaN, or the reverse"
+                            : verdict.bits_changed ? "a channel that is not rotated changed"
+                            : !(verdict.largest_error_u <= bound) ? "too far from the exact value"
+                                                                  : nullptr;
+        if (wrong) {
+            fail(numbers, choice, tuple,
+                 std::string(key ? "K: " : "Q: ") + wrong + " (" +
+                     std::to_string(verdict.largest_error_u) + " u, allowed " +
+                     std::to_string(bound) + " u): " + verdict.worst);
+        }
     }
 
     // The bits of a row equal those of the first call that rotated it in the same way, whatever the
     // layouts, the kernel and its device. Only the angle source may change them.
     const bool direct = plan.source == AngleSource::direct_texture ||
                         plan.source == AngleSource::direct_buffer;  // both have the same bits
-    Canonical& canonical = canonical_[{index, key, direct ? 0 : std::uint32_t(plan.source),
-                                       std::uint32_t(tuple.direction), std::uint32_t(tuple.gain),
-                                       tuple.factor, prepared.flat && !numbers.ids}];
+    // All heads of a broadcast K are one, unless the finish differs by head or makes it a row.
+    const bool one_row = in.head_stride == 0 && !numbers.has_finish();
+    Canonical& canonical =
+        canonical_[{index, key, in.head_stride == 0 && !one_row,
+                    direct ? 0 : std::uint32_t(plan.source), std::uint32_t(tuple.direction),
+                    std::uint32_t(tuple.gain), tuple.factor, prepared.flat && !numbers.ids}];
     canonical.resize(out.batch * out.tokens * out.heads);
     bool same = true;
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
         const std::byte* got = output + first * out_size;
-        const std::uint64_t source = in.head_stride == 0 ? row / out.heads * out.heads
-                                                         : row;  // broadcast: equal to head 0
+        const std::uint64_t source = one_row ? row / out.heads * out.heads : row;
         Bytes& bits = canonical[source];
         if (bits.empty())
             bits.assign(got, got + out.head_dim * out_size);
@@ -250,7 +284,7 @@ reference::Verdict Sweep::check_tensor(std::uint32_t index, const Numbers& numbe
     if (!same)
         fail(numbers, choice, tuple,
              std::string(key ? "K" : "Q") + ": different bits than an equal rotation before it");
-    return verdict;
+    return outside;
 }
 
 }  // namespace vkrope::test

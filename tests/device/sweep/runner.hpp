@@ -36,7 +36,8 @@ struct PreparedCall {
     Shape shape;
     PreparedTensor q = {}, k = {}, v = {};
     std::vector<std::int64_t> positions = {};
-    std::uint64_t ids_byte = 0, slots_byte = 0, counter_byte = 0;
+    std::uint64_t ids_byte = 0, slots_byte = 0, counter_byte = 0, parameters_byte = 0,
+                  factors_byte = 0;
     std::uint32_t ids_stride = 0, slots_stride = 0;
 };
 
@@ -62,12 +63,15 @@ class Sweep {
               const std::string& what);
     void check(std::uint32_t index, const Numbers& numbers, const KernelChoice& choice,
                const Memory& memory, const PreparedCall& prepared);
-    reference::Verdict check_tensor(std::uint32_t index, const Numbers& numbers,
-                                    const KernelChoice& choice, const Memory& memory,
-                                    const PreparedCall& prepared, bool key);
-
-    reference::Verdict check_v(const Numbers& numbers, const KernelChoice& choice,
-                               const Memory& memory, const PreparedCall& prepared);
+    std::uint64_t check_tensor(std::uint32_t index, const Numbers& numbers,
+                               const KernelChoice& choice, const Memory& memory,
+                               const PreparedCall& prepared, bool key);
+    std::uint64_t check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
+                          const PreparedCall& prepared);
+    std::uint64_t check_finish(const Numbers& numbers, const KernelChoice& choice,
+                               const Memory& memory, const PreparedCall& prepared,
+                               const PreparedTensor& tensor, const char* name,
+                               const reference::Operation& operation, double bound);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

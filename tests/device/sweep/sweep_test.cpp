@@ -72,15 +72,24 @@ TEST_CASE("sweep: every kind of call against the oracle") {
         const Widths& widths = widths_of(index);
         const Numbers numbers = numbers_of(index, widths, small_shape(widths, random), 48, random);
         if (index % sweep_share() != 0) continue;
-        for (const KernelChoice& kernel : kernels_for(index, numbers)) {
+        const std::vector<KernelChoice> choices = kernels_for(index, numbers);
+        Random own(seed() + 3 + index);  // the plain calls do not depend on it
+        const bool short_ranges = std::any_of(
+            choices.begin(), choices.end(),
+            [](const KernelChoice& choice) { return choice.limits == Limits::short_ranges; });
+        const Numbers finished = with_finish(numbers, short_ranges, own);
+        for (std::uint32_t which = 0; which < choices.size(); ++which) {
+            const KernelChoice& kernel = choices[which];
+            const bool finishes = takes_finish(index, which);
+            const Numbers& of = finishes ? finished : numbers;
             std::vector<Tuple> tuples;
             while (tuples.size() < tuples_of_a_kernel) {
-                const Tuple tuple = random_tuple(numbers, kernel, random);
-                if (!keys.insert(key_of(numbers, kernel, tuple)).second) continue;
+                const Tuple tuple = random_tuple(of, kernel, random);
+                if (!keys.insert(key_of(of, kernel, tuple)).second) continue;
                 tuples.push_back(tuple);
-                table.add(values_of(numbers, kernel, tuple));
+                table.add(values_of(of, kernel, tuple));
             }
-            sweep.run(index, numbers, kernel, tuples);
+            sweep.run(finishes ? numbers_count + index : index, of, kernel, tuples);
             ++kernels;
         }
     }
@@ -112,10 +121,13 @@ TEST_CASE("sweep: larger calls of random shapes") {
         const Numbers numbers = numbers_of(index, widths, shape, 3000, random);
         std::printf("sweep: batch %u, %u tokens, %u groups of %u + 1 heads, %s\n", shape.batch,
                     shape.tokens, shape.groups, shape.q_per_group, numbers.widths.text().c_str());
+        Random own(seed() + 100 + i);
+        const Numbers finished = with_finish(numbers, true, own);
         for (const KernelChoice& kernel : kernels_for(index, numbers)) {
-            sweep.run(
-                i, numbers, kernel,
-                {random_tuple(numbers, kernel, random), random_tuple(numbers, kernel, random)});
+            const bool finishes = kernel.source == kernels_for(index, numbers)[i % 2].source;
+            const Numbers& of = finishes ? finished : numbers;
+            sweep.run(finishes ? numbers_count + i : i, of, kernel,
+                      {random_tuple(of, kernel, random), random_tuple(of, kernel, random)});
         }
     }
     report(sweep);

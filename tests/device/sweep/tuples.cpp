@@ -30,6 +30,28 @@ std::string arrow(const char* from, const char* to) {
     return std::string(from) + " -> " + to;
 }
 
+std::string text(const Norm& norm, bool present) {
+    if (!present || norm.kind == NormKind::none) return "none";
+    constexpr const char* weights[] = {"no weight", "weight of channels", "weight of heads"};
+    return std::string(norm.kind == NormKind::rms ? "RMS" : "layer") +
+           (norm.span == NormSpan::head ? ", head" : ", token") +
+           (norm.place == NormPlace::before ? ", before, " : ", after, ") +
+           weights[std::size_t(norm.weight)];
+}
+
+std::string steps_text(const Finish& finish, bool present) {
+    std::string text;
+    const auto add = [&](bool has, const char* step) {
+        if (has && present) text += text.empty() ? step : std::string(", ") + step;
+    };
+    add(finish.bias != ParameterShape::none, "bias");
+    add(finish.clip != 0, "clip");
+    add(finish.scale != 1, "scale");
+    add(finish.scale_call, "scale of the call");
+    add(finish.scale_tokens, "of tokens");
+    return text.empty() ? "none" : text;
+}
+
 const std::vector<Widths>& all_widths() {
     static const std::vector<Widths> widths = {
         {64, 0, 64, 0, 64},       {80, 0, 80, 0, 32},
@@ -66,16 +88,16 @@ std::uint32_t any_f32(Random& random) {
     }
 }
 
-// Numbers of all magnitudes in rotated channels, random bits elsewhere. The rows repeat after a
-// prime number of rows.
+// Numbers of all magnitudes in rotated channels, random bits elsewhere; or such numbers everywhere.
+// The rows repeat after a prime number of rows.
 Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset,
-              std::uint32_t rows, Random& random) {
+              std::uint32_t rows, bool everywhere, Random& random) {
     constexpr std::uint32_t period = 9973;
     const std::size_t row_bytes = std::size_t{head_dim} * element_bytes(element);
     Bytes bytes(rows * row_bytes);
     for (std::size_t i = 0; i < std::size_t{std::min(rows, period)} * head_dim; ++i) {
         std::uint32_t bits = element == Element::f32 ? any_f32(random) : std::uint32_t(random());
-        if (is_rotated(widths, offset, std::uint32_t(i % head_dim))) {
+        if (everywhere || is_rotated(widths, offset, std::uint32_t(i % head_dim))) {
             constexpr int exponents[] = {0, 0, 0, 0, 0, 10, -8, -20};  // the last: subnormal in f16
             const long double x = (static_cast<long double>(random() >> 32) / 0x1p32L - 0.5L) * 8;
             bits = reference::narrow(type_of(element), std::ldexp(x, exponents[random() % 8]));
@@ -107,6 +129,42 @@ Shape small_shape(const Widths& widths, Random& random) {
     return {.batch = some(), .tokens = some(), .groups = some(), .q_per_group = some()};
 }
 
+namespace {
+
+void fill_inputs(Numbers& numbers, bool finite, Random& random) {
+    const Widths& w = numbers.widths;
+    const std::uint32_t rows = numbers.shape.rows(), k_rows = rows * numbers.shape.groups;
+    numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, rows * numbers.shape.q_heads(),
+                        finite, random);
+    numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, k_rows, finite, random);
+    if (numbers.v)
+        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset, k_rows, finite, random);
+}
+
+ParameterShape any_shape(Random& random) {
+    return ParameterShape(below(random, 3));
+}
+
+Finish any_finish(bool is_q, bool over_token, Random& random) {
+    Finish finish;
+    if (below(random, 3) == 0) finish.bias = any_shape(random);
+    if (below(random, 3) == 0) finish.clip = 1.5f;
+    if (below(random, 3) == 0) finish.scale = 0.3f;
+    finish.scale_call = is_q && below(random, 2) == 1;
+    finish.scale_tokens = below(random, 2) == 1;
+    Norm& norm = finish.norm;
+    norm.kind = NormKind(1 + below(random, 2));
+    norm.span = over_token ? NormSpan::token : NormSpan::head;
+    norm.place = NormPlace(below(random, 2));
+    norm.eps = 1e-6f;
+    norm.weight = any_shape(random);
+    if (norm.weight != ParameterShape::none) norm.weight_offset = below(random, 2);
+    if (norm.kind == NormKind::layer) norm.bias = any_shape(random);
+    return finish;
+}
+
+}  // namespace
+
 Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
                    std::uint32_t table_rows, Random& random) {
     Numbers numbers;
@@ -135,19 +193,49 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
                                  : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
     }
     numbers.scatter = index % 4 == index / 4 % 4;
-    const Widths& w = numbers.widths;
-    numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, shape.rows() * shape.q_heads(),
-                        random);
-    numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, shape.rows() * shape.groups,
-                        random);
     numbers.v = index % 4 == index / 8 % 4;  // nine, of every pairing
     if (numbers.v) {                         // from and to every type
         const std::uint32_t nth = index / 4;
         numbers.v_in = Element(nth % 3);
         numbers.v_out = Element((nth / 3 + nth) % 3);
-        numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset,
-                                 shape.rows() * shape.groups, random);
     }
+    fill_inputs(numbers, false, random);
+    return numbers;
+}
+
+KernelInfo info_of(const Numbers& numbers) {
+    const Widths& w = numbers.widths;
+    KernelInfo info{
+        .pairing = numbers.pairing,
+        .rotary_dim = w.rotary_dim,
+        .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
+        .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
+        .v = numbers.v ? HeadFormat{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : HeadFormat{},
+        .positions = numbers.ids ? PositionSource::ids : PositionSource::implicit,
+        .scatter_k = numbers.scatter,
+        .q_finish = numbers.q_finish,
+        .k_finish = numbers.k_finish,
+        .v_finish = numbers.v_finish};
+    if (numbers.pairing_out != numbers.pairing || numbers.ids)
+        info.pairing_out = numbers.pairing_out;  // otherwise left at its default
+    std::copy(w.windows.begin(), w.windows.end(), info.windows);
+    if (!numbers.has_finish()) return info;
+    info.q_heads = numbers.shape.q_heads();
+    info.k_heads = numbers.shape.groups;
+    if (numbers.v) info.v_heads = numbers.shape.groups;
+    return info;
+}
+
+Numbers with_finish(Numbers numbers, bool short_ranges, Random& random) {
+    fill_inputs(numbers, true, random);
+    const bool over_token = !short_ranges && below(random, 2) == 1;
+    numbers.q_finish = any_finish(true, over_token, random);
+    numbers.k_finish = any_finish(false, over_token && below(random, 2) == 1, random);
+    if (below(random, 4) == 0) numbers.k_finish.norm = {};
+    if (numbers.v) numbers.v_finish = any_finish(false, false, random);
+    if (numbers.q_finish.scale_call) numbers.q_scale = 0.7f;
+    numbers.factors = random_factors(numbers.shape.rows());
+    numbers.parameters = parameters_of(info_of(numbers));
     return numbers;
 }
 
@@ -165,7 +253,7 @@ std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& number
         {one, Mapping::gpu, !push, Limits::own, Conversion::native},
         {other, Mapping::cpu, push, Limits::own, Conversion::integer}};
     if (index % 3 == 0 && !numbers.scatter)
-        kernels[0].limits = kernels[1].limits = Limits::four_buffers;  // too few for slots
+        kernels[0].limits = kernels[1].limits = Limits::few_buffers;  // too few for slots
     if (index % 3 == 1) kernels[2].limits = Limits::short_ranges;
     return kernels;
 }
@@ -173,8 +261,18 @@ std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& number
 Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& random) {
     Tuple tuple;
     tuple.in_place = numbers.in_place_possible() && below(random, 3) == 0;
-    tuple.in = Arrangement(below(random, packable_arrangements + (tuple.in_place ? 0 : 1)));
-    tuple.out = tuple.in_place ? tuple.in : Arrangement(below(random, packable_arrangements));
+    // With norms, none where heads lie in groups, if these might be cut.
+    const bool no_groups = numbers.over_token() ||
+                           (numbers.has_finish() && kernel.limits == Limits::short_ranges);
+    const auto any = [&](std::uint32_t count) {
+        Arrangement arrangement;
+        do arrangement = Arrangement(below(random, count));
+        while (no_groups && (arrangement == Arrangement::grouped_qkv ||
+                             arrangement == Arrangement::groups_first));
+        return arrangement;
+    };
+    tuple.in = any(packable_arrangements + (tuple.in_place ? 0 : 1));
+    tuple.out = tuple.in_place ? tuple.in : any(packable_arrangements);
     const std::uint32_t present = below(random, 4);
     tuple.q = present != 1;
     tuple.k = present != 2 || tuple.in == Arrangement::broadcast_k;
@@ -184,7 +282,7 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
     tuple.direction = Direction(below(random, 2));
     tuple.gain = Gain(below(random, 3));
     tuple.factor = below(random, 2) == 1;
-    tuple.counts = !(kernel.limits == Limits::four_buffers &&
+    tuple.counts = !(kernel.limits == Limits::few_buffers && !numbers.has_finish() &&
                      kernel.source == AngleSource::direct_buffer) &&
                    below(random, 2) == 1;
     if (numbers.v) {
@@ -214,20 +312,23 @@ Key key_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tupl
             std::uint32_t(tuple.direction),
             std::uint32_t(tuple.gain),
             tuple.factor,
-            std::uint32_t(kernel.source)};
+            std::uint32_t(kernel.source),
+            numbers.has_finish()};
 }
 
 std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers,
                                                            const KernelChoice& kernel,
                                                            const Tuple& tuple) {
     constexpr const char* gains[] = {"apply", "omit", "divide_out"};
-    constexpr const char* limits[] = {"as they are", "4 storage buffers", "short storage ranges"};
+    constexpr const char* limits[] = {"as they are", "few storage buffers", "short storage ranges"};
     std::string slots = "none";
     if (has_slots(numbers, tuple)) {
         slots = std::string(tuple.wide_slots ? "int64" : "int32") + ", pages of " +
                 std::to_string(tuple.page_size) + (tuple.pages_by_head ? ", by head" : "") +
                 (tuple.odd_pages ? ", odd" : "");
     }
+    const std::string types = tuple.q ? arrow(name(numbers.q_in), name(numbers.q_out))
+                                      : arrow(name(numbers.k_in), name(numbers.k_out));
     const std::string same = numbers.q_in == numbers.k_in && numbers.q_out == numbers.k_out
                                  ? "Q and K alike"
                                  : "K's own";
@@ -235,8 +336,7 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
             {"layout out", name(tuple.out)},
             {"place", tuple.in_place ? "in place" : "out of place"},
             {"pairing", arrow(name(numbers.pairing), name(numbers.pairing_out))},
-            {"types", tuple.q ? arrow(name(numbers.q_in), name(numbers.q_out))
-                              : arrow(name(numbers.k_in), name(numbers.k_out))},
+            {"types", types},
             {"types of K", same},
             {"direction", tuple.direction == Direction::forward ? "forward" : "inverse"},
             {"gain", std::string(gains[std::size_t(tuple.gain)]) +
@@ -253,6 +353,14 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
                   : tuple.v == PlaceOfV::apart
                       ? arrow(name(numbers.v_in), name(numbers.v_out)) + ", strides of its own"
                       : "in place"},
+            {"norm of Q", text(numbers.q_finish.norm, tuple.q)},
+            {"norm of K", text(numbers.k_finish.norm, tuple.k)},
+            {"norm of V", text(numbers.v_finish.norm, tuple.v != PlaceOfV::absent)},
+            {"steps of Q", steps_text(numbers.q_finish, tuple.q)},
+            {"with a finish", numbers.has_finish()
+                                  ? std::string(tuple.in_place ? "in place, " : "out of place, ") +
+                                        types + (slots == "none" ? "" : ", slots")
+                                  : "none"},
             {"head_dim Q/K", numbers.widths.text()},
             {"positions", !numbers.ids         ? "implicit"
                           : numbers.shared_ids ? "ids, one row for all"

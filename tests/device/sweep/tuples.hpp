@@ -7,6 +7,7 @@
 #include <set>
 
 #include "layouts.hpp"
+#include "support/finishing.hpp"
 
 namespace vkrope::test {
 
@@ -39,7 +40,16 @@ struct Numbers {
     bool v = false;  // the kernels have a V of K's heads and head_dim
     Element v_in = Element::f32, v_out = Element::f32;
     Bytes q, k, values;  // inputs [batch, tokens, heads, head_dim]
+    Finish q_finish = {}, k_finish = {}, v_finish = {};
+    float q_scale = 1;
+    std::vector<float> factors = {};  // [batch, tokens]; empty: no tensor has a finish
+    Parameters parameters = {};
 
+    bool has_finish() const { return !factors.empty(); }
+    // Norms over a token take all heads at one stride, in one dispatch.
+    bool over_token() const {
+        return q_finish.norm.span == NormSpan::token || k_finish.norm.span == NormSpan::token;
+    }
     bool in_place_possible() const {
         return q_in == q_out && k_in == k_out && pairing == pairing_out;
     }
@@ -51,6 +61,13 @@ inline constexpr std::uint32_t numbers_count = 36;
 Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
                    std::uint32_t table_rows, Random& random);
 
+/// Q, K and V of these numbers, each with random steps around its rotation. Its inputs are finite:
+/// a NaN or an infinity would make rows NaN. Kernels for short ranges have no norm over a token.
+Numbers with_finish(Numbers numbers, bool short_ranges, Random& random);
+
+/// The kernel of these numbers, before anything that changes no bit is chosen.
+KernelInfo info_of(const Numbers& numbers);
+
 /// Widths for `index`: full and partial, several windows, odd ones.
 const Widths& widths_of(std::uint32_t index);
 
@@ -58,7 +75,7 @@ const Widths& widths_of(std::uint32_t index);
 Shape small_shape(const Widths& widths, Random& random);
 
 /// Limits that the device reports.
-enum class Limits { own, four_buffers, short_ranges };
+enum class Limits { own, few_buffers, short_ranges };
 
 /// Options of a kernel, none of which may change a bit.
 struct KernelChoice {
@@ -71,6 +88,12 @@ struct KernelChoice {
 
 /// Four for each set of numbers: two sources, each with each mapping.
 std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers);
+
+/// Whether kernel `which` of a set has a finish: both kernels of one source, in 15 of the 36 sets.
+/// The sets have every type, both places, slots and V.
+inline bool takes_finish(std::uint32_t index, std::uint32_t which) {
+    return (index + 1) % 5 < 2 && (which == 0 || which == 2) == (index / 5 % 2 == 0);
+}
 
 /// Place of V: strides as K, a separate piece or separate strides, or in place.
 enum class PlaceOfV { absent, as_k, apart, in_place };
