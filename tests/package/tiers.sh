@@ -24,7 +24,7 @@ may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|reference/(oracle|finish|element)\.hpp'
+tiers='vkrope/.*|reference/(oracle|finish|element|quantise)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
     "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
@@ -35,6 +35,7 @@ may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
+may_include tools/dequantise "$tiers|(shell|files|dequantise)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
 conformance="$conformance|runtime/loader\.hpp|kernel/kernel_object\.hpp"
 may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"

@@ -24,7 +24,8 @@ struct TypeRow {
     std::size_t bytes;
 };
 constexpr TypeRow types[] = {{Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::u2, "<u2", 2},
-                             {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}, {Type::f8, "<f8", 8}};
+                             {Type::i4, "<i4", 4}, {Type::i8, "<i8", 8}, {Type::f8, "<f8", 8},
+                             {Type::u1, "|u1", 1}};
 
 const TypeRow& row(Type type) noexcept {
     return *std::find_if(std::begin(types), std::end(types),
@@ -41,7 +42,7 @@ Type parse_type(const std::string& descr) {
         throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
     }
     throw UnknownType(fmt::format(
-        "descr '{}' is not supported: it must be <f4, <f2, <u2, <i4, <i8 or <f8", descr));
+        "descr '{}' is not supported: it must be <f4, <f2, <u2, <i4, <i8, <f8 or |u1", descr));
 }
 
 std::uint64_t little_endian(std::span<const std::byte> bytes) {

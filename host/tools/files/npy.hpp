@@ -13,7 +13,7 @@
 
 namespace vkrope::npy {
 
-enum class Type { f4, f2, u2, i4, i8, f8 };
+enum class Type { f4, f2, u2, i4, i8, f8, u1 };
 
 std::size_t item_bytes(Type type) noexcept;
 

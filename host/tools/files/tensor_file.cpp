@@ -78,16 +78,20 @@ reference::Tensor view_of(const TensorFile& tensor, Layout layout) {
 
 }  // namespace
 
+npy::Array read_array(const std::string& option, const std::string& path) {
+    try {
+        return npy::read(path);
+    } catch (const npy::Error& error) {
+        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
+    }
+}
+
 TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
                        std::optional<Element> dtype) {
     TensorFile tensor;
     tensor.option = option;
     tensor.path = path;
-    try {
-        tensor.array = npy::read(path);
-    } catch (const npy::Error& error) {
-        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
-    }
+    tensor.array = read_array(option, path);
     tensor.element = checked_element(tensor, dtype);
     check_shape(tensor, layout);
     tensor.view = view_of(tensor, layout);

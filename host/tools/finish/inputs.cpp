@@ -15,14 +15,6 @@ constexpr OfEachTensor<StepOptions> step_options = {{{"--q-bias", "--q-norm", "-
                                                      {"--k-bias", "--k-norm", "--k-norm-bias"},
                                                      {"--v-bias", "--v-norm", ""}}};
 
-npy::Array read_array(const char* option, const std::string& path) {
-    try {
-        return npy::read(path);
-    } catch (const npy::Error& error) {
-        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
-    }
-}
-
 ParameterFile read_parameter(const char* option, const std::string& path,
                              const TensorFile& tensor) {
     ParameterFile parameter = {.array = read_array(option, path)};

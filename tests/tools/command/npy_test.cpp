@@ -19,7 +19,7 @@ namespace {
 
 using Shape = std::vector<std::uint64_t>;
 
-constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8, Type::f8};
+constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8, Type::f8, Type::u1};
 
 /// A file of format version `major`.0 with `dict` as its header, unpadded.
 std::string file_with(const std::string& dict, const std::string& data = "", int major = 1) {

@@ -35,7 +35,8 @@ npy::Array read_as(const CaseFolder& folder, const std::string& file, const Actu
                    npy::shape_text(array.header.shape), actual.tensor.name,
                    npy::shape_text(actual.output.shape));
     }
-    if (array.header.type == npy::Type::i4 || array.header.type == npy::Type::i8) {
+    if (array.header.type == npy::Type::i4 || array.header.type == npy::Type::i8 ||
+        array.header.type == npy::Type::u1) {
         wrong_file("{}: has data of type {}", file, npy::name(array.header.type));
     }
     return array;

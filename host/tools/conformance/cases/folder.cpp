@@ -105,6 +105,7 @@ double value_at(const npy::Array& array, std::size_t index) noexcept {
         case npy::Type::u2:
             return reference::widen(reference::Type::bf16, stored<std::uint16_t>(array, index));
         case npy::Type::i4: return stored<std::int32_t>(array, index);
+        case npy::Type::u1: return stored<std::uint8_t>(array, index);
         case npy::Type::i8: break;
     }
     return static_cast<double>(stored<std::int64_t>(array, index));
