@@ -186,6 +186,37 @@ TEST_CASE("quantise: blocks have the oracle's bytes") {
     }
 }
 
+TEST_CASE("quantise: blocks next to the d from which on 1/d overflows, 2^-128") {
+    for (const bool flushes : {false, true}) {
+        for (const Store store : stores) {
+            if (vkrope::reference::block_channels(store) == 1) continue;
+            const uint type = type_of(store);
+            const float divisor = store == Store::q8_0   ? 127.f
+                                  : store == Store::q4_0 ? 8.f
+                                  : store == Store::q5_0 ? 16.f
+                                  : store == Store::q4_1 ? 15.f
+                                                         : 31.f;
+            std::size_t wrong = 0, zeros = 0;
+            for (int off = -200; off <= 200; ++off) {
+                const auto most = std::bit_cast<float>(
+                    uint(int(std::bit_cast<uint>(divisor * 0x1p-128f)) + off));
+                Row row(32);
+                for (std::size_t j = 0; j < 32; ++j) row[j] = most * float(j) / 31;
+                const Bytes right = vkrope::reference::quantise_blocks(store, row);
+                wrong += blocks_of_shader(type, 4, row, flushes) == right ? 0 : 1;
+                zeros += right.back() == vkrope::reference::quantise_blocks(store, Row(32)).back()
+                             ? 1
+                             : 0;
+            }
+            CAPTURE(int(store));
+            CAPTURE(flushes);
+            CHECK(wrong == 0);
+            CHECK(zeros > 100);  // both sides are there
+            CHECK(zeros < 300);
+        }
+    }
+}
+
 TEST_CASE("quantise: rows with scales that are made have the oracle's codes and scales") {
     for (const bool flushes : {false, true}) {
         const std::size_t count = all ? 3000000 : 30000;
