@@ -4,8 +4,8 @@
 # symbols, which compiler flags.
 set -eu
 limit=$((200 * 1024))
-# Archives hold what a link drops, too: relocations, and the names of symbols and sections.
-archive_limit=$((320 * 1024))
+# Archives hold what a link drops, too: relocations, and each file's names and table of sections.
+archive_limit=$((2 * limit))
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 tiers=$SCRATCH/tiers

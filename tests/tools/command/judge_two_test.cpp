@@ -38,7 +38,7 @@ TEST_CASE("two mistakes at once are named both") {
     const Judgement judgement =
         Case(changed([](Engine& e) { swap_pairing(e), e.direction = -1; })).judged();
     CHECK(judgement.matches.front().meaning.find("half_split instead of") != std::string::npos);
-    CHECK(judgement.matches.front().meaning.find("wrong way") != std::string::npos);
+    CHECK(judgement.matches.front().meaning.find("the direction is wrong") != std::string::npos);
     CHECK(!find(judgement, "swapped_pairing")->explains);
 }
 
