@@ -245,7 +245,7 @@ Token turn_all_heads(Lane lane, uint index, uint z) {
     const Token token = vkrope_token(index, z);
     for (uint n = 0; n < lane_steps; ++n) {
         const uint at = step_of(lane.step, n);
-        if (even_steps || at < rotating) {
+        if (uneven_steps == 0 || at < rotating) {
             const Step step = rotating_step(token, pairs_of(at));
             if (q_head_dim != 0)
                 q_turn_heads(step, lane.q_from, q_to(index, z, token), push.heads & 0xffffu);

@@ -13,8 +13,8 @@ const uint rotating = rotary_dim / (2 * unit_elements);
 const uint lane_steps = step_lanes == 1 ? rotating
                                         : (rotating + step_lanes * steps_together - 1) /
                                               (step_lanes * steps_together) * steps_together;
-// Whether every lane has lane_steps steps.
-const bool even_steps = step_lanes == 1 || rotating % (step_lanes * steps_together) == 0;
+// 0: every lane has lane_steps steps. (glslang turns || in a constant into control flow.)
+const uint uneven_steps = step_lanes == 1 ? 0 : rotating % (step_lanes * steps_together);
 
 uint step_of(uint lane, uint n) {
     return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
