@@ -85,26 +85,26 @@ VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
     return norm;
 }
 
-// Holds the norms of the heads first, first + head_lanes, ... below `heads`. That of a whole token
-// stays from its first heads on: later, in place, they have been stored.
-void T(hold_norms)(Token token, uint from, uint first, uint heads) {
+// Holds the norms of the heads first, first + apart, ... below `heads`. That of a whole token stays
+// from its first heads on: later, in place, they have been stored.
+void T(hold_norms)(Token token, uint from, uint first, uint apart, uint heads) {
     if (T(norm) != 0) {
         if (T(whole_token)) {
-            if (first < min(heads, head_lanes)) T(norms)[0] = T(owned_norm)(token, from, 0);
+            if (first < min(heads, apart)) T(norms)[0] = T(owned_norm)(token, from, 0);
         } else {
-            for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i)
-                T(norms)[i] = T(owned_norm)(token, from, first + i * head_lanes);
+            for (uint i = 0; i < norms_held && first + i * apart < heads; ++i)
+                T(norms)[i] = T(owned_norm)(token, from, first + i * apart);
         }
     }
 }
 
 // One step in these heads.
-void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint heads,
+void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint apart, uint heads,
                      float token_factor) {
     T(StepParameters) p;
     T(load_step_parameters)(shape_channel, step, first, p);
-    for (uint i = 0; i < norms_held && first + i * head_lanes < heads; ++i) {
-        const uint head = first + i * head_lanes;
+    for (uint i = 0; i < norms_held && first + i * apart < heads; ++i) {
+        const uint head = first + i * apart;
         const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
                    there = to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
         const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
@@ -115,8 +115,8 @@ void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint
     }
 }
 
-void T(finish_copied)(uint from, uint to, uint first, uint heads, float token_factor) {
+void T(finish_copied)(uint from, uint to, uint first, uint apart, uint heads, float token_factor) {
     for (uint index = T(row_steps) - T(copying); index < T(row_steps); ++index) {
-        T(finish_heads)(false, T(copied_step)(index), from, to, first, heads, token_factor);
+        T(finish_heads)(false, T(copied_step)(index), from, to, first, apart, heads, token_factor);
     }
 }

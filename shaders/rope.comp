@@ -300,8 +300,8 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
 
 // ---- Norms, biases, clip and scale ----
 
-// All rows of a token, or those of every head_lanes-th head.
-void finish_rows(uint index, uint z, uint head_lane) {
+// The rows of the heads `head_lane`, head_lane + apart, ... of a token.
+void finish_rows(uint index, uint z, uint head_lane, uint apart) {
     const Token token = vkrope_token(index, z);
     const uint q_heads = push.heads & 0xffffu, k_heads = push.heads >> 16;
     const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
@@ -311,22 +311,23 @@ void finish_rows(uint index, uint z, uint head_lane) {
                 v_factor = v_token_factor(index, z);
     const uint k_stored = token.stored ? k_heads : 0;
     const uint v_stored = vkrope_has(flag_v) ? k_stored : 0;
-    for (uint first = head_lane; first < max(q_heads, k_stored); first += head_lanes * norms_held) {
-        if (q_head_dim != 0) q_hold_norms(token, q_row, first, q_heads);
-        if (k_head_dim != 0) k_hold_norms(token, k_row, first, k_stored);
+    for (uint first = head_lane; first < max(q_heads, k_stored); first += apart * norms_held) {
+        if (q_head_dim != 0) q_hold_norms(token, q_row, first, apart, q_heads);
+        if (k_head_dim != 0) k_hold_norms(token, k_row, first, apart, k_stored);
         for (uint n = 0; n < rotating; ++n) {
             const Step step = rotating_step(token, pairs_of(n));
             if (q_head_dim != 0)
-                q_finish_heads(true, q_turned_step(step), q_row, q_there, first, q_heads, q_factor);
+                q_finish_heads(true, q_turned_step(step), q_row, q_there, first, apart, q_heads,
+                               q_factor);
             if (k_head_dim != 0)
-                k_finish_heads(true, k_turned_step(step), k_row, k_there, first, k_stored,
+                k_finish_heads(true, k_turned_step(step), k_row, k_there, first, apart, k_stored,
                                k_factor);
         }
-        if (q_copying != 0) q_finish_copied(q_row, q_there, first, q_heads, q_factor);
-        if (k_copying != 0) k_finish_copied(k_row, k_there, first, k_stored, k_factor);
+        if (q_copying != 0) q_finish_copied(q_row, q_there, first, apart, q_heads, q_factor);
+        if (k_copying != 0) k_finish_copied(k_row, k_there, first, apart, k_stored, k_factor);
         if (v_head_dim != 0) {
-            v_hold_norms(token, v_row, first, v_stored);
-            v_finish_copied(v_row, v_there, first, v_stored, v_factor);
+            v_hold_norms(token, v_row, first, apart, v_stored);
+            v_finish_copied(v_row, v_there, first, apart, v_stored, v_factor);
         }
     }
     if (counter != 0) {
@@ -368,15 +369,25 @@ void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
     }
 }
 
+// log2 of the lanes that share the heads of a token if a call has so few tokens that they find work
+// nowhere else. A norm over a token is taken by one lane, since in place another would store what
+// it reads.
+const uint spread_log2 = 3;
+
 void finish_lane() {
     const uint lane = gl_LocalInvocationID.x;
-    const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes,
-               token_lane = lane / (step_lanes * head_lanes);
     if (finish == finish_shared) {
-        finish_shares(step_lane, head_lane, token_lane);
+        finish_shares(lane % step_lanes, lane / step_lanes % head_lanes,
+                      lane / (step_lanes * head_lanes));
     } else {
-        const uint index = gl_WorkGroupID.x * group_tokens + token_lane;
-        if (index < push.tokens) finish_rows(index, gl_WorkGroupID.z, head_lane);
+        uint apart_log2 = 0;
+        if (((q_steps | k_steps | v_steps) & step_token) == 0) {
+            if (push.tokens <= group_tokens / (1u << spread_log2)) apart_log2 = spread_log2;
+        }
+        const uint apart = 1u << apart_log2;
+        const uint index = gl_WorkGroupID.x * group_tokens + (lane >> apart_log2);
+        if (index < push.tokens)
+            finish_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
     }
 }
 

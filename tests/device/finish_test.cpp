@@ -340,6 +340,28 @@ TEST_CASE("finish: a norm over a token of more heads than the norms that a lane 
                 .v_heads = 70});
 }
 
+TEST_CASE("finish: few tokens, whose heads lanes of a processor share, and one token more") {
+    // Up to 16 tokens eight lanes share the heads; 520 heads are more than they hold at a time.
+    struct Size {
+        std::uint32_t tokens, q_heads, k_heads;
+    };
+    for (const auto& [tokens, q_heads, k_heads] :
+         {Size{16, 9, 8}, Size{17, 9, 8}, Size{2, 520, 70}}) {
+        CAPTURE(tokens);
+        check_ways({.info = {.rotary_dim = 16,
+                             .q = width(24, Element::f16),
+                             .k = width(24, Element::f16),
+                             .v = width(24, Element::f16),
+                             .q_finish = {.norm = rms()},
+                             .k_finish = {.norm = rms()}},
+                    .batch = 2,
+                    .tokens = tokens,
+                    .q_heads = q_heads,
+                    .k_heads = k_heads,
+                    .v_heads = k_heads});
+    }
+}
+
 TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
     check_ways({.info = {.rotary_dim = 16,
                          .q = width(24),
