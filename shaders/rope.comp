@@ -386,8 +386,7 @@ void finish_lane() {
         }
         const uint apart = 1u << apart_log2;
         const uint index = gl_WorkGroupID.x * group_tokens + (lane >> apart_log2);
-        if (index < push.tokens)
-            finish_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
+        if (index < push.tokens) finish_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
     }
 }
 
