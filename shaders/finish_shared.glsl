@@ -3,7 +3,11 @@
 // finish.glsl, which includes it.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
-const uint T(token_rows) = T(whole_token) ? T(row_heads) : head_lanes;
+// Heads of a lane, and rows of a token, whose units are exchanged together.
+const uint T(round_heads) = T(lane_heads) < heads_together ? T(lane_heads) : heads_together;
+const uint T(round_rows) = T(round_heads) * head_lanes;
+const uint T(stages) = VKROPE_STAGES(T(levels));
+const uint T(head_stages) = VKROPE_STAGES(T(head_levels));
 const uint T(lane_row_steps) = (T(row_steps) + step_lanes - 1) / step_lanes;
 // 0: a lane has one step of one head, which it keeps in registers; else it loads its words again.
 const uint T(many_steps) = (T(lane_heads) - 1) | (T(lane_row_steps) - 1);
@@ -33,32 +37,19 @@ void T(load_shared_step)(T(Share) share, uint index, uint head, out Words a, out
     b = T(load)(at.y);
 }
 
-// The tree over `count` shared sums from `at` on: part 0 of values, part 1 of scaled ones.
-float T(shared_tree)(uint levels, uint at, uint count, uint part) {
-    float sum = 0;
-    for (uint leaf = 0; leaf < count; ++leaf)
-        sum = vkrope_tree_add(levels, leaf, VKROPE_EXCHANGED(at + leaf)[part]);
-    for (uint leaf = count; leaf < 1u << levels; ++leaf) sum = vkrope_tree_add(levels, leaf, 0.0);
-    return sum;
-}
-
-vec2 T(shared_trees)(uint levels, uint at, uint count) {
-    vec2 sums = vec2(T(shared_tree)(levels, at, count, 0));
-    if ((T(steps) & step_one_sum) == 0) sums.y = T(shared_tree)(levels, at, count, 1);
-    return sums;
-}
-
 vec2 T(leaves)(uint what, VkropeNorm norm, Unit u) {
     vec2 leaves = vec2(T(leaf)(what, norm, u, 1.0));
     if ((T(steps) & step_one_sum) == 0) leaves.y = T(leaf)(what, norm, u, vkrope_small);
     return leaves;
 }
 
-vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
+// Exchanges the units of `round_heads` heads of each lane from head number `first` on, and adds
+// them as far as the stages of a tree go.
+void T(exchange_units)(uint what, T(Share) share, VkropeNorm norm, uint first) {
     barrier();  // the sums before these have been read
-    for (uint i = 0; i < T(lane_heads); ++i) {
-        const uint head = T(shared_head)(share, i);
-        const uint row = share.token_lane * T(token_rows) + share.head_lane + i * head_lanes;
+    for (uint i = 0; i < T(round_heads); ++i) {
+        const uint head = T(shared_head)(share, first + i);
+        const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
         for (uint n = 0; n < T(lane_row_steps); ++n) {
             const uint index = share.step_lane + n * step_lanes;
             if (index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
@@ -71,24 +62,49 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
         }
     }
     barrier();
+    for (uint stage = 0; stage < T(stages); ++stage) {
+        for (uint i = 0; i < T(round_heads); ++i) {
+            const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
+            vkrope_shared_stage(vkrope_shared_sums(row * T(units), T(units), stage),
+                                share.step_lane, step_lanes);
+        }
+        barrier();
+    }
+}
+
+// The sum of a row of exchanged units.
+vec2 T(row_sum)(uint row) {
+    return vkrope_shared_rest(T(levels), vkrope_shared_sums(row * T(units), T(units), T(stages)));
+}
+
+vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
     vec2 sums;
     if (T(whole_token)) {
-        const uint heads_at = group_tokens * T(row_heads) * T(units) +
+        const uint heads_at = group_tokens * T(round_rows) * T(units) +
                               share.token_lane * T(row_heads);
-        for (uint i = 0; i < T(lane_heads); ++i) {
-            const uint head = share.head_lane + i * head_lanes;
-            if (share.step_lane == 0 && head < T(row_heads)) {
-                const uint row = share.token_lane * T(row_heads) + head;
-                VKROPE_EXCHANGED(heads_at + head) = T(shared_trees)(T(levels), row * T(units),
-                                                                    T(units));
+        for (uint first = 0; first < T(lane_heads); first += T(round_heads)) {
+            T(exchange_units)(what, share, norm, first);
+            for (uint i = 0; i < T(round_heads); ++i) {
+                const uint head = T(shared_head)(share, first + i);
+                if (share.step_lane == 0 && head < T(row_heads))
+                    VKROPE_EXCHANGED(heads_at + head) = T(row_sum)(
+                        share.token_lane * T(round_rows) + share.head_lane + i * head_lanes);
             }
         }
         barrier();
-        sums = T(shared_trees)(T(head_levels), heads_at, T(row_heads));
+        for (uint stage = 0; stage < T(head_stages); ++stage) {
+            vkrope_shared_stage(vkrope_shared_sums(heads_at, T(row_heads), stage),
+                                share.step_lane + step_lanes * share.head_lane,
+                                step_lanes * head_lanes);
+            barrier();
+        }
+        sums = vkrope_shared_rest(T(head_levels),
+                                  vkrope_shared_sums(heads_at, T(row_heads), T(head_stages)));
     } else {
-        sums = T(shared_trees)(
-            T(levels), (share.token_lane * head_lanes + share.head_lane) * T(units), T(units));
+        T(exchange_units)(what, share, norm, 0);
+        sums = T(row_sum)(share.token_lane * head_lanes + share.head_lane);
     }
+    if ((T(steps) & step_one_sum) != 0) sums.y = sums.x;
     return sums;
 }
 

@@ -132,7 +132,8 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(86, v_weight, 0)                                                                             \
     X(87, v_weight_at, 0)                                                                          \
     X(88, v_norm_bias, 0)                                                                          \
-    X(89, v_norm_bias_at, 0)
+    X(89, v_norm_bias_at, 0)                                                                       \
+    X(90, heads_together, 1)  /* finish_shared: heads whose units a lane exchanges at once */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 VKROPE_CONSTANT max_batch = 4;  // heads

@@ -123,6 +123,7 @@ shared vec2 exchange[exchanged];  // sums of the units of rows
 #include "token.glsl"
 #include "steps.glsl"
 #include "norm.glsl"
+#include "shared_sums.glsl"
 
 // Functions have one exit and few callers, since compilers inline all of them.
 

@@ -112,7 +112,8 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .finish = geometry.finish,
         .norms_held = geometry.norms_held,
         .exchanged = std::uint32_t(
-            geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1)};
+            geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1),
+        .heads_together = geometry.heads_together};
     if (geometry.finish == shader::finish_none) return constants;
     set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
     set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);

@@ -55,10 +55,11 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
     for_tensors(info, [&](const Tensor3& tensor) {
         if (tensor.finish.norm.kind == NormKind::none) return;
         const bool token = tensor.finish.norm.span == NormSpan::token;
-        const std::uint64_t rows = std::uint64_t{geometry.group_tokens} *
-                                   (token ? tensor.heads : geometry.head_lanes);
+        const std::uint64_t lane_heads = token ? divide_up(tensor.heads, geometry.head_lanes) : 1;
+        const std::uint64_t rows = geometry.head_lanes *
+                                   std::min<std::uint64_t>(lane_heads, geometry.heads_together);
         const std::uint64_t units = tensor.width.head_dim / geometry.unit_elements;
-        most = std::max(most, rows * units + (token ? rows : 0));
+        most = std::max(most, geometry.group_tokens * (rows * units + (token ? tensor.heads : 0)));
     });
     return most;
 }

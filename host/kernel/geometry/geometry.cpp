@@ -205,12 +205,13 @@ Geometry shared(const KernelInfo& info, Geometry geometry, const DispatchLimits&
         std::min(lanes / geometry.step_lanes, heads != 0 ? 2 * std::min(heads, lanes) - 1 : 8));
     const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
-    while (geometry.group_tokens > 1 && exchanged(info, geometry) * sum_bytes > shared_bytes)
-        geometry.group_tokens /= 2;
-    while (geometry.head_lanes > 1 && exchanged(info, geometry) * sum_bytes > shared_bytes)
-        geometry.head_lanes /= 2;
-    return exchanged(info, geometry) * sum_bytes > shared_bytes ? owned(info, geometry, limits)
-                                                                : geometry;
+    if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
+    // Fewer tokens, then more rounds of exchange, then fewer heads at a time.
+    const auto too_many = [&] { return exchanged(info, geometry) * sum_bytes > shared_bytes; };
+    while (geometry.group_tokens > 1 && too_many()) geometry.group_tokens /= 2;
+    while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
+    while (geometry.head_lanes > 1 && too_many()) geometry.head_lanes /= 2;
+    return too_many() ? owned(info, geometry, limits) : geometry;
 }
 
 }  // namespace

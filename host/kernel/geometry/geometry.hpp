@@ -42,6 +42,8 @@ struct Geometry {
     bool k_after_q = false;      ///< Q fills the registers of a lane: it loads K after storing Q
     std::uint32_t finish = shader::finish_none;  ///< who takes the steps of a finish
     std::uint32_t norms_held = 1;                ///< finish_owned: rows whose norms a lane holds
+    std::uint32_t heads_together =
+        1;  ///< finish_shared: heads whose units a lane exchanges at once
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
 };
@@ -51,7 +53,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches &&
            a.units_apart == b.units_apart && a.k_after_q == b.k_after_q && a.finish == b.finish &&
-           a.norms_held == b.norms_held;
+           a.norms_held == b.norms_held && a.heads_together == b.heads_together;
 }
 
 /// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The tree of norm.glsl over sums that the lanes of a workgroup share. Each sum has two parts, of
+// values and of scaled ones. Declares no binding, push constant or workgroup size. Define one
+// macro:
+//
+//   VKROPE_EXCHANGED(index)    the shared sums: vec2
+//
+// Lanes add sums by eights, in stages with a barrier after each, until at most sixteen are left,
+// which every lane adds. So no lane reads many, and none keeps sums that wait for others.
+#ifndef VKROPE_SHARED_SUMS_GLSL
+#define VKROPE_SHARED_SUMS_GLSL
+
+#ifndef VKROPE_EXCHANGED
+#error "shared_sums.glsl: define VKROPE_EXCHANGED(index)"
+#endif
+
+// Stages before the last sums of a tree: 2, 3 or 4 levels are left, or all if they are at most 4.
+#define VKROPE_STAGES(levels) ((levels) <= 4 ? 0 : ((levels)-2) / 3)
+
+// Some of the sums of a tree: `count` sums, `stride` apart.
+struct SharedSums {
+    uint at, stride, count;
+};
+
+// The sum `index`; +0 beyond the last one.
+vec2 vkrope_shared_one(SharedSums sums, uint index) {
+    const vec2 sum = VKROPE_EXCHANGED(sums.at + min(index, sums.count - 1u) * sums.stride);
+    return index < sums.count ? sum : vec2(0);
+}
+vec2 vkrope_shared_two(SharedSums sums, uint first) {
+    precise vec2 sum = vkrope_shared_one(sums, first) + vkrope_shared_one(sums, first + 1u);
+    return sum;
+}
+vec2 vkrope_shared_four(SharedSums sums, uint first) {
+    precise vec2 sum = vkrope_shared_two(sums, first) + vkrope_shared_two(sums, first + 2u);
+    return sum;
+}
+vec2 vkrope_shared_eight(SharedSums sums, uint first) {
+    precise vec2 sum = vkrope_shared_four(sums, first) + vkrope_shared_four(sums, first + 4u);
+    return sum;
+}
+
+// The tree over the sums that the stages have left; `levels`: of the whole tree, a constant.
+vec2 vkrope_shared_rest(uint levels, SharedSums sums) {
+    const uint rest = levels - 3 * VKROPE_STAGES(levels);
+    vec2 sum;
+    if (rest == 0) {
+        sum = vkrope_shared_one(sums, 0);
+    } else if (rest == 1) {
+        sum = vkrope_shared_two(sums, 0);
+    } else if (rest == 2) {
+        sum = vkrope_shared_four(sums, 0);
+    } else if (rest == 3) {
+        sum = vkrope_shared_eight(sums, 0);
+    } else {
+        precise vec2 both = vkrope_shared_eight(sums, 0) + vkrope_shared_eight(sums, 8);
+        sum = both;
+    }
+    return sum;
+}
+
+// The sums of a tree over `count` sums from `at` on, before stage `stage`.
+SharedSums vkrope_shared_sums(uint at, uint count, uint stage) {
+    const uint stride = 1u << (3 * stage);
+    return SharedSums(at, stride, (count + stride - 1u) >> (3 * stage));
+}
+
+// One stage: `lane` of `lanes` replaces eights of these sums by their sums, each in the place of
+// its first one.
+void vkrope_shared_stage(SharedSums sums, uint lane, uint lanes) {
+    for (uint first = 8u * lane; first < sums.count; first += 8u * lanes) {
+        const uint at = sums.at + first * sums.stride;
+        const uint count = sums.count % 8u == 0 ? 8u : sums.count - first;
+        VKROPE_EXCHANGED(at) = vkrope_shared_eight(SharedSums(at, sums.stride, count), 0);
+    }
+}
+
+#endif
