@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # All checks pass on a driver that does nothing wrong: through the layer that tells no lie, and with
 # each liberty that Vulkan gives. Arguments: the tool, the folder of the layer's manifest, the
-# program that lists the lies, the page of the guide that names them, and a filter; empty: all
+# program that lists the lies, the page of the guide that names them, and a filter; without: all
 # checks.
 set -u
-tool=$1 VK_LAYER_PATH=$2 list=$3 page=$4 filter=$5
+tool=$1 VK_LAYER_PATH=$2 list=$3 page=$4 filter=${5:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_lies
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_LIE
 out=$(mktemp)
