@@ -207,7 +207,7 @@ TEST_CASE("types and orders that the library does not read are refused") {
         check_refused(with_descr(descr), "big-endian");
     }
     for (const char* descr :
-         {"=f4", "f4", "|f4", "<f16", "<i2", "<u4", "|u1", "<c8", "|O", "", "<f4 ", "<F4"}) {
+         {"=f4", "f4", "|f4", "<f16", "<i2", "<u4", "|i1", "<c8", "|O", "", "<f4 ", "<F4"}) {
         check_refused(with_descr(descr),
                       "descr '" + std::string(descr) + "' is not supported: it must be ");
     }
