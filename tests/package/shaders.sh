@@ -205,6 +205,12 @@ cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
     "$SCRATCH/whole.comp" >"$SCRATCH/whole.log" 2>&1 ||
     { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
 
+status='#define VKROPE_STATUS_WORD(index) their_cos[index]'
+files='interface.h finish_lanes.glsl'
+refuses 'finish_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' ''
+refuses 'finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
+    no_tensors "$status" ''
+
 # No path was forgotten: a macro that decides what a file holds is defined above, and every
 # function that is no other's part is called.
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl |

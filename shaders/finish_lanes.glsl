@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The work of a lane in kernels with norms, biases, clip and scale: whole rows of tokens, or its
+// share of them. Needs steps.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with
+// all that those need. Declares no binding, push constant or workgroup size.
+// Define this macro first:
+//
+//   VKROPE_STATUS_WORD(index)  counts of tokens outside a table or cache, uint
+#ifndef VKROPE_FINISH_LANES_GLSL
+#define VKROPE_FINISH_LANES_GLSL
+
+#ifndef VKROPE_STATUS_WORD
+#error "finish_lanes.glsl: define VKROPE_STATUS_WORD(index)"
+#endif
+#if !defined(VKROPE_STEPS_GLSL) || !defined(VKROPE_NORM_GLSL)
+#error "finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first"
+#endif
+
+// The rows of the heads `head_lane`, head_lane + apart, ... of a token.
+void finish_rows(uint index, uint z, uint head_lane, uint apart) {
+    const Token token = vkrope_token(index, z);
+    const uint q_heads = VKROPE_PUSH.heads & 0xffffu, k_heads = VKROPE_PUSH.heads >> 16;
+    const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
+    const uint q_there = q_to(index, z, token), k_there = k_to(index, z, token),
+               v_there = v_to(index, z, token);
+    const float q_factor = q_token_factor(index, z), k_factor = k_token_factor(index, z),
+                v_factor = v_token_factor(index, z);
+    const uint k_stored = token.stored ? k_heads : 0;
+    const uint v_stored = vkrope_has(flag_v) ? k_stored : 0;
+    for (uint first = head_lane; first < max(q_heads, k_stored); first += apart * norms_held) {
+        if (q_head_dim != 0) q_hold_norms(token, q_row, first, apart, q_heads);
+        if (k_head_dim != 0) k_hold_norms(token, k_row, first, apart, k_stored);
+        for (uint n = 0; n < rotating; ++n) {
+            const Step step = rotating_step(token, pairs_of(n));
+            if (q_head_dim != 0)
+                q_finish_heads(true, q_turned_step(step), q_row, q_there, first, apart, q_heads,
+                               q_factor);
+            if (k_head_dim != 0)
+                k_finish_heads(true, k_turned_step(step), k_row, k_there, first, apart, k_stored,
+                               k_factor);
+        }
+        if (q_copying != 0) q_finish_copied(q_row, q_there, first, apart, q_heads, q_factor);
+        if (k_copying != 0) k_finish_copied(k_row, k_there, first, apart, k_stored, k_factor);
+        if (v_head_dim != 0) {
+            v_hold_norms(token, v_row, first, apart, v_stored);
+            v_finish_copied(v_row, v_there, first, apart, v_stored, v_factor);
+        }
+    }
+    if (counter != 0) {
+        if (head_lane == 0 && vkrope_counts(token, z))
+            atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
+    }
+}
+
+// A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
+void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
+    const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
+    const bool in_call = wanted < VKROPE_PUSH.tokens;
+    const uint index = min(wanted, VKROPE_PUSH.tokens - 1);
+    const Token token = vkrope_token(index, z);
+    q_Share q = q_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    k_Share k = k_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    v_Share v = v_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    if (q_head_dim != 0) q_load_share(q);
+    if (k_head_dim != 0) k_load_share(k);
+    if (v_head_dim != 0) {
+        if (vkrope_has(flag_v)) v_load_share(v);
+    }
+    if (rotating != 0) {
+        if (step_lane < rotating) q.step = k.step = rotating_step(token, pairs_of(step_lane));
+    }
+    if (q_head_dim != 0) {
+        if (q_has_share()) q_finish_share(q);
+    }
+    if (k_head_dim != 0) {
+        if (k_has_share()) k_finish_share(k);
+    }
+    if (v_head_dim != 0) {
+        if (v_has_share() && vkrope_has(flag_v)) v_finish_share(v);
+    }
+    if (counter != 0) {
+        if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&
+            vkrope_counts(token, z))
+            atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
+    }
+}
+
+// log2 of the lanes that share the heads of a token if a call has so few tokens that they find work
+// nowhere else. A norm over a token is taken by one lane, since in place another would store what
+// it reads.
+const uint spread_log2 = 3;
+
+void finish_lane() {
+    const uint lane = gl_LocalInvocationID.x;
+    if (finish == finish_shared) {
+        finish_shares(lane % step_lanes, lane / step_lanes % head_lanes,
+                      lane / (step_lanes * head_lanes));
+    } else {
+        uint apart_log2 = 0;
+        if (((q_steps | k_steps | v_steps) & step_token) == 0) {
+            if (VKROPE_PUSH.tokens <= group_tokens / (1u << spread_log2)) apart_log2 = spread_log2;
+        }
+        const uint apart = 1u << apart_log2;
+        const uint index = gl_WorkGroupID.x * group_tokens + (lane >> apart_log2);
+        if (index < VKROPE_PUSH.tokens)
+            finish_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
+    }
+}
+
+#endif
