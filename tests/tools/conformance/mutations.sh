@@ -59,13 +59,13 @@ checks 'variants/*' || {
     cat "$work/err"
     exit 1
 }
-mutated 'variants/angles_of_pairs_*f16*' 'angles_of: one pair short' rope.comp \
+mutated 'variants/angles_of_pairs_*f16*' 'angles_of: one pair short' steps.glsl \
     's/for (uint i = 0; i < 8; ++i) {/for (uint i = 0; i < 7; ++i) {/'
 mutated 'variants/angles_of_pairs_64_un*' 'axis_of: the end of the second section' sections.glsl \
     's/if (m >= end) axis = 2;/if (m > end) axis = 2;/'
 mutated 'axes/interleaved_leftover_*' 'axis_of: the leftover axis' sections.glsl \
     's/if (m >= 3 \* size) axis/if (m > 3 * size) axis/'
-mutated 'variants/angles_of_pairs_128_*' 'window_of: the fourth window' rope.comp \
+mutated 'variants/angles_of_pairs_128_*' 'window_of: the fourth window' steps.glsl \
     's/window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2)/window = uvec3(pair - (window_dim_0 + window_dim_1)/'
 mutated 'variants/angles_of_pairs_128_*' 'around_windows: the third window' tensor.glsl \
     's/at >= start + window_at_2) at += window_dim_2/at >= start + window_at_2) at += window_dim_1/'
@@ -83,9 +83,9 @@ mutated 'variants/four_heads_*' 'turn_batch: the second of four heads' tensor.gl
     's/T(turn)(step, to + T(head)(first, i) \* to_head, batch.a\[i\], batch.b\[i\])/T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[0])/'
 mutated 'variants/four_heads_*' 'load_batch: the heads of a lane' tensor.glsl \
     's/head = first + head_lanes \* min(i,/head = first + min(i,/'
-mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' rope.comp \
+mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' steps.glsl \
     's/pairs = uvec2(step, rotating + step)/pairs = uvec2(step, rotating + step - 1)/'
-mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' rope.comp \
+mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' steps.glsl \
     's/return (n \/ steps_together \* step_lanes + lane)/return (n \/ steps_together * (step_lanes - 1) + lane)/'
 mutated 'variants/pages_f16' 'scatter: the row of a page' token.glsl \
     's/token.line = slot % VKROPE_PUSH.page_size/token.line = slot % (VKROPE_PUSH.page_size - 1)/'
