@@ -144,7 +144,7 @@ VKROPE_CONSTANT pairing_interleaved = 1;
 VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
-// Elements of quantised stores: quantise.glsl.
+// Elements of quantised stores: quantise.glsl and blocks.glsl.
 VKROPE_CONSTANT element_e4m3fn = 3;
 VKROPE_CONSTANT element_e5m2 = 4;
 VKROPE_CONSTANT element_int8 = 5;

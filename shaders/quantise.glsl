@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The codes of quantised stores: 8-bit floats, int8, and ggml's blocks of 32 channels. Needs
-// interface.h and element.glsl. Declares no binding, push constant or workgroup size. `type` is
-// element_e4m3fn, ...; `n` is the number of elements in a unit.
+// The codes of quantised stores: 8-bit floats and int8, and what these share with ggml's blocks of
+// 32 channels, which are in blocks.glsl. Needs interface.h and element.glsl. Declares no binding,
+// push constant or workgroup size. `type` is element_e4m3fn, ...; `n` is the number of elements in
+// a unit.
 //
 // Every device computes the same bytes. Divisions are integer divisions of mantissas, by constants,
 // or corrected by an exact remainder. Where f32 subnormals matter, integers and exact factors keep
@@ -14,18 +15,7 @@
 //   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient; a given scale
 //      has only this step, with vkrope_times.
 //
-// vkrope_pack_codes makes a word of 4 codes. Those of 8-bit types are stored as they are. A block
-// of ggml is a sequence of 16-bit halves, since its size is no multiple of a word: header first
-// (d; m; 32 bits, the fifth bits of the codes, channel j at bit j), then the codes (q8_0: of two
-// channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the upper halves of
-// bytes).
-//
-//          halves  of the header  d   m   fifth bits
-//   q8_0       17              1  0
-//   q4_0        9              1  0
-//   q4_1       10              2  0   1
-//   q5_0       11              3  0       1, 2
-//   q5_1       12              4  0   1   2, 3
+// vkrope_pack_codes makes a word of 4 codes. Those of 8-bit types are stored as they are.
 #ifndef VKROPE_QUANTISE_GLSL
 #define VKROPE_QUANTISE_GLSL
 
@@ -33,16 +23,13 @@
 #error "quantise.glsl: include interface.h and element.glsl first"
 #endif
 
-// Whether the codes of a type count from the smallest channel; from the channel of the largest
-// magnitude, with its sign; or have a fifth bit.
+// Whether the codes of a type count from the smallest channel, or from the channel of the largest
+// magnitude, with its sign.
 bool vkrope_has_minimum(uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
 bool vkrope_is_signed_block(uint type) {
     return type == element_q4_0 || type == element_q5_0;
-}
-bool vkrope_has_fifth_bit(uint type) {
-    return type == element_q5_0 || type == element_q5_1;
 }
 
 // ---- Floats as integers ----
@@ -54,16 +41,6 @@ uvec4 vkrope_mantissa(uvec4 magnitude, out ivec4 exponent) {
     const uvec4 bits = mix(magnitude, floatBitsToUint(vec4(magnitude)), subnormal);
     exponent = ivec4(bits >> 23) - mix(ivec4(0), ivec4(149), subnormal);
     return (bits & 0x7fffffu) | 0x800000u;
-}
-
-// x * 2^64 for |x| < 2^-40, from where a subnormal cannot come back.
-vec4 vkrope_lift(vec4 x) {
-    const uvec4 bits = floatBitsToUint(x);
-    const uvec4 magnitude = bits & 0x7fffffffu;
-    precise vec4 subnormal = vec4(magnitude) * 2.5849394142282115e-26;  // 2^-85
-    const uvec4 lifted = mix(magnitude + (64u << 23), floatBitsToUint(subnormal),
-                             lessThan(magnitude, uvec4(0x800000u)));
-    return uintBitsToFloat(lifted | (bits & 0x80000000u));
 }
 
 // A float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents that are
@@ -317,116 +294,9 @@ vec4 vkrope_quotient(vec4 x, VkropeMadeScale scale) {
     return uintBitsToFloat(mix(result, result & sign, equal(magnitude, uvec4(0))));
 }
 
-// ---- Blocks ----
-
-struct VkropeBlock {
-    uint scales;    // to be stored: d as f16, and m in the upper half
-    bool lifted;    // whether vkrope_lift comes first
-    float inverse;  // 1/d of channels that may be lifted; 0 where all have the same code
-    float least;    // what is subtracted from such channels
-};
-
-VkropeBlock vkrope_block(uint type, VkropeExtremes extremes) {
-    uint d, m = 0;
-    VkropeBlock block;
-    block.least = 0.0;
-    if (vkrope_has_minimum(type)) {
-        const bool empty = extremes.least == vkrope_nothing;
-        m = empty ? 0u : extremes.least;
-        const uint top = empty ? 0u : extremes.most;
-        const uint size = max(m & 0x7fffffffu, top & 0x7fffffffu);
-        block.lifted = size < 0x2b800000u;  // 2^-40
-        vec4 ends = uintBitsToFloat(uvec4(m, top, 0, 0));
-        if (block.lifted) ends = vkrope_lift(ends);
-        precise float range = ends.y - ends.x;
-        const uint width = size == 0x7f800000u ? size : floatBitsToUint(range) & 0x7fffffffu;
-        d = vkrope_divided(type, width, block.lifted ? 64 : 0);
-        block.least = ends.x;
-    } else {
-        const uint size = extremes.most & 0x7fffffffu;
-        block.lifted = size < 0x2b800000u;
-        d = vkrope_divided(type, size, 0);
-        if (vkrope_is_signed_block(type)) d |= ~extremes.most & 0x80000000u;
-    }
-    const uvec4 halves = vkrope_narrow_f16(uintBitsToFloat(uvec4(d, m, 0, 0)));
-    block.scales = halves.x | (halves.y << 16);
-    // 1/d of 2^-128 overflows.
-    const uint size_of_d = d & 0x7fffffffu;
-    if (size_of_d <= 0x200000u || size_of_d == 0x7f800000u) {
-        block.inverse = 0.0;
-        block.least = 0.0;
-    } else {
-        ivec4 exponent;
-        const uint mantissa = vkrope_mantissa(uvec4(size_of_d), exponent).x;
-        const int field = (block.lifted ? 252 - 64 : 252) - exponent.x;
-        block.inverse = uintBitsToFloat((vkrope_reciprocal(mantissa) + (uint(field) << 23)) |
-                                        (d & 0x80000000u));
-    }
-    return block;
-}
-
-// The codes of four channels, one a component. A NaN has that of 0, or of the least channel.
-uvec4 vkrope_block_codes(uint type, vec4 x, VkropeBlock block) {
-    const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
-    vec4 y = x;
-    if (block.lifted) y = vkrope_lift(x);
-    y = mix(y, vec4(block.least), greaterThanEqual(magnitude, uvec4(0x7f800000u)));
-    uvec4 codes;
-    if (vkrope_has_minimum(type)) {
-        precise vec4 shifted = (y - block.least) * block.inverse + 0.5;
-        codes = uvec4(shifted);
-        if (type == element_q4_1) codes = min(codes, uvec4(15));
-    } else if (vkrope_is_signed_block(type)) {
-        const float middle = type == element_q4_0 ? 8.5 : 16.5;
-        precise vec4 shifted = y * block.inverse + middle;
-        codes = min(uvec4(shifted), uvec4(type == element_q4_0 ? 15 : 31));
-    } else {
-        precise vec4 scaled = y * block.inverse;
-        codes = vkrope_round_int8(scaled);
-    }
-    return codes;
-}
-
-// ---- Bytes ----
-
 // A word of four codes.
 uint vkrope_pack_codes(uvec4 codes) {
     return codes.x | (codes.y << 8) | (codes.z << 16) | (codes.w << 24);
-}
-
-// The fifth bits of such a word, from bit 0 on. The products of the single bits do not overlap.
-uint vkrope_fifth_bits(uint word) {
-    return ((((word >> 4) & 0x01010101u) * 0x01020408u) >> 24) & 15u;
-}
-
-// Halves of a block, and of its header.
-uint vkrope_header_halves(uint type) {
-    return 1u + (vkrope_has_minimum(type) ? 1u : 0u) + (vkrope_has_fifth_bit(type) ? 2u : 0u);
-}
-uint vkrope_block_halves(uint type) {
-    return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
-}
-
-// Half `index` of the header.
-uint vkrope_header_half(uint type, uint index, uint scales, uint fifth_bits) {
-    const uint first = vkrope_has_minimum(type) ? 2u : 1u;  // half of the fifth bits
-    const uint word = index < first ? scales : fifth_bits;
-    const uint half_of_word = index < first ? index : index - first;
-    return (word >> (16u * half_of_word)) & 0xffffu;
-}
-
-// The first of the two channels of half `index`, which is not of the header.
-uint vkrope_channel_of_half(uint type, uint index) {
-    return 2u * (index - vkrope_header_halves(type));
-}
-
-// That half, from the packed words with the codes of its `channel` and of channel + 16; the latter
-// word counts for types with less than 8 bits only.
-uint vkrope_code_half(uint type, uint channel, uint word, uint word_16) {
-    const uint shift = 8u * (channel & 2u);
-    const uint low = (word >> shift) & 0xffffu;
-    const uint high = (word_16 >> shift) & 0x0f0fu;
-    return type == element_q8_0 ? low : (low & 0x0f0fu) | (high << 4);
 }
 
 #endif

@@ -176,7 +176,8 @@ files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
 # Quantised stores and the Hadamard transform, of a unit that is a row of its own.
-files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl'
+files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl
+    blocks.glsl'
 for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
     compiles "$type" "$turns" "const uint type = element_$type;"'
     c = vkrope_scale(vkrope_butterfly(at > 32, vkrope_butterflies(4, 2, c), s),
@@ -196,6 +197,8 @@ for type in e4m3fn e5m2 int8; do
 done
 files='interface.h quantise.glsl'
 refuses 'quantise.glsl: include interface.h and element.glsl first' no_element_to_quantise '' ''
+files='interface.h element.glsl blocks.glsl'
+refuses 'blocks.glsl: include interface.h, element.glsl and quantise.glsl first' no_codes '' ''
 files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 

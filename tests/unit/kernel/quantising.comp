@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All functions of quantise.glsl and hadamard.glsl: the types are known at run time only.
+// All functions of quantise.glsl, blocks.glsl and hadamard.glsl. The types are known at run time
+// only.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -8,6 +9,8 @@
 //
 #include "hadamard.glsl"
 #include "quantise.glsl"
+//
+#include "blocks.glsl"
 
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) buffer Values {

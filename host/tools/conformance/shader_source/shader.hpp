@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of the files that compute: element, pairing, turns, norm, quantise, hadamard.
+// The functions of the files that compute: element, pairing, turns, norm, quantise, blocks,
+// hadamard.
 #pragma once
 
 #include "conformance/shader_source/glsl.hpp"
@@ -19,5 +20,7 @@ inline bool rare_branches = false;
 //
 #include <hadamard.inc>
 #include <quantise.inc>
+//
+#include <blocks.inc>
 #undef precise
 }  // namespace vkrope::shader
