@@ -7,7 +7,7 @@ the result is the same every time.
 import itertools
 import math
 
-from make_cases import HALF_ULP, U, Case, base, bf16_bits, inputs, product
+from case_files import HALF_ULP, U, Case, base, bf16_bits, inputs, product
 
 BASE = 10000.0
 
