@@ -4,7 +4,7 @@
  * @brief Rotary position embedding on Vulkan, for C11 and every language that can call C.
  *
  * Wraps the C++ headers of this folder, tier by tier, in one file, which is all that a generator of
- * bindings has to read. Additional rules:
+ * bindings has to read; so it is longer than other files. Additional rules:
  *
  * - **Structs.** Each begins with `struct_size`, which the caller sets to the sizeof of the struct;
  *   every other field may be 0, its default. `vkrope_call call = {.struct_size = sizeof call,
