@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// record(): errors, which record nothing.
+#include "recorder.hpp"
+
+namespace vkrope::test {
+
+TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, with both numbers") {
+    // Q and K with ids, a table and a counter bind 7 buffers; one of them, 5.
+    for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 7u}) {
+        KernelInfo info = kernel_info(AngleSource::direct_buffer);
+        info.positions = PositionSource::ids;
+        Recorder recorder({.storage_buffers = storage_buffers, .debug_utils = false}, info);
+        Call counted = kernel_call(recorder.host, 7, AngleSource::direct_buffer);
+        counted.positions.ids = {recorder.host.words, 0, 28};
+        counted.out_of_range = {recorder.host.words, 256, 4};
+        const Status status = recorder(counted);
+        INFO(status.what);
+        if (storage_buffers > 4) {
+            CHECK(status);
+            CHECK(dispatches(recorder.host).size() == (storage_buffers < 7 ? 2 : 1));
+            continue;
+        }
+        CHECK(status.code == Code::limit_exceeded);
+        CHECK(std::string(status.what).find("binds 5 storage buffers, but the device allows 4 ") !=
+              std::string::npos);
+        CHECK(fake().calls().empty());
+    }
+}
+
+TEST_CASE("record: nothing to do records nothing, and so does every error") {
+    for (const bool push_descriptors : {true, false}) {
+        for (const std::uint32_t storage_buffers : {4u, 16u}) {
+            Recorder recorder({.storage_buffers = storage_buffers,
+                               .storage_range = 1u << 16,
+                               .workgroup_count = {8, 2, 4},
+                               .push_descriptors = push_descriptors},
+                              kernel_info(), 3);
+            const KernelHost& host = recorder.host;
+            const auto refused = [&](const Call& call, Code code) {
+                const Status status = recorder(call);
+                INFO(status.what);
+                CHECK(status.code == code);
+                CHECK(fake().calls().empty());
+            };
+            refused(Call{}, Code::ok);
+            Call call = kernel_call(host, 0);
+            refused(call, Code::ok);
+            call = kernel_call(host);
+            call.batch = 0;
+            refused(call, Code::ok);
+            call = kernel_call(host);
+            call.q_in.where.buffer = VK_NULL_HANDLE;
+            refused(call, Code::invalid_argument);
+            call = kernel_call(host);
+            call.angles.view = VK_NULL_HANDLE;
+            refused(call, Code::invalid_argument);
+            if (push_descriptors) continue;
+            // Three sets are enough for three calls of one dispatch, but only one of two.
+            const int fits = storage_buffers == 4 ? 1 : 3;
+            for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
+            refused(kernel_call(host), Code::limit_exceeded);
+            reset(recorder.arena.get());
+            CHECK(recorder(kernel_call(host)));
+        }
+    }
+}
+
+TEST_CASE("record: an error of the finish records nothing, not even the dispatches before it") {
+    const auto refused = [](Recorder& by, const Call& call, Code code, const char* text) {
+        const Status status = by(call);
+        INFO(status.what);
+        CHECK(status.code == code);
+        CHECK(std::string(status.what).find(text) == 0);
+        CHECK(fake().calls().empty());
+    };
+    // A workgroup has 16 heads of a token, and there is one along y.
+    for (const std::uint32_t v_heads : {16u, 17u}) {
+        for (const bool push_descriptors : {true, false}) {
+            const KernelInfo info = with_finish(
+                with_v(kernel_info()),
+                full_finish(NormKind::rms, NormSpan::token, NormPlace::before), 8, 2, v_heads);
+            // V takes a dispatch of its own, after that of Q and K.
+            Recorder recorder({.storage_buffers = 8,
+                               .workgroup_count = {65535, 1, 65535},
+                               .push_descriptors = push_descriptors},
+                              info, 2);
+            Call good = with_v(recorder.host, kernel_call(recorder.host));
+            for (Tensor* v : {&good.v_in, &good.v_out}) {
+                v->heads = v_heads;
+                v->where.range = VkDeviceSize{7} * v_heads * 128 * 2;
+            }
+            good = with_finish(recorder.host, info, good);
+            Call call = good;
+            call.v_scale_tokens = {};
+            refused(recorder, call, Code::invalid_argument, "v_scale_tokens.buffer is null");
+            call = good;
+            call.parameters.range -= 4;
+            refused(recorder, call, Code::invalid_argument, "parameters.range is ");
+            call = good;
+            call.parameters.offset += 4;
+            refused(recorder, call, Code::invalid_argument, "parameters.offset is ");
+            if (v_heads == 17) {
+                refused(recorder, good, Code::limit_exceeded,
+                        "v_in has 17 heads: a norm over a token needs all in one dispatch, which "
+                        "has 16 ");
+                continue;
+            }
+            CHECK(recorder(good));
+            CHECK(dispatches(recorder.host).size() == 2);
+            if (!push_descriptors)  // both of its sets are used
+                refused(recorder, good, Code::limit_exceeded, "");
+        }
+    }
+}
+
+}  // namespace vkrope::test
