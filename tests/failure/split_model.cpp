@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "split_model.hpp"
+
+#include <algorithm>
+
+namespace vkrope::test::split {
+
+Model::Model(const Scenario& scenario, const Kernel& kernel)
+    : scenario_(scenario), kernel_(kernel), rows_(destinations(scenario, kernel.info)),
+      counts_(std::size_t{scenario.call.batch} * scenario.call.tokens) {}
+
+void Model::run(const Command& dispatch, VkPipeline pipeline) {
+    push_ = pushed(dispatch);
+    dispatch_ = &dispatch;
+    check_shape(pipeline);
+    const std::uint32_t q_heads = push_.heads & 0xffff, k_heads = push_.heads >> 16;
+    for (std::uint32_t z = 0; z < dispatch.groups[2]; ++z) {
+        for (std::uint32_t index = 0; index < push_.tokens; ++index) {
+            Row token;
+            bool known = false, slot_outside = false, stored = true;
+            std::uint32_t slot = 0;
+            if (!scenario_.slot_mapping.empty() && k_heads != 0) {
+                token = token_of_slot(z, index);
+                known = true;
+                const std::int64_t value = scenario_.slot_mapping[scenario_.at(token)];
+                stored = value >= push_.slot_first &&
+                         value < std::int64_t{push_.slot_first} + push_.slot_rows;
+                slot_outside = value != -1 &&
+                               (value < 0 ||
+                                value >= std::int64_t{push_.slot_first} + push_.slot_rows);
+                slot = std::uint32_t(value) - push_.slot_first;
+            }
+            for (std::uint32_t head = 0; head < q_heads; ++head) {
+                const std::uint32_t from = at(offset(shader::offset_q_in), push_.q_in, z, index,
+                                              head),
+                                    to = at(offset(shader::offset_q_out), push_.q_out, z, index,
+                                            head);
+                visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token,
+                      known);
+                check_finish(to, shader::binding_q_out, shader::binding_q_scales,
+                             shader::offset_q_scales, z, index, head, q_heads);
+            }
+            for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
+                const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
+                                              head);
+                const std::uint32_t start = offset(shader::offset_k_out);
+                const std::uint32_t to = scenario_.slot_mapping.empty()
+                                             ? at(start, push_.k_out, z, index, head)
+                                             : at(start, push_.k_out, slot / push_.page_size,
+                                                  slot % push_.page_size, head);
+                visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token,
+                      known);
+                check_finish(to, shader::binding_k_out, shader::binding_k_scales,
+                             shader::offset_k_scales, z, index, head, k_heads);
+                if ((push_.flags & shader::flag_v) == 0) continue;
+                // V has K's strides.
+                visit(shader::binding_v_in,
+                      from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
+                      shader::binding_v_out, to - start + offset(shader::offset_v_out), z, index,
+                      token, known);
+                check_finish(to - start + offset(shader::offset_v_out), shader::binding_v_out,
+                             shader::binding_v_scales, shader::offset_v_scales, z, index, head,
+                             k_heads);
+            }
+            REQUIRE(known);
+            count(token, z, slot_outside);
+        }
+    }
+}
+
+void Model::check_all() const {
+    CHECK(visited_.size() == rows_.size());  // visit() refuses repeated rows
+    for (std::uint32_t i = 0; i < counts_.size(); ++i) {
+        const std::uint32_t b = i / scenario_.call.tokens, t = i % scenario_.call.tokens;
+        bool outside = scenario_.outside_table[i];
+        if (!scenario_.slot_mapping.empty()) {
+            const std::int64_t slot = scenario_.slot_mapping[i];
+            outside = outside || slot < -1 ||
+                      slot >= std::int64_t{scenario_.pages} * scenario_.call.paged_cache.page_size;
+        }
+        CAPTURE(b);
+        CAPTURE(t);
+        REQUIRE(counts_[i] == (scenario_.call.out_of_range.buffer && outside));
+    }
+}
+
+Byte Model::byte(std::uint32_t binding, std::uint64_t offset, std::uint64_t bytes) const {
+    const VkDescriptorBufferInfo& where = bound(binding);
+    REQUIRE(offset + bytes <= where.range);
+    return {where.buffer, where.offset + offset};
+}
+
+void Model::check_shape(VkPipeline pipeline) const {
+    const auto used = std::find_if(std::begin(kernel_.pipelines), std::end(kernel_.pipelines),
+                                   [&](const Pipeline& one) { return one.handle == pipeline; });
+    REQUIRE(used != std::end(kernel_.pipelines));
+    const Work work{.z = dispatch_->groups[2],
+                    .tokens = push_.tokens,
+                    .q_heads = push_.heads & 0xffff,
+                    .k_heads = push_.heads >> 16};
+    const DispatchShape shape = shape_of(used->geometry, work);
+    for (int i = 0; i < 3; ++i) CHECK(dispatch_->groups[i] == shape.groups[i]);
+    for (int i = 0; i < 3; ++i)
+        CHECK(dispatch_->groups[i] <= kernel_.dispatch_limits.workgroup_count[i]);
+}
+
+Row Model::token_of_slot(std::uint32_t z, std::uint32_t index) const {
+    const PagedCache& rows = scenario_.call.paged_cache;
+    const std::uint32_t words = rows.int64 ? 2 : 1;
+    const std::uint64_t word = offset(shader::offset_slots) + std::uint64_t{z} * push_.slot_z +
+                               index * words;
+    const Byte at = byte(shader::binding_slot_mapping, word * 4, words * 4);
+    REQUIRE(at.first == rows.slot_mapping.buffer);
+    const std::uint64_t number = (at.second - rows.slot_mapping.offset) / (4 * words);
+    const std::uint64_t step = or_packed(rows.batch_stride, scenario_.call.tokens);
+    return {.batch = std::uint32_t(number / step), .token = std::uint32_t(number % step)};
+}
+
+void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
+                  std::uint32_t z, std::uint32_t index, Row& token, bool& known) {
+    const Call& call = scenario_.call;
+    const auto found = rows_.find(byte(out, to * 2, row_bytes));
+    REQUIRE(found != rows_.end());
+    const Row& row = found->second;
+    REQUIRE(visited_.insert(found->first).second);
+    if (known) {
+        REQUIRE(row.batch == token.batch);
+        REQUIRE(row.token == token.token);
+    }
+    token = {.batch = row.batch, .token = row.token};
+    known = true;
+    REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
+    if (kernel_.info.positions == PositionSource::ids) {
+        const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z +
+                                   index;
+        const std::uint64_t expected =
+            call.positions.ids.offset +
+            (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
+        REQUIRE(byte(shader::binding_ids, word * 4, 4) ==
+                Byte{call.positions.ids.buffer, expected});
+    } else {
+        REQUIRE(std::int32_t(push_.first_position + index) ==
+                call.positions.first + std::int32_t(row.token));
+    }
+}
+
+void Model::check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
+                         std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
+                         std::uint32_t head, std::uint32_t heads) const {
+    const Row& row = rows_.at(byte(out, to * 2, row_bytes));
+    const Finish& finish = finish_of(kernel_.info, row.which);
+    const Call& call = scenario_.call;
+    const bool z_is_group = (push_.flags & shader::flag_z_is_group) != 0;
+    if (finish.norm.span == NormSpan::token) REQUIRE(heads == output(call, row.which).heads);
+    if (finish.norm.weight == ParameterShape::head_channel) {
+        REQUIRE(push_.flags / shader::flag_first_head + (z_is_group ? z * heads : 0) + head ==
+                row.head);
+    }
+    if (finish.norm.weight != ParameterShape::none) {
+        const Byte first = byte(shader::binding_parameters, offset(shader::offset_parameters) * 4,
+                                call.parameters.range);
+        REQUIRE(first == Byte{call.parameters.buffer, call.parameters.offset});
+    }
+    if (!finish.scale_tokens) return;
+    const std::uint64_t word = offset(scales_offset) + index + (z_is_group ? 0 : z * push_.tokens);
+    const VkDescriptorBufferInfo& where = factors(call, row.which);
+    REQUIRE(byte(scales, word * 4, 4) == Byte{where.buffer, where.offset + scenario_.at(row) * 4});
+}
+
+void Model::count(const Row& token, std::uint32_t z, bool slot_outside) {
+    const bool positions = (push_.flags & shader::flag_count_positions) != 0,
+               slots = (push_.flags & shader::flag_count_slots) != 0;
+    if ((push_.flags & shader::flag_z_is_group) != 0 && z != 0) return;
+    const bool position_outside = scenario_.outside_table[scenario_.at(token)];
+    if (!(positions && position_outside) &&
+        !(slots && slot_outside && (positions || !position_outside)))
+        return;
+    const Byte counter = byte(shader::binding_status, offset(shader::offset_status) * 4, 4);
+    REQUIRE(counter ==
+            Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
+    ++counts_[scenario_.at(token)];
+}
+
+}  // namespace vkrope::test::split

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// A model of the shader: it reads bindings and push constants, and says which row each dispatch
+// reads, writes and counts.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "kernel/kernel_object.hpp"
+#include "split_call.hpp"
+
+namespace vkrope::test::split {
+
+/// The dispatches of one call: interface.h, Push.
+class Model {
+   public:
+    Model(const Scenario& scenario, const Kernel& kernel);
+
+    void run(const Command& dispatch, VkPipeline pipeline);
+
+    /// All rows were written, and all tokens counted that are to be.
+    void check_all() const;
+
+   private:
+    std::uint32_t offset(std::uint32_t which) const { return offset_of(push_, which); }
+
+    static std::uint32_t at(std::uint32_t start, const shader::RowLayout& side, std::uint32_t z,
+                            std::uint32_t token, std::uint32_t head) {
+        return start + z * side.z + token * side.token +
+               head * side.head;  // in 32 bits, like the shader
+    }
+
+    const VkDescriptorBufferInfo& bound(std::uint32_t binding) const {
+        return dispatch_->descriptors.at(binding).buffer;
+    }
+
+    // The address of a word or row of a binding, which must contain all of it.
+    Byte byte(std::uint32_t binding, std::uint64_t offset, std::uint64_t bytes) const;
+
+    void check_shape(VkPipeline pipeline) const;
+
+    Row token_of_slot(std::uint32_t z, std::uint32_t index) const;
+
+    // One row: it must come from its place in the call, with its token's position, and must not
+    // have been written before.
+    void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
+               std::uint32_t z, std::uint32_t index, Row& token, bool& known);
+
+    // A row with a norm, parameters of its head or a factor: finish.glsl, absolute_head and
+    // token_factor.
+    void check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
+                      std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
+                      std::uint32_t head, std::uint32_t heads) const;
+
+    void count(const Row& token, std::uint32_t z, bool slot_outside);
+
+    const Scenario& scenario_;
+    const Kernel& kernel_;
+    std::map<Byte, Row> rows_;
+    std::set<Byte> visited_;
+    std::vector<std::uint32_t> counts_;
+    shader::Push push_ = {};
+    const Command* dispatch_ = nullptr;
+};
+
+}  // namespace vkrope::test::split
