@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Calls with norms, biases, clip and scale, which the oracle checks, and ways to carry them out.
+#pragma once
+
+#include "support/recording.hpp"
+
+namespace vkrope::test {
+
+/// A call, by what its results depend on.
+struct Scene {
+    KernelInfo info;
+    std::uint32_t batch = 1, tokens = 5;
+    std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
+    float q_scale = 1;
+    Bytes q = {}, k = {}, v = {};  ///< inputs, packed; empty: random
+};
+
+/// How it is carried out, which changes no bit.
+struct Way {
+    Mapping mapping = Mapping::cpu;
+    std::uint32_t lead = 0;  ///< elements before each tensor: the access becomes narrower
+    bool in_place = false;
+    bool slots = false;  ///< K and V go to a cache, in reverse order
+};
+
+struct Results {
+    Bytes q, k, v;
+};
+
+Results carry_out(Scene scene, const Way& way);
+
+/// Within the contract, and the same bits in every way, or in this share of the ways.
+void check_ways(const Scene& scene);
+
+}  // namespace vkrope::test
