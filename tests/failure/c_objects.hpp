@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Objects of the C interface and their errors, as the scenarios of C++ have them.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "support/fake_vulkan/fake_vulkan.hpp"
+#include "support/in_c.hpp"
+#include "vkrope/vkrope.h"
+
+namespace vkrope::test {
+
+/// Destroys what C made.
+template <auto destroy>
+struct Destroy {
+    template <class Handle>
+    void operator()(Handle* handle) const {
+        destroy(handle);
+    }
+};
+using OwnedKernel = std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy>>;
+using OwnedArena = std::unique_ptr<vkrope_arena, Destroy<vkrope_arena_destroy>>;
+using OwnedRotation = std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>>;
+using OwnedList = std::unique_ptr<vkrope_device_list, Destroy<vkrope_device_list_destroy>>;
+using OwnedDevice = std::unique_ptr<vkrope_device, Destroy<vkrope_device_destroy>>;
+using OwnedBuffer = std::unique_ptr<vkrope_buffer, Destroy<vkrope_buffer_destroy>>;
+using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_table_destroy>>;
+using OwnedHostRotation =
+    std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
+
+/// The result of `call` and its vkrope_error as a Status, as in the C++ scenarios.
+template <class Function>
+Status answer(const Function& call) {
+    vkrope_error error;
+    std::memset(&error, 0x5a, sizeof error);
+    const vkrope_result result = call(&error);
+    CHECK(error.code == result);
+    Status status;
+    status.code = Code(-int(result));  // the negated C++ codes; other numbers have no meaning
+    status.vk_result = error.vk_result;
+    std::memcpy(status.what, error.what, sizeof status.what);
+    return status;
+}
+
+/// Like answer(), for a function that makes an object: on failure its handle is null.
+template <class Handle, class Deleter, class Function>
+Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
+    Handle* handle = wrong_handle<Handle*>();
+    const Status status = answer([&](vkrope_error* error) { return call(&handle, error); });
+    CHECK((handle != nullptr) == bool(status));
+    owned.reset(handle);
+    return status;
+}
+
+}  // namespace vkrope::test
