@@ -621,6 +621,146 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_
 /** Destroys a rotation. Objects made with it do not refer to it. */
 VKROPE_API void vkrope_rotation_destroy(vkrope_rotation* rotation);
 
+/** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h.
+ * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0: an attention
+ * factor of a config.json already contains that, and would count twice. */
+typedef struct vkrope_ggml_rope {
+    size_t struct_size; /**< sizeof this struct */
+    uint32_t head_dim;  /**< ne[0] of the tensor: 2 to 65534 */
+    uint32_t n_dims;    /**< rotated channels: even, 2 to head_dim; in vision mode head_dim / 2 */
+    uint32_t mode;      /**< GGML_ROPE_TYPE_...: 0 normal, 2 neox, 8 mrope, 24 vision, 40 imrope */
+    uint32_t reserved;  /**< 0 */
+    uint32_t sections[4]; /**< pairs of time, height, width and the fourth axis; mrope, imrope and
+                             vision only */
+    double n_ctx_orig;    /**< original length; finite, not negative */
+    double freq_base;     /**< finite and above 0; 0: 10000 */
+    double freq_scale;    /**< 1 / factor: multiplies the frequencies; 0: 1 */
+    double ext_factor;    /**< weight of YaRN, 0 to 1; negative: not set */
+    double attn_factor;   /**< of the rotation alone; 0: 1; negative: not set */
+    double beta_fast;     /**< at least beta_slow; 0: 32; negative: not set */
+    double beta_slow;     /**< above 0; 0: 1; negative: not set */
+    const double* freq_factors; /**< [freq_factor_count] divisors: rope_freqs of a file */
+    size_t freq_factor_count;   /**< 0, or at least the number of pairs */
+} vkrope_ggml_rope;
+
+/**
+ * A rotation from ggml's arguments.
+ *
+ * @param rope      arguments
+ * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* rope,
+                                                                    vkrope_rotation** rotation,
+                                                                    vkrope_error* error);
+
+/** Attributes and shapes of RotaryEmbedding, of ONNX's opset 23 or of com.microsoft. The caches
+ * are inputs with any values: the rotation has no frequencies and is for vkrope_plan_cos_sin_cache.
+ * To the call belong position_ids, the layout, and is_packed_batching. */
+typedef struct vkrope_onnx_rope {
+    size_t struct_size;            /**< sizeof this struct */
+    VkBool32 interleaved;          /**< adjacent channels form pairs */
+    uint32_t num_heads;            /**< of an X with three dimensions; 0: not given */
+    uint32_t rotary_embedding_dim; /**< rotated channels: even; 0: the whole head */
+    uint32_t channels;    /**< last dimension of X: head_size of an X with four dimensions, else
+                             hidden_size */
+    VkBool32 four_dims;   /**< X is [batch, heads, tokens, head_size] */
+    uint32_t cache_width; /**< last dimension of cos_cache; 0: not checked. Without num_heads,
+                             com.microsoft's head_size is twice this */
+    double scale;         /**< com.microsoft's: 1; 0: 1 */
+} vkrope_onnx_rope;
+
+/**
+ * A rotation from the attributes of RotaryEmbedding.
+ *
+ * @param rope      attributes
+ * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an attribute outside its range;
+ *         VKROPE_ERROR_NOT_SUPPORTED for a scale other than 1
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_onnx(const vkrope_onnx_rope* rope,
+                                                                    vkrope_rotation** rotation,
+                                                                    vkrope_error* error);
+
+/** Arguments of FlashInfer's apply_rope and apply_llama31_rope; flashinfer/rope.py. */
+typedef struct vkrope_flashinfer_rope {
+    size_t struct_size;      /**< sizeof this struct */
+    uint32_t head_dim;       /**< 2 to 65534 */
+    uint32_t rotary_dim;     /**< even, 2 to head_dim; 0: head_dim */
+    VkBool32 interleave;     /**< adjacent channels form pairs */
+    uint32_t reserved;       /**< 0 */
+    double rope_scale;       /**< a factor: divides the frequencies; 0: 1 */
+    double rope_theta;       /**< finite and above 0; 0: 10000 */
+    double low_freq_factor;  /**< apply_llama31_rope only; these three 0: apply_rope */
+    double high_freq_factor; /**< above low_freq_factor */
+    double old_context_len;  /**< finite and above 0 */
+} vkrope_flashinfer_rope;
+
+/**
+ * A rotation from FlashInfer's arguments.
+ *
+ * @param rope      arguments
+ * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_flashinfer(
+    const vkrope_flashinfer_rope* rope, vkrope_rotation** rotation, vkrope_error* error);
+
+/** Arguments of mlx.core.fast.rope; mlx/fast.cpp. A magnitude, which mlx-lm multiplies into the
+ * channels before the call, is not an argument. */
+typedef struct vkrope_mlx_rope {
+    size_t struct_size;   /**< sizeof this struct */
+    uint32_t head_dim;    /**< last dimension of x: 2 to 65534 */
+    uint32_t dims;        /**< rotated channels: even, 2 to head_dim */
+    VkBool32 traditional; /**< adjacent channels form pairs */
+    uint32_t reserved;    /**< 0 */
+    double base;          /**< finite and above 0; 0: None, and freqs must be given */
+    double scale;         /**< multiplies positions, 1 / factor; 0: 1 */
+    const double* freqs;  /**< [freq_count] divisors of the position, above 0: 1 / inv_freq; null:
+                             from base */
+    size_t freq_count;    /**< dims / 2, or 0 */
+} vkrope_mlx_rope;
+
+/**
+ * A rotation from MLX's arguments.
+ *
+ * @param rope      arguments
+ * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_mlx(const vkrope_mlx_rope* rope,
+                                                                   vkrope_rotation** rotation,
+                                                                   vkrope_error* error);
+
+/** Arguments of TransformerEngine's RotaryPositionEmbedding and of its forward. It interpolates
+ * only if both the factor and the pretrained length are given. */
+typedef struct vkrope_transformer_engine_rope {
+    size_t struct_size;                          /**< sizeof this struct */
+    uint32_t dim;                                /**< head_dim: 2 to 65534 */
+    VkBool32 interleaved;                        /**< adjacent channels form pairs */
+    double rotary_percent;                       /**< rotated share, rounded down; 0: 1 */
+    double seq_len_interpolation_factor;         /**< divides positions; finite; 0: None */
+    uint64_t pretrained_max_position_embeddings; /**< at most 2^31; 0: None */
+    double rotary_base;                          /**< finite and above 0; 0: 10000 */
+    uint64_t max_seq_len; /**< of forward, at most 2^31; beyond the product of factor and pretrained
+                             length it replaces the factor */
+} vkrope_transformer_engine_rope;
+
+/**
+ * A rotation from TransformerEngine's arguments.
+ *
+ * @param rope      arguments
+ * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_transformer_engine(
+    const vkrope_transformer_engine_rope* rope, vkrope_rotation** rotation, vkrope_error* error);
+
 /** Layout of an angle table, made by vkrope_plan_angles. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */
 typedef struct vkrope_angle_plan {

@@ -178,6 +178,11 @@ const Pair structs[] = {
     {"frequencies.hpp", "GgmlScaling", "ggml_scaling"},
     {"frequencies.hpp", "QueryScale", "query_scale"},
     {"frequencies.hpp", "ModelFinish", "model_finish"},
+    {"rotation_from.hpp", "GgmlRope", "ggml_rope"},
+    {"rotation_from.hpp", "OnnxRope", "onnx_rope"},
+    {"rotation_from.hpp", "FlashinferRope", "flashinfer_rope"},
+    {"rotation_from.hpp", "MlxRope", "mlx_rope"},
+    {"rotation_from.hpp", "TransformerEngineRope", "transformer_engine_rope"},
     {"kernel.hpp", "Requirements", "requirements"},
     {"kernel.hpp", "DeviceRef", "device_ref"},
     {"kernel.hpp", "Tensor", "tensor"},
@@ -205,8 +210,8 @@ TEST_CASE("C: every function of the C++ headers is in vkrope.h, or has a reason 
     const Words c = functions_of_c(header("vkrope.h"));
     REQUIRE(c.count("kernel_create") == 1);
     Words known;
-    for (const char* file :
-         {"types.hpp", "frequencies.hpp", "kernel.hpp", "runtime.hpp", "model.hpp"}) {
+    for (const char* file : {"types.hpp", "frequencies.hpp", "rotation_from.hpp", "kernel.hpp",
+                             "runtime.hpp", "model.hpp"}) {
         known.merge(functions_of_cpp(header(file)));
     }
     REQUIRE(known.count("record") == 1);

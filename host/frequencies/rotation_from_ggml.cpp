@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// ggml's arguments, and what all rotations from arguments share.
+#include <cmath>
+
+#include "frequencies/plain_rotation.hpp"
+#include "frequencies/scaling_rules.hpp"
+#include "vkrope/rotation_from.hpp"
+
+namespace vkrope {
+namespace {
+
+// GGML_ROPE_TYPE_... of ggml.h.
+enum Mode : std::uint32_t { normal = 0, neox = 2, mrope = 8, vision = 24, imrope = 40 };
+
+Status check_sections(const GgmlRope& rope) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t pairs : rope.sections) sum += pairs;
+    const bool several = rope.mode != normal && rope.mode != neox;
+    if (!several && sum != 0) {
+        return error(Code::invalid_argument, "sections are given: mode %u has none", rope.mode);
+    }
+    if (several && (sum == rope.sections[3] || sum > rope.head_dim)) {
+        return error(Code::invalid_argument,
+                     "sections have %llu pairs: one of the first three must have some, and all at "
+                     "most head_dim, which is %u",
+                     static_cast<unsigned long long>(sum), rope.head_dim);
+    }
+    return {};
+}
+
+/// Sets the sections that turn a pair; the others must not be there.
+void set_sections(const GgmlRope& rope, Rotation& rotation) noexcept {
+    Sections& sections = rotation.sections;
+    const std::uint32_t pairs = rotation.rotary_dim / 2;
+    std::copy(std::begin(rope.sections), std::end(rope.sections), sections.pairs);
+    if (rope.mode == imrope) {
+        // A pair beyond the section of its axis turns with the fourth id.
+        sections.order = SectionOrder::interleaved;
+        sections.leftover_axis = 3;
+        sections.axes = 3;
+        for (std::uint32_t j = 0; j < pairs; ++j) {
+            if (axis_of(sections, j) == 3) sections.axes = 4;
+        }
+        if (sections.pairs[3] != 0) sections.axes = 4;
+        if (sections.axes == 3) sections.leftover_axis = 0;
+        return;
+    }
+    std::uint32_t covered = 0;
+    while (sections.axes < 4 && (sections.axes < 2 || covered < pairs)) {
+        covered += sections.pairs[sections.axes++];
+    }
+    if (covered >= pairs) {
+        std::fill(sections.pairs + sections.axes, std::end(sections.pairs), 0u);
+    }
+    while (sections.axes > 2 && sections.pairs[sections.axes - 1] == 0) --sections.axes;
+}
+
+/// Vision: the spacing is that of n_dims channels, and starts again in each section.
+Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
+    rotation.base = 0;
+    std::uint32_t j = 0;
+    for (const std::uint32_t pairs : rope.sections) {
+        if (pairs == 0) break;
+        const std::uint32_t begin = j;
+        for (; j < rope.n_dims && j - begin < pairs; ++j) {
+            rotation.inv_freq[j] = std::pow(rope.freq_base, -2.0 * (j - begin) / rope.n_dims);
+        }
+    }
+    if (j == rope.n_dims) return {};
+    return error(Code::invalid_argument,
+                 "sections are %u, %u, %u, %u: in vision mode those that are reached must be above "
+                 "0, and cover n_dims pairs, %u",
+                 rope.sections[0], rope.sections[1], rope.sections[2], rope.sections[3],
+                 rope.n_dims);
+}
+
+}  // namespace
+
+Status check_dimensions(const Dimension& head, const Dimension& rotated) noexcept {
+    if (head.value < 2 || head.value > max_rotary_dim) {
+        return error(Code::invalid_argument, "%s is %u: it must be 2 to %u", head.name, head.value,
+                     max_rotary_dim);
+    }
+    if (rotated.value < 2 || rotated.value > head.value || rotated.value % 2 != 0) {
+        return error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u", rotated.name,
+                     rotated.value, head.value);
+    }
+    return {};
+}
+
+Result<Rotation> plain_rotation(const Dimension& head, const Dimension& rotated, Pairing pairing,
+                                const NamedBase& base) {
+    if (Status status = check_dimensions(head, rotated); !status) return {status, {}};
+    if (Status status = require_positive(base.value, base.name); !status) return {status, {}};
+    Rotation rotation;
+    rotation.pairing = pairing;
+    rotation.head_dim = head.value;
+    rotation.rotary_dim = rotated.value;
+    rotation.base = base.value;
+    rotation.inv_freq.resize(rotated.value / 2);
+    const Status status = default_inv_freq(base.value, rotated.value, rotation.inv_freq.data());
+    return finished(status, rotation);
+}
+
+Result<Rotation> finished(const Status& status, Rotation& rotation) {
+    if (!status) return {status, {}};
+    return {status, std::move(rotation)};
+}
+
+Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
+    if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
+        rope.mode != imrope) {
+        return {
+            error(Code::invalid_argument, "mode is %u: it must be 0, 2, 8, 24 or 40", rope.mode),
+            {}};
+    }
+    const Dimension head = {"head_dim", rope.head_dim};
+    const bool whole = rope.mode == vision;
+    if (whole && rope.n_dims != rope.head_dim / 2) {
+        return {error(Code::invalid_argument,
+                      "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
+                      rope.head_dim / 2),
+                {}};
+    }
+    Result<Rotation> made = plain_rotation(
+        head, whole ? head : Dimension{"n_dims", rope.n_dims},
+        rope.mode == normal ? Pairing::interleaved : Pairing::half_split,
+        {"freq_base", rope.freq_base});
+    if (!made) return made;
+    if (Status status = check_sections(rope); !status) return {status, {}};
+    if (rope.ext_factor > 0) {
+        if (Status status = require_above_one(rope.freq_base, "freq_base"); !status) {
+            return {status, {}};
+        }
+    }
+    Rotation& rotation = made.value;
+    if (whole) {
+        if (Status status = restart_in_sections(rope, rotation); !status) return {status, {}};
+    }
+    if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
+    GgmlScaling scaling;
+    scaling.freq_scale = rope.freq_scale;
+    scaling.ext_factor = rope.ext_factor;
+    scaling.attn_factor = rope.attn_factor;
+    scaling.beta_fast = rope.beta_fast;
+    scaling.beta_slow = rope.beta_slow;
+    scaling.n_ctx_orig = rope.n_ctx_orig;
+    scaling.n_dims = rope.n_dims;
+    scaling.freq_factors = rope.freq_factors;
+    scaling.freq_factor_count = rope.freq_factor_count;
+    rotation.rope_type = rope.ext_factor > 0                            ? "yarn"
+                         : rope.freq_factor_count != 0                  ? "rope_freqs"
+                         : rope.freq_scale != 1 && rope.freq_scale != 0 ? "linear"
+                                                                        : "default";
+    const Status status = scale_ggml(rotation.inv_freq, rope.freq_base, scaling,
+                                     rotation.attention_factor);
+    return finished(status, rotation);
+}
+
+}  // namespace vkrope

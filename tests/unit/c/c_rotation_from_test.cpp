@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// C: rotations from the arguments of other libraries are those of the C++ tier, with 0 for what is
+// not given.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "c_rotation.hpp"
+#include "vkrope/rotation_from.hpp"
+
+using namespace vkrope::test;
+
+namespace {
+
+template <class Rope>
+using Make = vkrope_result(VKAPI_PTR*)(const Rope*, vkrope_rotation**, vkrope_error*);
+
+template <class Rope>
+void check_same(Make<Rope> make, const Rope& rope, const vkrope::Result<vkrope::Rotation>& cpp) {
+    REQUIRE_MESSAGE(cpp, cpp.status.what);
+    vkrope_rotation* made = nullptr;
+    vkrope_error error;
+    REQUIRE_MESSAGE(make(&rope, &made, &error) == VKROPE_SUCCESS, error.what);
+    const OwnedRotation rotation(made);
+    const vkrope_rotation_info info = info_of(rotation);
+    CHECK(std::vector<double>(info.inv_freq, info.inv_freq + info.inv_freq_count) == cpp->inv_freq);
+    CHECK(info.attention_factor == cpp->attention_factor);
+    CHECK(info.head_dim == cpp->head_dim);
+    CHECK(info.rotary_dim == cpp->rotary_dim);
+    CHECK(int(info.pairing) == int(cpp->pairing));
+    CHECK(info.rope_type == cpp->rope_type);
+    CHECK(info.base == cpp->base);
+    CHECK(info.longest_seq_len == cpp->longest_seq_len);
+    CHECK((info.sections == nullptr) == (cpp->sections.axes == 0));
+    for (unsigned i = 0; info.sections && i < vkrope::max_axes; ++i)
+        CHECK(info.sections->pairs[i] == cpp->sections.pairs[i]);
+
+    const Rope without_size = {};
+    made = rotation.get();
+    CHECK(make(&without_size, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(made == nullptr);
+    CHECK(says(error, "struct_size"));
+    CHECK(make(nullptr, &made, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(make(&rope, nullptr, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
+}
+
+}  // namespace
+
+TEST_CASE("C: rotations from the arguments of other libraries") {
+    const std::vector<double> divisors(32, 4.0);
+    auto ggml = sized<vkrope_ggml_rope>();
+    ggml.head_dim = ggml.n_dims = 64, ggml.mode = 2;
+    check_same<vkrope_ggml_rope>(
+        vkrope_rotation_from_ggml, ggml,
+        vkrope::rotation_from_ggml({.head_dim = 64, .n_dims = 64, .mode = 2}));
+    ggml.mode = 8, ggml.sections[0] = 8, ggml.sections[1] = ggml.sections[2] = 12;
+    ggml.n_ctx_orig = 4096, ggml.freq_base = 5e5, ggml.freq_scale = 0.25, ggml.ext_factor = 1;
+    ggml.attn_factor = 0.5, ggml.beta_fast = 30, ggml.beta_slow = 2;
+    ggml.freq_factors = divisors.data(), ggml.freq_factor_count = divisors.size();
+    check_same<vkrope_ggml_rope>(vkrope_rotation_from_ggml, ggml,
+                                 vkrope::rotation_from_ggml({64,
+                                                             64,
+                                                             8,
+                                                             4096,
+                                                             5e5,
+                                                             0.25,
+                                                             1,
+                                                             0.5,
+                                                             30,
+                                                             2,
+                                                             divisors.data(),
+                                                             divisors.size(),
+                                                             {8, 12, 12}}));
+
+    auto onnx = sized<vkrope_onnx_rope>();
+    onnx.interleaved = VK_TRUE, onnx.num_heads = 4, onnx.rotary_embedding_dim = 4;
+    onnx.channels = 32, onnx.cache_width = 2;
+    check_same<vkrope_onnx_rope>(vkrope_rotation_from_onnx, onnx,
+                                 vkrope::rotation_from_onnx({true, 4, 4, 1, 32, false, 2}));
+    onnx = sized<vkrope_onnx_rope>();
+    onnx.channels = 8, onnx.four_dims = VK_TRUE, onnx.scale = 1;
+    check_same<vkrope_onnx_rope>(vkrope_rotation_from_onnx, onnx,
+                                 vkrope::rotation_from_onnx({.channels = 8, .four_dims = true}));
+
+    auto flashinfer = sized<vkrope_flashinfer_rope>();
+    flashinfer.head_dim = 128;
+    check_same<vkrope_flashinfer_rope>(vkrope_rotation_from_flashinfer, flashinfer,
+                                       vkrope::rotation_from_flashinfer({.head_dim = 128}));
+    flashinfer.rotary_dim = 64, flashinfer.interleave = VK_TRUE, flashinfer.rope_scale = 8;
+    flashinfer.rope_theta = 5e5, flashinfer.low_freq_factor = 1, flashinfer.high_freq_factor = 4;
+    flashinfer.old_context_len = 8192;
+    check_same<vkrope_flashinfer_rope>(
+        vkrope_rotation_from_flashinfer, flashinfer,
+        vkrope::rotation_from_flashinfer({128, 64, true, 8, 5e5, 1, 4, 8192}));
+
+    auto mlx = sized<vkrope_mlx_rope>();
+    mlx.head_dim = 80, mlx.dims = 64, mlx.traditional = VK_TRUE, mlx.base = 1e4;
+    check_same<vkrope_mlx_rope>(vkrope_rotation_from_mlx, mlx,
+                                vkrope::rotation_from_mlx({80, 64, true, 1e4}));
+    mlx.base = 0, mlx.scale = 0.5, mlx.freqs = divisors.data(), mlx.freq_count = divisors.size();
+    check_same<vkrope_mlx_rope>(
+        vkrope_rotation_from_mlx, mlx,
+        vkrope::rotation_from_mlx({80, 64, true, 0, 0.5, divisors.data(), divisors.size()}));
+
+    auto engine = sized<vkrope_transformer_engine_rope>();
+    engine.dim = 128;
+    check_same<vkrope_transformer_engine_rope>(
+        vkrope_rotation_from_transformer_engine, engine,
+        vkrope::rotation_from_transformer_engine({.dim = 128}));
+    engine.interleaved = VK_TRUE, engine.rotary_percent = 0.5, engine.rotary_base = 5e5;
+    engine.seq_len_interpolation_factor = 4, engine.pretrained_max_position_embeddings = 2048;
+    engine.max_seq_len = 16384;
+    check_same<vkrope_transformer_engine_rope>(
+        vkrope_rotation_from_transformer_engine, engine,
+        vkrope::rotation_from_transformer_engine({128, 0.5, 4, 2048, 5e5, true, 16384}));
+}
