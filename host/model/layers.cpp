@@ -23,9 +23,14 @@ bool contains(const Names& names, const std::string& name) {
 }
 
 /// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
-constexpr const char* rotating_kinds[] = {chunked_attention,   "deepseek_sparse_attention",
-                                          full_attention,      "hybrid",
-                                          "minimax_m3_sparse", sliding_attention};
+constexpr const char* rotating_kinds[] = {chunked_attention,
+                                          "compressed_sparse_attention",
+                                          "deepseek_sparse_attention",
+                                          full_attention,
+                                          "heavily_compressed_attention",
+                                          "hybrid",
+                                          "minimax_m3_sparse",
+                                          sliding_attention};
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
@@ -38,7 +43,7 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 bool Layers::type_rotates(const std::string& type) const {
-    if (contains(other_kinds, type)) {
+    if (contains(other_kinds, type) || contains(still, type)) {
         return false;
     }
     return !(type == full_attention && (rule == LayerRule::none_on_full || without_rope_is_full));
@@ -125,6 +130,43 @@ LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warn
         }
     }
     return chosen;
+}
+
+void Layers::find_still() {
+    for (const std::string& type : types()) {
+        bool turns = rotating.empty();
+        for (std::uint64_t layer = 0; layer < rotating.size() && !turns; ++layer) {
+            turns = rotating[layer] && type_of(layer) == type;
+        }
+        if (!turns) {
+            still.push_back(type);
+        }
+    }
+}
+
+std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQuery& query,
+                                     const LayerKind& kind) const {
+    const std::vector<double>& values = numbers.values;
+    std::optional<double> found;
+    for (std::uint64_t layer = 0; layer < values.size(); ++layer) {
+        const bool meant = query.layer >= 0 ? layer == std::uint64_t(query.layer)
+                                            : kind.type.empty() || type_of(layer) == kind.type;
+        if (!meant || (kind.rotates && values[layer] == 0)) {
+            continue;
+        }
+        if (found && *found != values[layer]) {
+            fail(Code::invalid_argument,
+                 "%s has %s and %s for layers of one kind: ask for a single layer",
+                 numbers.name.c_str(), shown_number(*found).c_str(),
+                 shown_number(values[layer]).c_str());
+        }
+        found = values[layer];
+    }
+    if (query.layer >= 0 && !values.empty() && !found) {
+        fail(Code::invalid_argument, "layer is %d: %s does not say anything of it", query.layer,
+             numbers.name.c_str());
+    }
+    return found;
 }
 
 LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuery& query,

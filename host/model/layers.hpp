@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,14 @@ inline constexpr const char* full_attention = "full_attention";
 inline constexpr const char* sliding_attention = "sliding_attention";
 inline constexpr const char* chunked_attention = "chunked_attention";
 
+/// The type of a layer of DeepSeek V4 that keeps one key of `ratio`; empty for an unknown ratio.
+constexpr const char* compressed_attention(std::uint64_t ratio) {
+    return ratio == 0     ? sliding_attention
+           : ratio == 4   ? "compressed_sparse_attention"
+           : ratio == 128 ? "heavily_compressed_attention"
+                          : "";
+}
+
 /// How the RoPE of a model differs between its layers.
 enum class LayerRule {
     same,        ///< all layers have the same RoPE
@@ -22,6 +31,8 @@ enum class LayerRule {
     scaled_on_full,           ///< sliding layers have no scaling: OLMo 3
     none_on_full,             ///< full-attention layers have no RoPE: Cohere 2
     none_on_full_of_sliding,  ///< the same, if `sliding_window` is set: EXAONE 4
+    scaled_on_listed,  ///< types that yarn_only_types does not list have no scaling: Step 3.5
+    compressed,  ///< sliding layers have no scaling, the others compress_rope_theta: DeepSeek V4
 };
 
 /// A kind of layer, to choose its RoPE.
@@ -30,6 +41,12 @@ struct LayerKind {
         type;  ///< "full_attention", "sliding_attention", ...; empty if the model has one kind
     bool rotates = true;  ///< false for a layer without RoPE
     bool is_full() const { return type.empty() || type == "full_attention"; }
+};
+
+/// A list of one number a layer.
+struct LayerNumbers {
+    std::string name;            ///< in messages
+    std::vector<double> values;  ///< empty: not listed
 };
 
 /// What a file says of its layers, or the class of its model.
@@ -43,12 +60,25 @@ struct Layers {
     std::uint64_t full_in_period = 0;    ///< the layer of a period that is full attention
     std::vector<bool> rotating;          ///< by layer; empty: by interval
     std::uint64_t no_rope_interval = 0;  ///< 0: none
+    LayerNumbers bases;                  ///< 0: no RoPE
+    LayerNumbers shares;                 ///< rotated shares of the head
+    std::vector<std::string> still;      ///< types of which no layer rotates
     std::vector<std::string> ignored;    ///< warnings of keys that contradict what overrides them
     bool without_rope_is_full = false;   ///< layers without RoPE are full attention: Llama 4
 
     /// The kind that the query asks for; if it asks for none, the one that a reader most likely
     /// means, with a warning that names it.
     LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
+
+    /// The number that the layers of the query have; nothing without a list. Of a kind that rotates
+    /// only those above 0 count. Fails if they differ.
+    ///
+    /// kind  as chosen
+    std::optional<double> common(const LayerNumbers& numbers, const ModelQuery& query,
+                                 const LayerKind& kind) const;
+
+    /// Finds the types of which the list of rotating layers, if there is one, has none.
+    void find_still();
 
    private:
     std::string type_of(std::uint64_t layer) const;

@@ -7,6 +7,8 @@
 namespace vkrope {
 namespace {
 
+constexpr double compress_rope_theta = 160000;  // of DeepseekV4Config in transformers
+
 /// ModernBERT says in this way that local layers have the base of the others.
 bool local_base_is_global(const Source& source) {
     const auto entry = source.config.object->find("local_rope_theta");
@@ -16,6 +18,9 @@ bool local_base_is_global(const Source& source) {
 }  // namespace
 
 double rope_theta(const Source& source, std::vector<std::string>& warnings) {
+    if (source.base) {
+        return *source.base;
+    }
     if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
                                            : Field()) {
         warn_unless_of_a_type(source, own,
@@ -23,6 +28,14 @@ double rope_theta(const Source& source, std::vector<std::string>& warnings) {
                                "local_rope_theta", "swa_rope_theta"},
                               "rope_theta", warnings);
         return positive_number(own);
+    }
+    if (source.model.type.layers == LayerRule::compressed && !source.by_type() &&
+        source.layer.type != sliding_attention) {
+        if (const Field own = find(source.top, {"compress_rope_theta"})) {
+            return positive_number(own);
+        }
+        warnings.push_back(source.model.assumed("compress_rope_theta", compress_rope_theta));
+        return compress_rope_theta;
     }
     const bool local = !source.layer.is_full() &&
                        (source.model.type.layers == LayerRule::local_base ||

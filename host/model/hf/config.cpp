@@ -135,6 +135,10 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
     if (rotation.rotates) {
         const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
         rotation.rotary_dim = window.rotary_dim;
+        if (source.model.type.tail_window) {
+            rotation.q_rotary_offset = rotation.k_rotary_offset = head.head_dim - window.rotary_dim;
+            warnings.push_back("the norms of Q and K are not read: they differ from each other");
+        }
         read_frequencies(source, head, window, query.seq_len, rotation);
     }
     rotation.finish = model_finish(source.model.name, source.top, source.both(),

@@ -102,6 +102,7 @@ constexpr NormRule norm_rules[] = {
     {.name = "qwen3_vl"},
     {.name = "qwen3_vl_moe"},
     layer("stablelm", weight_of_each_head, ParameterShape::none, "qk_layernorm", false),
+    {.name = "step3p5", .weight_offset = 1, .eps = 1e-5},
 };
 static_assert(sorted(norm_rules), "find_row() needs the order of the names");
 

@@ -104,8 +104,10 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
 }  // namespace
 
 Head read_head(const Source& source, std::vector<std::string>& warnings) {
-    if (const std::optional<Head> latent = latent_head(source, warnings)) {
-        return *latent;
+    if (!source.model.type.tail_window) {
+        if (const std::optional<Head> latent = latent_head(source, warnings)) {
+            return *latent;
+        }
     }
     Head head;
     if (source.layer.type == "full_attention") {

@@ -72,10 +72,74 @@ void require_array(const Field& field) {
     }
 }
 
+/// Some models list the layers that predict further tokens too, behind all others.
+bool goes_on(LayerRule rule) {
+    return rule == LayerRule::scaled_on_listed || rule == LayerRule::compressed;
+}
+
 void require_length(const Layers& layers, const Field& field, std::size_t length) {
-    if (layers.count != 0 && length != layers.count) {
+    if (layers.count != 0 && length != layers.count &&
+        !(goes_on(layers.rule) && length > layers.count)) {
         fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
              field.name.c_str(), ull{length}, ull{layers.count});
+    }
+}
+
+/// DeepSeek V4's compress_ratios, as its configuration_deepseek_v4.py in transformers reads them.
+void read_ratios(const Scopes& scope, Layers& layers) {
+    const Field field = find_first(scope, {"compress_ratios"});
+    if (!field) {
+        fail(Code::invalid_data,
+             "compress_ratios is missing, and layer_types too: which layers have which base is "
+             "unknown");
+    }
+    require_array(field);
+    for (const json& entry : *field.value) {
+        const bool whole = entry.is_number_unsigned();
+        layers.list.push_back(whole ? compressed_attention(entry.get<std::uint64_t>()) : "");
+        if (layers.list.back().empty()) {
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be 0, 4 or 128", field.name.c_str(),
+                 ull{layers.list.size() - 1}, shown(entry).c_str());
+        }
+    }
+    require_length(layers, field, layers.list.size());
+}
+
+LayerNumbers numbers_of(const Field& field, const Layers& layers) {
+    require_array(field);
+    if (field.value->size() > max_layers) {
+        fail(Code::invalid_data, "%s has %zu elements: it must have at most %llu",
+             field.name.c_str(), field.value->size(), ull{max_layers});
+    }
+    LayerNumbers numbers = {field.name, {}};
+    for (const json& entry : *field.value) {
+        const std::string name = field.name + "[" + std::to_string(numbers.values.size()) + "]";
+        numbers.values.push_back(entry == 0 ? 0 : positive_number({name, &entry}));
+    }
+    require_length(layers, field, numbers.values.size());
+    if (layers.count != 0) {
+        numbers.values.resize(layers.count);
+    }
+    return numbers;
+}
+
+/// Bases by layer: layer_rope_theta of Granite SWA, whose 0 is a layer without RoPE, and Step 3.5's
+/// rope_theta.
+void read_bases(const Scopes& scope, Layers& layers) {
+    Field list = find_first(scope, {"layer_rope_theta"});
+    if (const Field base = find_first(scope, {"rope_theta"}); base && base.value->is_array()) {
+        if (list) {
+            fail(Code::invalid_data,
+                 "%s and %s are both lists: it is unknown which of them applies", list.name.c_str(),
+                 base.name.c_str());
+        }
+        list = base;
+    }
+    if (list) {
+        layers.bases = numbers_of(list, layers);
+    }
+    if (const Field shares = find_first(scope, {"partial_rotary_factors"})) {
+        layers.shares = numbers_of(shares, layers);
     }
 }
 
@@ -116,6 +180,9 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
                                  model.full_layers == FullLayers::first_of_period, layers);
         }
         return;
+    }
+    if (layers.rule == LayerRule::compressed) {
+        return read_ratios(scope, layers);
     }
     for (const char* key : index_keys) {
         const Field field = find_first(scope, {key});
@@ -225,7 +292,13 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
                                                             : LayerRule::same;
     }
     read_types(scope, model, layers);
-    read_rotating(scope, model, layers);
+    read_bases(scope, layers);
+    if (layers.bases.values.empty()) {
+        read_rotating(scope, model, layers);
+    } else {
+        for (const double base : layers.bases.values) layers.rotating.push_back(base != 0);
+        layers.find_still();
+    }
     return layers;
 }
 

@@ -54,6 +54,7 @@ struct ModelType {
         false;                   ///< has RoPE unless position_embedding_type says something else
     bool rotary_object = false;  ///< its scaling is in an object called rotary: the first InternLM
     bool mixed_ntk = false;      ///< its rope_type ntk is the formula of kexue.fm/archives/9706
+    bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
     bool plain_yarn =
         false;  ///< latent attention whose YaRN does not scale the softmax, unlike DeepSeek's
 };

@@ -111,8 +111,12 @@ std::uint32_t assumed_rotary_dim(const Source& source, const Head& head,
 RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::string& rope_type,
                           std::vector<std::string>& warnings) {
     RotaryDim window;
-    const Field factor = share_of_head(source, warnings);
-    const Field given = find(source.top, {"rotary_dim", "attn_rotary_emb"});
+    const nlohmann::json listed = source.share.value_or(0);
+    const Field factor = source.share ? Field{"partial_rotary_factors[]", &listed}
+                                      : share_of_head(source, warnings);
+    const Field given = source.model.type.tail_window
+                            ? find(source.top, {"qk_rope_head_dim"})
+                            : find(source.top, {"rotary_dim", "attn_rotary_emb"});
     if (head.latent || rope_type == "proportional") {
         window.rotary_dim = head.head_dim;
         require_valid(window, head, {});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/hf/scaling_types.hpp"
 #include "model/hf/unsupported.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -21,7 +22,47 @@ Scopes lookups(const Scope& config) {
     return scopes;
 }
 
+/// DeepSeek V4: rope_parameters may have a section for each of two rope types. Its code leaves
+/// YaRN's magnitude out; huggingface/transformers#45910 and sgl-project/sglang#30920 are about the
+/// layers.
+ScalingSection compressed_section(const Source& source) {
+    const bool sliding = source.layer.type == sliding_attention;
+    const char* name = sliding ? "main" : "compress";
+    const ScalingSection* found = source.sections.of(name);
+    if (found == nullptr) {
+        fail(Code::invalid_data, "rope_parameters has no entry %s, which layers of type %s have",
+             name, shown_key(source.layer.type).c_str());
+    }
+    if (sliding && !source.by_type()) {
+        return found->without_scaling();
+    }
+    ScalingSection section = *found;
+    if (scaling_type(section) == "yarn" && !section.object.contains("attention_factor")) {
+        section.object["attention_factor"] = 1;
+    }
+    return section;
+}
+
+/// Whether the scaling is not for layers of this type: Step 3.5's yarn_only_types.
+bool scaled_elsewhere(const Source& source) {
+    if (source.model.type.layers != LayerRule::scaled_on_listed ||
+        scaling_type(source.sections.all) == "default") {
+        return false;
+    }
+    const Field types = find_first(source.top, {"yarn_only_types"});
+    if (!types || !types.value->is_array()) {
+        fail(Code::invalid_data,
+             "yarn_only_types is %s: it must list the layer types that are scaled",
+             types ? shown(*types.value).c_str() : "missing");
+    }
+    return std::find(types.value->begin(), types.value->end(), source.layer.type) ==
+           types.value->end();
+}
+
 ScalingSection section_of_layer(const Source& source) {
+    if (source.model.type.layers == LayerRule::compressed) {
+        return compressed_section(source);
+    }
     const ScalingSection* found = source.sections.of(source.layer.type);
     if (found == nullptr && source.layer.rotates) {
         fail(Code::invalid_data, "rope_parameters has no entry for layer type %s",
@@ -31,6 +72,9 @@ ScalingSection section_of_layer(const Source& source) {
                           (source.model.type.layers == LayerRule::local_base ||
                            source.model.type.layers == LayerRule::scaled_on_full ||
                            has_local_base(source.top));
+    if (found != nullptr && !source.by_type() && scaled_elsewhere(source)) {
+        return found->without_scaling();
+    }
     return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
 }
 
@@ -60,7 +104,14 @@ Source find_source(const nlohmann::json& whole, const Scope& config, const Model
                                             !model.absolute_is_meant);
     refuse_without_rope(source.model, source.top, source.sections.all);
     refuse_scaling_of_attention(source.top);
-    source.layer = read_layers(config, model, source.sections.types()).choose(query, warnings);
+    // The sections of DeepSeek V4 are for kinds of rotation, not for types of layers.
+    const Layers layers = read_layers(config, model,
+                                      model.layers == LayerRule::compressed
+                                          ? std::vector<std::string>()
+                                          : source.sections.types());
+    source.layer = layers.choose(query, warnings);
+    source.base = layers.common(layers.bases, query, source.layer);
+    source.share = layers.common(layers.shares, query, source.layer);
     source.section = section_of_layer(source);
     return source;
 }

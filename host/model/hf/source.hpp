@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct Source {
     Scopes top;    ///< it, and an attn_config inside it
     ModelClass model;
     ScalingSections sections;
-    LayerKind layer;         ///< the kind of layer that is asked for
-    ScalingSection section;  ///< of that kind
+    LayerKind layer;              ///< the kind of layer that is asked for
+    ScalingSection section;       ///< of that kind
+    std::optional<double> base;   ///< of the layers, if the file lists one for each
+    std::optional<double> share;  ///< likewise, of the head that turns
 
     /// rope_parameters has one section per layer type.
     bool by_type() const { return !sections.by_type.empty(); }

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 /// Values of a key that are not supported.
-enum class When { is_true, is_false, is_given, not_rope };
+enum class When { is_true, is_false, is_listed, not_rope };
 
 struct UnsupportedKey {
     const char* name;
@@ -26,10 +26,8 @@ constexpr const char* no_rope = "the model does not use RoPE";
 
 constexpr UnsupportedKey unsupported_keys[] = {
     {"alibi", When::is_true, no_rope},
-    {"layer_rope_theta", When::is_given,
-     "a base of its own for each layer is not supported yet"},  // Granite SWA
-    {"mla_use_nope", When::is_true, no_rope},                   // Kimi Linear
-    {"position_embedding_type", When::not_rope, no_rope},       // Granite 4, BERT
+    {"mla_use_nope", When::is_true, no_rope},              // Kimi Linear
+    {"position_embedding_type", When::not_rope, no_rope},  // Granite 4, BERT
     {"position_encoding_2d", When::is_true,
      "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
     {"rope", When::is_false, no_rope},                                  // OLMo before transformers
@@ -38,10 +36,14 @@ constexpr UnsupportedKey unsupported_keys[] = {
      "its base is multiplied, which is not supported yet"},  // Zamba 2
     {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
     {"use_rope", When::is_false, no_rope},
+    {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
 
 /// Top-level keys that name RoPE and are read, or that describe no rotation.
 constexpr const char* known_keys[] = {"attn_rotary_emb",
+                                      "compress_rope_theta",
+                                      "layer_rope_theta",
+                                      "partial_rotary_factors",
                                       "original_rope",
                                       "partial_rotary_factor",
                                       "global_rope_theta",
@@ -103,7 +105,7 @@ bool applies(When when, const json& value) {
     switch (when) {
         case When::is_true: return value == true;
         case When::is_false: return value == false;
-        case When::is_given: return is_set(value);
+        case When::is_listed: return is_set(value) && !(value.is_array() && value.empty());
         default: return is_set(value) && !(value.is_string() && is_rope(value.get<std::string>()));
     }
 }

@@ -33,8 +33,6 @@ TEST_CASE("models without RoPE are named") {
          "text_config.model_type is \"opt\""},
         {R"({"model_type": "olmo_hybrid", "rope_parameters": null})",
          "rope_theta is missing: without it model_type olmo_hybrid"},
-        {llama_with(R"("rope_theta": 1e4, "layer_rope_theta": [10000, 0])"),
-         "layer_rope_theta is an array: a base of its own"},
         {R"({"model_type": "xlm-roberta", "position_embedding_type": "absolute"})",
          "position_embedding_type is \"absolute\""},
         {R"({"model_type": "xlm-roberta", "hidden_size": 768})",

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,13 @@ namespace vkrope::test {
 
 inline constexpr Pairing half = Pairing::half_split;
 inline constexpr Pairing interleaved = Pairing::interleaved;
+
+/// The text of one of the files in tests/data/models.
+inline std::string model_file(const std::string& name) {
+    std::ifstream stream(VKROPE_TEST_MODELS "/" + name + ".json");
+    REQUIRE_MESSAGE(stream.good(), name);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 inline bool close(double a, double b) {
     return std::fabs(a - b) <= 1e-12 * std::fabs(b);

@@ -3,54 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "hf_config_reading.hpp"
 #include "vkrope/model.hpp"
 
+using namespace vkrope::test;
 using namespace vkrope;
 
 namespace {
-
-std::string model_file(const std::string& name) {
-    std::ifstream file(std::string(VKROPE_TEST_MODELS "/") + name + ".json", std::ios::binary);
-    REQUIRE_MESSAGE(file, name);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// A plain Llama with `fields` added: `"rope_theta": 10000`, say.
 std::string llama_with(const std::string& fields) {
     return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
               "max_position_embeddings": 8192, )" +
            fields + "}";
-}
-
-Rotation imported(const std::string& json, const ModelQuery& query = {}) {
-    const Result<Rotation> result = from_hf_config(json, query);
-    REQUIRE_MESSAGE(result, result.status.what);
-    return result.value;
-}
-
-bool warns(const Rotation& rotation, const std::string& text) {
-    for (const std::string& warning : rotation.warnings) {
-        if (warning.find(text) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
-}
-
-constexpr Pairing half = Pairing::half_split;
-constexpr Pairing interleaved = Pairing::interleaved;
-
-bool close(double a, double b) {
-    return std::fabs(a - b) <= 1e-12 * std::fabs(b);
-}
-
-std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
-    return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
 }
 
 }  // namespace
