@@ -30,7 +30,8 @@ constexpr const char* rotating_kinds[] = {chunked_attention,
                                           "heavily_compressed_attention",
                                           "hybrid",
                                           "minimax_m3_sparse",
-                                          sliding_attention};
+                                          sliding_attention,
+                                          windowed_attention};
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;

@@ -15,6 +15,7 @@ namespace vkrope {
 inline constexpr const char* full_attention = "full_attention";
 inline constexpr const char* sliding_attention = "sliding_attention";
 inline constexpr const char* chunked_attention = "chunked_attention";
+inline constexpr const char* windowed_attention = "windowed_attention";
 
 /// The type of a layer of DeepSeek V4 that keeps one key of `ratio`; empty for an unknown ratio.
 constexpr const char* compressed_attention(std::uint64_t ratio) {

@@ -152,14 +152,20 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
     return rotation;
 }
 
-/// The tower is text or vision. All layers of a vision tower have the same RoPE.
 void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
         fail(Code::invalid_argument, "tower is '%s': it must be text or vision",
              shown_key(std::string(query.tower)).c_str());
     }
-    if (query.tower == "vision" && (query.layer >= 0 || !query.layer_type.empty())) {
-        fail(Code::invalid_argument, "tower is 'vision': its layers all have the same RoPE");
+}
+
+/// timm's files name a function of timm, which alone has the numbers: EVA-02, RoPE-ViT.
+void refuse_timm(const json& document) {
+    const Field name = find({{&document, ""}}, {"architecture"});
+    if (name && name.value->is_string() && !document.contains("model_type")) {
+        fail(Code::not_supported,
+             "%s: timm's files do not say whether a model rotates, nor by which frequencies",
+             stated(name).c_str());
     }
 }
 
@@ -183,8 +189,9 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
     const Status status = status_of("the configuration", [&] {
         check_query(query);
         check_tower(query);
-        if (query.tower == "vision") {
-            rotation = vision_rotation(document_);
+        refuse_timm(document_);
+        if (query.tower == "vision" || is_vision_model(document_)) {
+            rotation = vision_rotation(document_, query);
             rotation.pairing = query.pairing.value_or(rotation.pairing);
         } else {
             rotation = text_rotation(document_, query);

@@ -497,8 +497,6 @@ constexpr Unsupported unsupported[] = {
     {"detr", no_rope},
     {"dinov2", no_rope},
     {"dinov2_with_registers", no_rope},
-    {"dinov3_vit",
-     "its positions are coordinates of patches from -1 to 1, in turns, not whole numbers"},
     {"distilbert", no_rope},
     {"electra", no_rope},
     {"encodec", no_rope},

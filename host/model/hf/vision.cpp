@@ -7,91 +7,38 @@
 #include <utility>
 
 #include "model/hf/field.hpp"
+#include "model/hf/vision_towers.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/layers.hpp"
+#include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
 
 using nlohmann::json;
+using ull = unsigned long long;
 
-/// The frequencies of the two axes, n = rotary_dim / 2.
-enum class Spectrum {
-    same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
-    alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
-};
-
-struct Tower {
-    const char* name;  ///< model_type of the vision_config, or of the whole
-    Spectrum spectrum = Spectrum::same;
-    Pairing pairing = Pairing::half_split;
-    std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
-    const char* axes = "row, column";
-};
-
-// Not sorted: there are few.
-constexpr Tower towers[] = {
-    {.name = "qwen2_vl", .hidden_size = 1280, .heads = 16},
-    {.name = "qwen2_vl_vision", .hidden_size = 1280, .heads = 16},
-    {.name = "qwen2_5_vl", .hidden_size = 3584, .heads = 16},
-    {.name = "qwen2_5_vl_vision", .hidden_size = 3584, .heads = 16},
-    {.name = "qwen2_5_omni", .hidden_size = 3584, .heads = 16},
-    {.name = "qwen2_5_omni_thinker", .hidden_size = 3584, .heads = 16},
-    {.name = "qwen2_5_omni_vision_encoder", .hidden_size = 3584, .heads = 16},
-    {.name = "qwen3_vl", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_vl_vision", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_vl_moe", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_vl_moe_vision", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_5", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_5_vision", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_5_moe", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_5_moe_vision", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_omni_moe", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_omni_moe_thinker", .hidden_size = 1152, .heads = 16},
-    {.name = "qwen3_omni_moe_vision_encoder", .hidden_size = 1152, .heads = 16},
-    {.name = "glm4v", .hidden_size = 1536, .heads = 12},
-    {.name = "glm4v_vision", .hidden_size = 1536, .heads = 12},
-    {.name = "glm4v_moe", .hidden_size = 1536, .heads = 12},
-    {.name = "glm4v_moe_vision", .hidden_size = 1536, .heads = 12},
-    {.name = "ernie4_5_vl_moe"},
-    {.name = "ernie4_5_vl_moe_vision"},
-    {.name = "dots_ocr"},
-    {.name = "dots_vit"},
-    {.name = "paddleocr_vl"},
-    {.name = "paddleocr_vl_vision"},
-    {.name = "pixtral", .spectrum = Spectrum::alternating, .hidden_size = 1024, .heads = 16},
-    {.name = "llama4",
-     .pairing = Pairing::interleaved,
-     .hidden_size = 768,
-     .heads = 16,
-     .axes = "column + 1, row + 1"},
-    {.name = "llama4_vision_model",
-     .pairing = Pairing::interleaved,
-     .hidden_size = 768,
-     .heads = 16,
-     .axes = "column + 1, row + 1"},
-};
-
-const Tower* find_tower(const std::string& name) {
-    const auto* found = std::find_if(std::begin(towers), std::end(towers),
-                                     [&](const Tower& tower) { return name == tower.name; });
-    return found == std::end(towers) ? nullptr : found;
-}
+constexpr double two_pi = 6.283185307179586476925286766559;
+constexpr std::uint64_t max_side = 1 << 24, max_vision_layers = 4096;
 
 std::string type_of(const json& object) {
     const Field field = find({{&object, ""}}, {"model_type"});
     return field ? text(field) : std::string();
 }
 
-/// vision_config, at the top level, or in the thinker_config of an omni model or the vlm_config of
-/// a retriever.
+/// vision_config, at the top level, or in the thinker_config of an omni model, the vlm_config of a
+/// retriever or the detector_config of a tracker; or the backbone_config inside it.
 Scope vision_config(const json& config) {
     if (const Field field = find_first({{&config, ""}}, {"vision_config"});
         field && field.value->is_object()) {
-        return {field.value, "vision_config."};
+        const Scope whole = {field.value, "vision_config."};
+        const Field backbone = find_first({whole}, {"backbone_config"});
+        return backbone && backbone.value->is_object() ? Scope{backbone.value, backbone.name + "."}
+                                                       : whole;
     }
-    for (const char* name : {"thinker_config", "vlm_config"}) {
+    for (const char* name : {"thinker_config", "vlm_config", "detector_config"}) {
         if (const Field outer = find_first({{&config, ""}}, {name});
             outer && outer.value->is_object()) {
             Scope inner = vision_config(*outer.value);
@@ -102,79 +49,212 @@ Scope vision_config(const json& config) {
     fail(Code::invalid_argument, "tower is 'vision': the model has no vision_config");
 }
 
-std::uint32_t head_dim(const Scope& vision, const Tower& tower,
-                       std::vector<std::string>& warnings) {
-    if (const Field field = find({vision}, {"head_dim"})) {
-        return std::uint32_t(whole_number(field, 4, 65532));
-    }
-    const auto number = [&](std::initializer_list<const char*> names,
-                            std::uint32_t otherwise) -> std::uint64_t {
-        // embed_dim first: Qwen2-VL calls the language model's width hidden_size.
-        if (const Field field = find_first({vision}, names)) {
-            return whole_number(field, 1, 1 << 24);
-        }
-        const std::string missing = vision.prefix + *names.begin() + " is missing";
-        if (otherwise == 0) {
-            fail(Code::invalid_data, "%s", missing.c_str());
-        }
-        warnings.push_back(missing + ": assuming " + std::to_string(otherwise) +
-                           ", the default of " + tower.name);
-        return otherwise;
-    };
-    const std::uint64_t width = number({"embed_dim", "hidden_size"}, tower.hidden_size);
-    const std::uint64_t heads = number({"num_heads", "num_attention_heads"}, tower.heads);
-    if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
-        fail(Code::invalid_data,
-             "%shidden_size is %llu and num_heads is %llu: their quotient, head_dim, must be "
-             "whole, 4 to 65532",
-             vision.prefix.c_str(), static_cast<unsigned long long>(width),
-             static_cast<unsigned long long>(heads));
-    }
-    return std::uint32_t(width / heads);
+/// Whether a model_type is that of a tower with a file of its own.
+bool is_tower(const std::string& type) {
+    const Tower* tower = find_tower(type);
+    return (tower != nullptr && tower->whole_file) || type == "vjepa2";
 }
+
+/// Reads one tower; each function sets the fields of the Rotation that it is named after.
+class VisionImport {
+   public:
+    VisionImport(const json& config, const ModelQuery& query)
+        : query_(query),
+          vision_(is_tower(type_of(config)) ? Scope{&config, ""} : vision_config(config)),
+          tower_(choose(config)) {}
+
+    Rotation run() {
+        rotation_.pairing = tower_.pairing;
+        head_dim();
+        const double base = this->base();
+        axes(base);
+        switch (tower_.spectrum) {
+            case Spectrum::centred: centre(); break;
+            case Spectrum::windowed: shrink(); break;
+            default: require_no_layer();
+        }
+        if (tower_.spectrum != Spectrum::centred) {
+            warn(std::string("positions of the vision tower: ") + tower_.axes);
+        }
+        if (tower_.note != nullptr) warn(tower_.note);
+        require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
+        return std::move(rotation_);
+    }
+
+   private:
+    const Tower& choose(const json& config) const {
+        const std::string own = type_of(*vision_.object);
+        const std::string name = own.empty() ? type_of(config) : own;
+        if (const char* reason = unsupported_tower(name)) {
+            fail(Code::not_supported, "the vision tower %s: %s", name.c_str(), reason);
+        }
+        const Tower* tower = find_tower(name);
+        if (tower == nullptr) {
+            fail(Code::not_supported,
+                 "tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
+                 "embedding",
+                 shown_key(name).c_str());
+        }
+        return *tower;
+    }
+
+    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
+
+    std::string key(const char* name) const { return vision_.prefix + tower_.key_prefix + name; }
+
+    Field own(const char* name) const {
+        return find_first({vision_}, {(std::string(tower_.key_prefix) + name).c_str()});
+    }
+
+    void assume(const std::string& missing, std::uint64_t value) {
+        if (value == 0) {
+            fail(Code::invalid_data, "%s is missing", missing.c_str());
+        }
+        warn(missing + " is missing: assuming " + std::to_string(value) + ", the default of " +
+             tower_.name);
+    }
+
+    /// The first of two names that the file has.
+    std::uint64_t number(const char* name, const char* other, std::uint64_t otherwise) {
+        for (const char* each : {name, other}) {
+            if (const Field field = own(each)) return whole_number(field, 1, max_side);
+        }
+        assume(key(name), otherwise);
+        return otherwise;
+    }
+    std::uint64_t number(const char* name, std::uint64_t otherwise) {
+        return number(name, name, otherwise);
+    }
+
+    void head_dim() {
+        rotation_.head_dim = rotation_.rotary_dim = stated_head_dim();
+        if (rotation_.head_dim % 4 != 0) {
+            fail(Code::invalid_data,
+                 "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
+                 vision_.prefix.c_str(), rotation_.head_dim);
+        }
+    }
+
+    std::uint32_t stated_head_dim() {
+        if (const Field field = own("head_dim")) {
+            return std::uint32_t(whole_number(field, 4, 65532));
+        }
+        // embed_dim first: Qwen2-VL calls the language model's width hidden_size.
+        const std::uint64_t width = number("embed_dim", "hidden_size", tower_.hidden_size);
+        std::uint64_t heads = number("num_heads", "num_attention_heads", tower_.heads);
+        if (const Field rate = own("downsample_rate")) heads *= whole_number(rate, 1, max_side);
+        if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
+            fail(Code::invalid_data,
+                 "%s is %llu and num_heads is %llu: their quotient, head_dim, must be whole, 4 to "
+                 "65532",
+                 key("hidden_size").c_str(), ull{width}, ull{heads});
+        }
+        return std::uint32_t(width / heads);
+    }
+
+    double base() const {
+        if (const Field theta = own("rope_theta")) {
+            return positive_number(theta);
+        }
+        if (const Field parameters = own("rope_parameters");
+            parameters && parameters.value->is_object()) {
+            const Field inner = find({{parameters.value, parameters.name + "."}}, {"rope_theta"});
+            return inner ? positive_number(inner) : tower_.rope_theta;
+        }
+        return tower_.rope_theta;
+    }
+
+    /// The frequencies and which axis turns which pair.
+    void axes(double base) {
+        const std::uint32_t quarter = rotation_.head_dim / 4;
+        const bool by_turns = tower_.spectrum == Spectrum::by_turns;
+        for (std::uint32_t pair = 0; pair < 2 * quarter; ++pair) {
+            const std::uint32_t axis = by_turns ? pair % 2 : pair / quarter,
+                                j = by_turns ? pair / 2 : pair % quarter;
+            const double exponent = tower_.spectrum == Spectrum::alternating ? 4.0 * j + 2.0 * axis
+                                                                             : 4.0 * j;
+            rotation_.inv_freq.push_back(std::pow(base, -exponent / rotation_.head_dim));
+        }
+        rotation_.sections.axes = 2;
+        rotation_.sections.pairs[0] = rotation_.sections.pairs[1] = by_turns ? 1 : quarter;
+    }
+
+    /// Patches on a side of the images that the file is for.
+    std::uint64_t patches() {
+        const std::uint64_t image = number("image_size", tower_.image_size),
+                            patch = number("patch_size", tower_.patch_size);
+        if (image < patch) {
+            fail(Code::invalid_data, "%s is %llu: it must be at least patch_size, %llu",
+                 key("image_size").c_str(), ull{image}, ull{patch});
+        }
+        return image / patch;
+    }
+
+    void scale(double factor) {
+        for (double& frequency : rotation_.inv_freq) frequency *= factor;
+    }
+
+    /// Folds the step of a coordinate into the frequencies; see Spectrum::centred.
+    void centre() {
+        require_no_layer();
+        const std::uint64_t side = patches();
+        scale(two_pi / double(side));
+        const std::string n = std::to_string(side);
+        warn("positions of the vision tower: 2 row + 1 - " + n + ", 2 column + 1 - " + n +
+             ", and 0, 0 for a prefix token; for N patches on an axis instead of " + n +
+             ", use N there and multiply its frequencies by " + n + " / N");
+    }
+
+    /// See Spectrum::windowed.
+    void shrink() {
+        const std::uint64_t window = number("window_size", 24), side = patches();
+        Layers layers;
+        layers.prefix = vision_.prefix;
+        layers.named = {full_attention, windowed_attention};
+        layers.count = number("num_hidden_layers", 32);
+        if (layers.count > max_vision_layers) {
+            fail(Code::invalid_data, "%s is %llu: it must be at most %llu",
+                 key("num_hidden_layers").c_str(), ull{layers.count}, ull{max_vision_layers});
+        }
+        layers.list.assign(layers.count, windowed_attention);
+        const Field listed = own("global_attn_indexes");
+        const json otherwise = {7, 15, 23, 31};
+        if (!listed) warn(key("global_attn_indexes") + " is missing: assuming 7, 15, 23, 31");
+        if (listed && !listed.value->is_array()) {
+            fail(Code::invalid_data, "%s must be a list", stated(listed).c_str());
+        }
+        for (const json& entry : listed ? *listed.value : otherwise) {
+            const Field one = {key("global_attn_indexes") + "[]", &entry};
+            layers.list[whole_number(one, 0, layers.count - 1)] = full_attention;
+        }
+        if (layers.choose(query_, rotation_.warnings).is_full()) {
+            scale(double(window) / double(side));
+            warn("for N patches on a side instead of " + std::to_string(side) +
+                 ", multiply the frequencies by " + std::to_string(side) + " / N");
+        }
+    }
+
+    void require_no_layer() const {
+        if (query_.layer >= 0 || !query_.layer_type.empty()) {
+            fail(Code::invalid_argument, "tower is 'vision': its layers all have the same RoPE");
+        }
+    }
+
+    const ModelQuery& query_;
+    const Scope vision_;
+    const Tower& tower_;
+    Rotation rotation_;
+};
 
 }  // namespace
 
-Rotation vision_rotation(const json& config) {
-    const Scope vision = vision_config(config);
-    const std::string own = type_of(*vision.object);
-    const std::string outer = type_of(config);
-    const Tower* tower = find_tower(own.empty() ? outer : own);
-    if (tower == nullptr) {
-        fail(Code::not_supported,
-             "tower is 'vision': the vision tower \"%s\" is not known to have a rotary embedding",
-             shown_key(own.empty() ? outer : own).c_str());
-    }
-    Rotation rotation;
-    rotation.pairing = tower->pairing;
-    rotation.head_dim = head_dim(vision, *tower, rotation.warnings);
-    rotation.rotary_dim = rotation.head_dim;
-    if (rotation.head_dim % 4 != 0) {
-        fail(Code::invalid_data,
-             "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
-             vision.prefix.c_str(), rotation.head_dim);
-    }
-    double base = 10000;
-    if (const Field theta = find({vision}, {"rope_theta"})) {
-        base = positive_number(theta);
-    } else if (const Field parameters = find({vision}, {"rope_parameters"});
-               parameters && parameters.value->is_object()) {
-        const Field inner = find({{parameters.value, parameters.name + "."}}, {"rope_theta"});
-        base = inner ? positive_number(inner) : base;
-    }
-    const std::uint32_t quarter = rotation.head_dim / 4;
-    for (std::uint32_t axis = 0; axis < 2; ++axis) {
-        for (std::uint32_t j = 0; j < quarter; ++j) {
-            const double exponent = tower->spectrum == Spectrum::same ? 4.0 * j
-                                                                      : 4.0 * j + 2.0 * axis;
-            rotation.inv_freq.push_back(std::pow(base, -exponent / rotation.head_dim));
-        }
-    }
-    require_usable(rotation, rotation.inv_freq.size(), base, "vision_config.rope_theta");
-    rotation.sections.axes = 2;
-    rotation.sections.pairs[0] = rotation.sections.pairs[1] = quarter;
-    rotation.warnings.push_back(std::string("positions of the vision tower: ") + tower->axes);
-    return rotation;
+bool is_vision_model(const json& config) {
+    const std::string type = type_of(config);
+    return is_tower(type) || type == "sam3" || type == "sam3_video";
+}
+
+Rotation vision_rotation(const json& config, const ModelQuery& query) {
+    return VisionImport(config, query).run();
 }
 
 }  // namespace vkrope

@@ -61,9 +61,9 @@ TEST_CASE("models without RoPE are named") {
         check_refused(b, Code::not_supported);
     }
     for (const char* type :
-         {"bert", "bloom", "cohere2_moe", "dinov3_vit", "ernie4_5_moe_vl", "ernie4_5_vl_moe",
-          "gpt2", "jamba", "m2m_100", "mamba", "mt5", "nemotron_h", "openai-gpt", "opt",
-          "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
+         {"bert", "bloom", "cohere2_moe", "ernie4_5_moe_vl", "ernie4_5_vl_moe", "gpt2", "jamba",
+          "m2m_100", "mamba", "mt5", "nemotron_h", "openai-gpt", "opt", "siglip_vision_model",
+          "umt5", "wav2vec2", "whisper", "xlnet"}) {
         const std::string text = std::string("model_type is \"") + type + "\"";
         check_refused({of_type(type), text.c_str()}, Code::not_supported);
     }

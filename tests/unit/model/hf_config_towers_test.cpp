@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Vision towers with rules of their own, DINOv3, MoonViT, SAM 2 and SAM 3, against the formulas of
+// their classes in long double.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
+#include "vkrope/model.hpp"
+
+using namespace vkrope::test;
+using namespace vkrope;
+
+TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
+    // ViT-L/16 of 224 x 224: 14 patches, head_dim 64, base 100.
+    const std::string json = model_file("dinov3-vitl16");
+    for (const char* tower : {"text", "vision"}) {
+        const Rotation rotation = imported(json, {.tower = tower});
+        CHECK(rotation.pairing == half);
+        CHECK(rotation.head_dim == 64);
+        CHECK(rotation.rotary_dim == 64);
+        CHECK(sections_of(rotation) == std::vector<std::uint32_t>{16, 16});
+        CHECK(warns(rotation, "positions of the vision tower: 2 row + 1 - 14, 2 column + 1 - 14"));
+        CHECK(warns(rotation, "multiply its frequencies by 14 / N"));
+        REQUIRE(rotation.inv_freq.size() == 32);
+        for (int patch = 0; patch < 14; ++patch) {
+            const long double coordinate = 2 * ((patch + 0.5L) / 14) - 1;
+            for (std::size_t pair = 0; pair < 32; ++pair) {
+                const long double periods = std::pow(100.0L, 4.0L * (pair % 16) / 64);
+                const long double angle = 6.283185307179586476925286766559005768L * coordinate /
+                                          periods;
+                CHECK(std::fabs((2 * patch + 1 - 14) * (long double)rotation.inv_freq[pair] -
+                                angle) < 1e-14L);
+            }
+        }
+    }
+    const Rotation assumed = imported(R"({"model_type": "dinov3_vit", "rope_theta": 100})");
+    CHECK(assumed.head_dim == 64);
+    CHECK(warns(assumed, "image_size is missing: assuming 224"));
+    const auto with = [](const std::string& fields) {
+        return R"({"model_type": "dinov3_vit", "hidden_size": 1024, "num_attention_heads": 16, )" +
+               fields + "}";
+    };
+    check_refused({with(R"("image_size": 8, "patch_size": 16)"),
+                   "image_size is 8: it must be at least patch_size, 16"},
+                  Code::invalid_data);
+    check_refused({with(R"("rope_theta": 0)"), "rope_theta is 0"}, Code::invalid_data);
+    CHECK(from_hf_config(json, {.layer = 2}).status.code == Code::invalid_argument);
+}
+
+TEST_CASE("MoonViT: column and row take turns, with the same frequencies") {
+    const Rotation rotation = imported(
+        R"({"model_type": "kimi_vl", "vision_config": {"model_type": "moonvit",
+        "hidden_size": 1152, "num_attention_heads": 16}})",
+        {.tower = "vision"});
+    CHECK(rotation.head_dim == 72);
+    CHECK(rotation.pairing == interleaved);
+    CHECK(warns(rotation, "positions of the vision tower: column, row"));
+    REQUIRE(rotation.inv_freq.size() == 36);
+    for (std::uint32_t pair = 0; pair < 36; ++pair) {
+        CHECK(axis_of(rotation.sections, pair) == pair % 2);
+        CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * (pair / 2) / 72))));
+    }
+}
+
+TEST_CASE("SAM 2: the memory attention turns columns and rows") {
+    const std::string json = model_file("sam2-video");
+    for (const char* tower : {"text", "vision"}) {
+        const Rotation rotation = imported(json, {.tower = tower});
+        CHECK(rotation.pairing == interleaved);
+        CHECK(rotation.head_dim == 256);
+        CHECK(sections_of(rotation) == std::vector<std::uint32_t>{64, 64});
+        for (std::size_t pair = 0; pair < 128; ++pair) {
+            CHECK(
+                close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * (pair % 64) / 256))));
+        }
+        CHECK(warns(rotation, "positions of the vision tower: column, row"));
+        CHECK(warns(rotation, "object pointers are not turned"));
+    }
+    const auto with = [](const std::string& fields) {
+        return R"({"model_type": "sam3_tracker_video", )" + fields + "}";
+    };
+    const Rotation halved = imported(with(R"("memory_attention_downsample_rate": 2)"));
+    CHECK(halved.head_dim == 128);
+    CHECK(warns(halved, "memory_attention_embed_dim is missing: assuming 256"));
+    check_refused({with(R"("memory_attention_num_attention_heads": 3)"),
+                   "memory_attention_hidden_size is 256 and num_heads is 3"},
+                  Code::invalid_data);
+    CHECK(from_hf_config(json, {.layer = 1}).status.code == Code::invalid_argument);
+}
+
+TEST_CASE("SAM 3: layers without a window divide the positions of the whole image") {
+    const std::string json = model_file("sam3");
+    for (int layer = 0; layer < 32; ++layer) {
+        CAPTURE(layer);
+        const Rotation rotation = imported(json, {.layer = layer});
+        CHECK(rotation.pairing == interleaved);
+        CHECK(sections_of(rotation) == std::vector<std::uint32_t>{16, 16});
+        // 72 patches on a side, windows of 24.
+        const long double scale = layer % 8 == 7 ? 24 / 72.0L : 1;
+        for (std::size_t pair = 0; pair < 32; ++pair) {
+            CHECK(close(rotation.inv_freq[pair],
+                        double(scale * std::pow(1e4L, -4.0L * (pair % 16) / 64))));
+        }
+        CHECK(warns(rotation, "multiply the frequencies by 72 / N") == (layer % 8 == 7));
+    }
+    const Rotation chosen = imported(json);
+    CHECK(chosen.inv_freq == imported(json, {.layer = 7}).inv_freq);
+    CHECK(warns(chosen, "assuming full_attention"));
+    CHECK(imported(json, {.layer_type = "windowed_attention"}).inv_freq[0] == 1);
+    CHECK(from_hf_config(json, {.layer = 32}).status.code == Code::invalid_argument);
+    const std::string alone = R"({"model_type": "sam3_vit_model")";
+    CHECK(imported(alone + "}").inv_freq == chosen.inv_freq);
+    CHECK(warns(imported(alone + "}"), "global_attn_indexes is missing: assuming 7, 15, 23, 31"));
+    check_refused({alone + R"(, "global_attn_indexes": [32]})", "global_attn_indexes[] is 32"},
+                  Code::invalid_data);
+    check_refused({alone + R"(, "global_attn_indexes": 7})", "must be a list"}, Code::invalid_data);
+    check_refused({alone + R"(, "num_hidden_layers": 5000})", "num_hidden_layers is 5000"},
+                  Code::invalid_data);
+}
+
+TEST_CASE("models of timm are named") {
+    check_refused({R"({"architecture": "eva02_base_patch14_448", "num_classes": 1000})",
+                   "architecture is \"eva02_base_patch14_448\": timm's files"},
+                  Code::not_supported);
+}
+
+TEST_CASE("vision towers that no rotation can say are named") {
+    const auto refused = [](const std::string& json, const std::string& text) {
+        const Result<Rotation> result = from_hf_config(json, {.tower = "vision"});
+        CHECK(result.status.code == Code::not_supported);
+        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
+                      result.status.what);
+    };
+    refused(R"({"model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
+            "head_dim": 64, "rope_parameters": {"rope_theta": 100.0}}})",
+            "gemma4_vision: each axis has a window of the head");
+    refused(R"({"model_type": "vjepa2", "hidden_size": 1024})", "by different angles");
+    refused(R"({"model_type": "lfm2_vl", "vision_config": {"model_type": "siglip2_vision_model",
+            "hidden_size": 1152, "num_attention_heads": 16}})",
+            "\"siglip2_vision_model\" is not known to have a rotary embedding");
+}
