@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/hf/base.hpp"
+#include "model/hf/diffusers.hpp"
 #include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
 #include "model/hf/nesting.hpp"
@@ -159,6 +160,18 @@ void check_tower(const ModelQuery& query) {
     }
 }
 
+/// The one rotation of a diffusion transformer, whose images are not a tower beside it.
+Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
+    if (query.tower == "vision") {
+        fail(Code::invalid_argument, "tower is 'vision': a model of diffusers has one rotation");
+    }
+    if (query.layer >= 0 || !query.layer_type.empty()) {
+        fail(Code::invalid_argument,
+             "the model is of diffusers: its layers all have the same RoPE");
+    }
+    return diffusers_rotation(document);
+}
+
 /// timm's files name a function of timm, which alone has the numbers: EVA-02, RoPE-ViT.
 void refuse_timm(const json& document) {
     const Field name = find({{&document, ""}}, {"architecture"});
@@ -190,7 +203,10 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
         check_query(query);
         check_tower(query);
         refuse_timm(document_);
-        if (query.tower == "vision" || is_vision_model(document_)) {
+        if (is_diffusers(document_)) {
+            rotation = denoiser_rotation(document_, query);
+            rotation.pairing = query.pairing.value_or(rotation.pairing);
+        } else if (query.tower == "vision" || is_vision_model(document_)) {
             rotation = vision_rotation(document_, query);
             rotation.pairing = query.pairing.value_or(rotation.pairing);
         } else {

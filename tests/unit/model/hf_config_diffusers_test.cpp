@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Diffusion transformers of diffusers, against the formulas of their classes in long double.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
+#include "vkrope/model.hpp"
+
+using namespace vkrope::test;
+using namespace vkrope;
+
+namespace {
+
+/// A window of `width` channels with frequencies theta^(-2j / width) for each axis.
+void check_axes(const Rotation& rotation, const std::vector<std::uint32_t>& widths,
+                long double theta) {
+    REQUIRE(rotation.sections.axes == widths.size());
+    std::size_t pair = 0;
+    for (std::uint32_t axis = 0; axis < widths.size(); ++axis) {
+        for (std::uint32_t j = 0; j < widths[axis] / 2; ++j, ++pair) {
+            CAPTURE(pair);
+            REQUIRE(pair < rotation.inv_freq.size());
+            CHECK(axis_of(rotation.sections, std::uint32_t(pair)) == axis);
+            CHECK(
+                close(rotation.inv_freq[pair], double(std::pow(theta, -2.0L * j / widths[axis]))));
+        }
+    }
+    CHECK(rotation.inv_freq.size() == pair);
+    CHECK(rotation.rotary_dim == 2 * pair);
+    CHECK(rotation.head_dim == 2 * pair);
+    CHECK(rotation.rope_type == "default");
+    CHECK(rotation.attention_factor == 1);
+    CHECK(plan_angles(rotation, AngleSource::computed, 4096, 0));
+}
+
+}  // namespace
+
+TEST_CASE("diffusers: a window of frequencies for each axis of ids") {
+    struct Known {
+        const char* file;
+        std::vector<std::uint32_t> widths;
+        long double theta;
+        Pairing pairing;
+        const char* positions;
+    };
+    const Known known[] = {
+        {"diffusers-flux", {16, 56, 56}, 10000, interleaved, "id 0, row, column"},
+        {"diffusers-flux2", {32, 32, 32, 32}, 2000, interleaved, "image, row, column, text token"},
+        {"diffusers-hunyuan-video", {16, 56, 56}, 256, interleaved, "frame, row, column"},
+        {"diffusers-qwen-image", {16, 56, 56}, 10000, interleaved, "row - ceil(rows / 2)"},
+        {"diffusers-z-image", {32, 48, 48}, 256, interleaved, "text token, row, column"},
+        {"diffusers-wan", {44, 42, 42}, 10000, interleaved, "frame, row, column"},
+        {"diffusers-lumina2", {32, 32, 32}, 10000, interleaved, "text token, row, column"},
+        {"diffusers-hidream", {64, 32, 32}, 10000, interleaved, "id 0, row, column"},
+        {"diffusers-kandinsky5", {16, 24, 24}, 10000, interleaved, "frame, row, column"},
+        {"diffusers-cogview4", {64, 64}, 10000, half, "rope_axes_dim[0]"},
+        {"diffusers-glm-image", {64, 64}, 10000, half, "row, column"},
+    };
+    for (const Known& one : known) {
+        CAPTURE(std::string(one.file));
+        const Rotation rotation = imported(model_file(one.file));
+        check_axes(rotation, one.widths, one.theta);
+        CHECK(rotation.pairing == one.pairing);
+        CHECK(warns(rotation, one.positions));
+        CHECK(!warns(rotation, "assuming"));
+    }
+    CHECK(warns(imported(model_file("diffusers-cogview4")), "tokens of the text are not turned"));
+    CHECK(warns(imported(model_file("diffusers-kandinsky5")), "scale_factor"));
+}
+
+TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
+    const std::string json = model_file("diffusers-cosmos");
+    const Rotation rotation = imported(json);
+    CHECK(rotation.pairing == half);
+    CHECK(rotation.head_dim == 128);
+    CHECK(sections_of(rotation) == std::vector<std::uint32_t>{22, 21, 21});
+    CHECK(warns(rotation, "multiply the frequencies of the first axis by 24 / F"));
+    REQUIRE(rotation.inv_freq.size() == 64);
+    for (int j = 0; j < 22; ++j) {
+        const long double base = 10000 * std::pow(2.0L, 44 / 42.0L);
+        CHECK(close(rotation.inv_freq[std::size_t(j)], double(std::pow(base, -2.0L * j / 44))));
+    }
+    for (int j = 0; j < 42; ++j) {
+        CHECK(close(rotation.inv_freq[std::size_t(22 + j)],
+                    double(std::pow(1e4L, -2.0L * (j % 21) / 42))));
+    }
+    const std::string without = R"({"_class_name": "CosmosTransformer3DModel"})";
+    CHECK(imported(without).inv_freq == rotation.inv_freq);
+    CHECK(warns(imported(without), "rope_scale is missing: assuming 2, 1, 1"));
+    const std::string head = R"({"_class_name": "CosmosTransformer3DModel", "rope_scale": )";
+    check_refused({head + "[1, 2]}", "rope_scale is an array: it must be a list of 3 numbers"},
+                  Code::invalid_data);
+    check_refused({head + "[1, 0, 1]}", "rope_scale[1] is 0"}, Code::invalid_data);
+}
+
+TEST_CASE("diffusers: what a file leaves out is the default of its class, and said") {
+    const Rotation flux = imported(R"({"_class_name": "FluxTransformer2DModel"})");
+    check_axes(flux, {16, 56, 56}, 10000);
+    CHECK(warns(flux, "axes_dims_rope is missing: assuming the default"));
+    const Rotation flux2 = imported(R"({"_class_name": "Flux2Transformer2DModel"})");
+    check_axes(flux2, {32, 32, 32, 32}, 2000);
+    CHECK(warns(flux2, "rope_theta is missing: assuming 2000"));
+    const Rotation wan = imported(R"({"_class_name": "WanTransformer3DModel"})");
+    check_axes(wan, {44, 42, 42}, 10000);
+    CHECK(warns(wan, "attention_head_dim is missing: assuming 128"));
+    CHECK(warns(imported(R"({"_class_name": "FluxTransformer2DModel", "rope_theta": 5})"),
+                "ignored key rope_theta"));
+    CHECK(imported(model_file("diffusers-flux"), {.pairing = half}).pairing == half);
+}
+
+TEST_CASE("diffusers: what is no rotation by whole positions is named") {
+    for (const auto& [name, reason] :
+         {std::pair{"ErnieImageTransformer2DModel", "by different angles"},
+          std::pair{"LTX2VideoTransformer3DModel", "each head has frequencies of its own"},
+          std::pair{"LTXVideoTransformer3DModel", "have a phase"},
+          std::pair{"MochiTransformer3DModel", "sums over axes"},
+          std::pair{"FluxPipeline", "it is unknown; the transformer of a pipeline"}}) {
+        const std::string json = std::string(R"({"_class_name": ")") + name + "\"}";
+        check_refused({json, reason}, Code::not_supported);
+        check_refused({json, name}, Code::not_supported);
+    }
+    const auto flux = [](const std::string& fields) {
+        return R"({"_class_name": "FluxTransformer2DModel", )" + fields + "}";
+    };
+    for (const Bad& bad : {
+             Bad{flux(R"("axes_dims_rope": 16)"), "axes_dims_rope is 16: it must be a list"},
+             Bad{flux(R"("axes_dims_rope": [16])"), "it must be a list of 2 to 8"},
+             Bad{flux(R"("axes_dims_rope": [16, 55, 57])"),
+                 "axes_dims_rope[1] is 55: it must be even"},
+             Bad{flux(R"("axes_dims_rope": [16, 0, 56])"), "axes_dims_rope[1] is 0"},
+             Bad{flux(R"("axes_dims_rope": [16, 56, 56], "attention_head_dim": 64)"),
+                 "axes_dims_rope adds up to 128: it must be the width of a head, 64"},
+             Bad{R"({"_class_name": 7})", "_class_name is 7"},
+             Bad{R"({"_class_name": "HiDreamImageTransformer2DModel"})",
+                 "axes_dims_rope is missing"},
+             Bad{R"({"_class_name": "CogView4Transformer2DModel", "attention_head_dim": 42})",
+                 "attention_head_dim is 42: it must be a multiple of 4"},
+             Bad{R"({"_class_name": "ZImageTransformer2DModel", "rope_theta": -1})",
+                 "rope_theta is -1"},
+         }) {
+        check_refused(bad, Code::invalid_data);
+    }
+    const std::string good = flux(R"("axes_dims_rope": [16, 56, 56])");
+    for (const ModelQuery& query :
+         {ModelQuery{.layer = 3}, ModelQuery{.layer_type = "full_attention"},
+          ModelQuery{.tower = "vision"}}) {
+        const Result<Rotation> result = from_hf_config(good, query);
+        CHECK(result.status.code == Code::invalid_argument);
+        CHECK(std::string(result.status.what).find("of diffusers") != std::string::npos);
+    }
+}
