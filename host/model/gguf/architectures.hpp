@@ -15,6 +15,8 @@ enum class GgufLayers {
     local_base,        ///< sliding layers have rope.freq_base_swa and no factor: Gemma 3
     unscaled_sliding,  ///< sliding layers have no scaling: OLMo 3
     none_on_full,      ///< full-attention layers have no RoPE: Cohere 2
+    compressed,        ///< attention.compress_ratios says which layers are scaled, and have
+                       ///< attention.compress_rope_freq_base: DeepSeek V4
 };
 
 /// Whether tokens have a position on each of several axes.
@@ -46,6 +48,8 @@ struct GgufArchitecture {
     std::uint32_t linear_period =
         0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
     std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all have
+    bool rope_pattern = false;  ///< attention.rope_pattern, if given, says which layers have RoPE
+    bool half_on_full = false;  ///< full-attention layers turn half of rope.dimension_count
     std::uint32_t alibi_layer_count =
         0;  ///< a model with this many layers has ALiBi instead; 0: none has
 };

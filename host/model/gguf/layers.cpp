@@ -37,10 +37,19 @@ class GgufLayerTypes {
     /// The type of each layer.
     std::vector<std::string> list(bool some_slide) {
         std::vector<std::string> types(std::size_t(count_), full_attention);
-        if (some_slide) {
+        if (architecture_.layers == GgufLayers::compressed) {
+            compress(types);
+        } else if (some_slide) {
             slide(types);
         }
-        if (architecture_.linear_period != 0) {
+        const GgufField recurrent = keys_.find("attention.recurrent_layers");
+        if (recurrent && recurrent.value->is_list()) {
+            const std::vector<std::uint64_t> each = whole_numbers(recurrent, 0, 1);
+            require_one_a_layer(recurrent, each.size());
+            for (std::uint64_t layer = 0; layer < count_; ++layer) {
+                if (each[layer] != 0) types[layer] = "linear_attention";
+            }
+        } else if (architecture_.linear_period != 0) {
             const GgufField interval = keys_.find("full_attention_interval");
             const std::uint64_t period = interval ? whole_number(interval, 1, max_gguf_layers)
                                                   : architecture_.linear_period;
@@ -66,7 +75,35 @@ class GgufLayerTypes {
         return types;
     }
 
+    /// Which layers have RoPE; empty if the file does not say.
+    std::vector<bool> rotating() {
+        const GgufField pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
+                                                             : GgufField();
+        if (!pattern) {
+            return {};
+        }
+        const std::vector<std::uint64_t> each = whole_numbers(pattern, 0, 1);
+        require_one_a_layer(pattern, each.size());
+        return {each.begin(), each.end()};
+    }
+
    private:
+    void compress(std::vector<std::string>& types) {
+        const GgufField field = keys_.required("attention.compress_ratios",
+                                               "it says which layers have which base");
+        const std::vector<std::uint64_t> ratios = whole_numbers(field, 0, 128);
+        if (ratios.size() < count_) {
+            require_one_a_layer(field, ratios.size());
+        }
+        for (std::uint64_t layer = 0; layer < count_; ++layer) {
+            types[layer] = compressed_attention(ratios[layer]);
+            if (types[layer].empty()) {
+                fail(Code::invalid_data, "%s[%llu] is %llu: it must be 0, 4 or 128",
+                     field.name.c_str(), ull{layer}, ull{ratios[layer]});
+            }
+        }
+    }
+
     void slide(std::vector<std::string>& types) {
         std::uint64_t period = architecture_.period;
         std::vector<std::uint64_t> slides;  // of each layer
@@ -107,6 +144,7 @@ LayerRule rule_of(GgufLayers layers) {
         case GgufLayers::local_base: return LayerRule::local_base;
         case GgufLayers::unscaled_sliding: return LayerRule::scaled_on_full;
         case GgufLayers::none_on_full: return LayerRule::none_on_full;
+        case GgufLayers::compressed: return LayerRule::compressed;
         default: return LayerRule::same;
     }
 }
@@ -133,6 +171,8 @@ GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architectu
                          std::ptrdiff_t(types.size())) {
             found.list = std::move(types);
         }
+        found.rotating = layers.rotating();
+        found.find_still();
     } else if (slide || architecture.linear_period != 0) {
         keys.required("block_count", "layers of this architecture differ");
     }

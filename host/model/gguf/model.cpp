@@ -166,6 +166,18 @@ class GgufImport {
             fail(Code::invalid_data, "%s is %u: it must be even, 2 to head_dim, which is %u",
                  count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
         }
+        if (row_.half_on_full && !layer_.sliding) {
+            rotation_.rotary_dim /= 2;
+            if (rotation_.rotary_dim % 2 != 0) {
+                fail(Code::invalid_data, "%s is %u: its half must be even", count.name.c_str(),
+                     2 * rotation_.rotary_dim);
+            }
+        }
+        if (row_.layers == GgufLayers::compressed) {  // the last channels turn
+            rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
+                                                                    rotation_.rotary_dim;
+            warn("the norms of Q and K are not read: they differ from each other");
+        }
     }
 
     /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
@@ -211,6 +223,10 @@ class GgufImport {
 
     double base() {
         const GgufField all = keys_.find("rope.freq_base");
+        if (row_.layers == GgufLayers::compressed && !layer_.sliding) {
+            return positive_number(keys_.required("attention.compress_rope_freq_base",
+                                                  "it is the base of compressed layers"));
+        }
         const bool local = layer_.sliding && row_.layers == GgufLayers::local_base;
         if (layer_.sliding && row_.layers != GgufLayers::unscaled_sliding) {
             const GgufField own = keys_.find("rope.freq_base_swa");

@@ -41,10 +41,14 @@ class GgufScaling {
         }
         const std::string type = scaling_type();
         const GgufLayers layers = input_.architecture.layers;
-        const bool sliding_unscaled = input_.sliding && layers == GgufLayers::unscaled_sliding;
+        const bool sliding_unscaled = input_.sliding && (layers == GgufLayers::unscaled_sliding ||
+                                                         layers == GgufLayers::compressed);
         const bool sliding_local = input_.sliding && layers == GgufLayers::local_base;
         const double factor = type == "none" ? 1 : this->factor(type);
-        const std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
+        std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
+        if (input_.architecture.half_on_full && divisors.size() > rotation_.inv_freq.size()) {
+            divisors.resize(rotation_.inv_freq.size());  // the list is for the widest layers
+        }
         if (divisors.size() >
             rotation_.inv_freq
                 .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
@@ -63,6 +67,9 @@ class GgufScaling {
         scaling.freq_scale = sliding_unscaled || sliding_local ? 1 : 1 / factor;
         check(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
               "rope.scaling");
+        if (layers == GgufLayers::compressed) {
+            rotation_.attention_factor = 1;  // dsv4_rope_attn_factor of src/models/deepseek4.cpp
+        }
         if (!divisors.empty()) {
             rotation_.rope_type = from_lists_ ? "longrope" : "rope_freqs";
         } else if (type == "yarn" && scaling.ext_factor != 0) {

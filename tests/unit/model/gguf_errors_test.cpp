@@ -56,7 +56,8 @@ TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
         check_refused(plain(name), Code::not_supported, name, {.pairing = Pairing::half_split});
     }
     check_refused(plain("clip"), Code::not_supported, "it is not a language model");
-    check_refused(plain("step35"), Code::not_supported, "step35");
+    check_refused(plain("eagle3"), Code::not_supported, "it is a draft of another model");
+    check_refused(plain("cohere2moe"), Code::not_supported, "its first dense layers turn");
     check_refused(plain("nautilus"), Code::not_supported, "\"nautilus\", which is unknown");
     check_refused(plain("\x1b[31m"), Code::not_supported, "?[31m");
     check_refused(plain("granite").boolean("rope.scaling.finetuned", 0), Code::not_supported,

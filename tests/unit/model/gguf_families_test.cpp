@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// GGUF architectures with rules of their own: what their builders in llama.cpp's src/models compute
+// for each layer.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "gguf_reading.hpp"
+
+using namespace vkrope::test;
+using namespace vkrope;
+
+namespace {
+
+void check_refused(const GgufBuilder& file, const std::string& text) {
+    const Result<Rotation> result = read(file);
+    CHECK(result.status.code == Code::invalid_data);
+    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
+                  result.status.what, " lacks ", text);
+}
+
+GgufBuilder deepseek4(const std::vector<std::int32_t>& ratios) {
+    GgufBuilder file("deepseek4");
+    file.u32("block_count", 4).u32("context_length", 1048576).u32("attention.key_length", 512);
+    file.u32("rope.dimension_count", 64).f32("rope.freq_base", 10000);
+    file.f32("attention.compress_rope_freq_base", 160000);
+    file.i32_list("attention.compress_ratios", ratios);
+    file.text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 16);
+    file.u32("rope.scaling.original_context_length", 65536);
+    return file;
+}
+
+}  // namespace
+
+TEST_CASE("GGUF: DeepSeek V4's two bases, and YaRN without a magnitude") {
+    const GgufBuilder file = deepseek4({0, 4, 128, 0, 0});  // one more, for a further token
+    double magnitude = 0;
+    const std::vector<double> compressed = scaled(160000, 64,
+                                                  {.freq_scale = 1 / 16.0,
+                                                   .ext_factor = 1,
+                                                   .beta_fast = 32,
+                                                   .beta_slow = 1,
+                                                   .n_ctx_orig = 65536},
+                                                  magnitude);
+    CHECK(magnitude > 1.2);
+    for (int layer = 0; layer < 4; ++layer) {
+        CAPTURE(layer);
+        const bool plain_layer = layer % 3 == 0;
+        const Rotation rotation = rotation_of(file, {.layer = layer});
+        CHECK(rotation.pairing == Pairing::interleaved);
+        CHECK(rotation.head_dim == 512);
+        CHECK(rotation.rotary_dim == 64);
+        CHECK(rotation.q_rotary_offset == 448);
+        CHECK(rotation.k_rotary_offset == 448);
+        CHECK(rotation.attention_factor == 1);
+        CHECK(rotation.softmax_scale == 1);
+        CHECK(rotation.inv_freq == (plain_layer ? frequencies(10000, 64) : compressed));
+    }
+    CHECK(rotation_of(file, {.layer_type = "heavily_compressed_attention"}).base == 160000);
+    CHECK(warns(rotation_of(file), "assuming sliding_attention"));
+    check_refused(deepseek4({0, 4, 64, 0}), "compress_ratios[2] is 64: it must be 0, 4 or 128");
+    check_refused(deepseek4({0, 4}), "compress_ratios has 2 elements");
+    GgufBuilder without("deepseek4");
+    check_refused(without.u32("block_count", 4), "compress_ratios is missing");
+}
+
+TEST_CASE("GGUF: Step 3.5 turns half of the channels, with divisors, where attention is full") {
+    GgufBuilder file("step35");
+    file.u32("block_count", 4).u32("attention.key_length", 128).u32("rope.dimension_count", 128);
+    file.f32("rope.freq_base", 5e6f).f32("rope.freq_base_swa", 10000);
+    file.u32("attention.sliding_window", 512);
+    file.boolean_list("attention.sliding_window_pattern", {false, true, true, true});
+    GgufBuilder scaled_file = file;
+    scaled_file.tensor("rope_freqs.weight", std::vector<float>(64, 2.0f));
+    for (int layer = 0; layer < 4; ++layer) {
+        CAPTURE(layer);
+        const Rotation rotation = rotation_of(file, {.layer = layer});
+        CHECK(rotation.pairing == Pairing::half_split);
+        CHECK(rotation.head_dim == 128);
+        CHECK(rotation.warnings.empty());
+        CHECK(rotation.inv_freq == (layer == 0 ? frequencies(5e6, 64) : frequencies(10000, 128)));
+        std::vector<double> divided = rotation.inv_freq;
+        for (double& each : divided) each /= layer == 0 ? 2 : 1;
+        CHECK(rotation_of(scaled_file, {.layer = layer}).inv_freq == divided);
+    }
+    GgufBuilder odd("step35");
+    odd.u32("block_count", 1).u32("attention.key_length", 128).u32("rope.dimension_count", 6);
+    check_refused(odd.boolean_list("attention.sliding_window_pattern", {false}),
+                  "rope.dimension_count is 6: its half must be even");
+    GgufBuilder without("step35");
+    check_refused(without.u32("block_count", 4), "sliding_window_pattern is missing");
+}
+
+TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
+    GgufBuilder granite = plain("granite_swa").u32("attention.sliding_window", 128);
+    std::vector<bool> slide(12, true), rotate(12, true);
+    slide[0] = slide[4] = rotate[4] = rotate[11] = false;
+    granite.boolean_list("attention.sliding_window_pattern", slide);
+    for (int layer = 0; layer < 12; ++layer) {
+        CHECK(rotation_of(granite, {.layer = layer}).rotates);
+    }
+    GgufBuilder some = granite;
+    some.boolean_list("attention.rope_pattern", rotate);
+    for (int layer = 0; layer < 12; ++layer) {
+        CAPTURE(layer);
+        CHECK(rotation_of(some, {.layer = layer}).rotates == rotate[std::size_t(layer)]);
+    }
+    CHECK(rotation_of(some).rotates);
+    CHECK(warns(rotation_of(some), "assuming full_attention"));
+    rotate[0] = false;
+    GgufBuilder sliding = granite;
+    sliding.boolean_list("attention.rope_pattern", rotate);
+    CHECK(!rotation_of(sliding, {.layer_type = "full_attention"}).rotates);
+    CHECK(warns(rotation_of(sliding), "assuming sliding_attention"));
+    GgufBuilder few = granite;
+    check_refused(few.boolean_list("attention.rope_pattern", {true}),
+                  "rope_pattern has 1 elements: it must have one a layer, 12");
+
+    GgufBuilder qwen = plain("qwen4exp").i32_list("rope.dimension_sections", {24, 20, 20, 0});
+    CHECK(rotation_of(qwen, {.layer = 3}).sections.order == SectionOrder::interleaved);
+    CHECK(!rotation_of(qwen, {.layer = 4}).rotates);
+    std::vector<bool> recurrent(12, false);
+    recurrent[3] = true;
+    qwen.boolean_list("attention.recurrent_layers", recurrent);
+    CHECK(!rotation_of(qwen, {.layer = 3}).rotates);
+    CHECK(rotation_of(qwen, {.layer = 4}).rotates);
+}
+
+TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
+    for (const char* name : {"deepseek2-ocr", "hrm_text", "hy_v3", "minimax-m3"}) {
+        const Rotation rotation = rotation_of(plain(name));
+        CHECK(rotation.pairing == Pairing::half_split);
+        CHECK(rotation.inv_freq == frequencies(500000, 128));
+        CHECK(rotation.warnings.empty());
+    }
+    for (const char* name : {"bailingmoe3", "deepseek32"}) {
+        GgufBuilder file(name);
+        file.u32("block_count", 2).u32("attention.key_length_mla", 192);
+        file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
+        file.f32("rope.freq_base", 10000).i32_list("attention.head_count_kv", {0, 1});
+        const Rotation rotation = rotation_of(file, {.layer = 1});
+        CHECK(rotation.pairing == Pairing::interleaved);
+        CHECK(rotation.q_rotary_offset == 128);
+        CHECK(rotation.k_rotary_offset == 512);
+        CHECK(!rotation_of(file, {.layer = 0}).rotates);
+    }
+}
