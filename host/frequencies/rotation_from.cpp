@@ -45,7 +45,7 @@ Result<Rotation> rotation_from_flashinfer(const FlashinferRope& rope) {
         return {status, {}};
     }
     if (rope.low_freq_factor == 0 && rope.high_freq_factor == 0 && rope.old_context_len == 0) {
-        rotation.rope_type = rope.rope_scale == 1 ? "default" : "linear";
+        if (rope.rope_scale != 1) rotation.rope_type = "linear";
         return finished(scale_linear(rotation.inv_freq, rope.rope_scale), rotation);
     }
     if (Status status = require_positive(rope.old_context_len, "old_context_len"); !status) {
@@ -92,8 +92,8 @@ Result<Rotation> rotation_from_mlx(const MlxRope& rope) {
         rotation.inv_freq[j] = 1 / rope.freqs[j];
     }
     rotation.base = rope.base;
-    rotation.rope_type = listed ? "freqs" : rope.scale == 1 ? "default" : "linear";
     if (Status status = require_positive(rope.scale, "scale"); !status) return {status, {}};
+    if (listed || rope.scale != 1) rotation.rope_type = listed ? "freqs" : "linear";
     return finished(scale_positions(rotation.inv_freq, rope.scale), rotation);
 }
 
@@ -119,7 +119,12 @@ Result<Rotation> rotation_from_onnx(const OnnxRope& rope) {
                           "cache_width is and rotary_embedding_dim is 0"),
                     {}};
         }
-        head_dim = 2 * std::min(rope.cache_width, max_rotary_dim);
+        if (rope.cache_width > max_rotary_dim / 2) {
+            return {error(Code::invalid_argument, "cache_width is %u: it must be at most %u",
+                          rope.cache_width, max_rotary_dim / 2),
+                    {}};
+        }
+        head_dim = 2 * rope.cache_width;
     }
     const Dimension head = {"head_size", head_dim};
     const Dimension rotated = rope.rotary_embedding_dim != 0

@@ -148,10 +148,13 @@ Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
     scaling.n_dims = rope.n_dims;
     scaling.freq_factors = rope.freq_factors;
     scaling.freq_factor_count = rope.freq_factor_count;
-    rotation.rope_type = rope.ext_factor > 0                            ? "yarn"
-                         : rope.freq_factor_count != 0                  ? "rope_freqs"
-                         : rope.freq_scale != 1 && rope.freq_scale != 0 ? "linear"
-                                                                        : "default";
+    if (rope.ext_factor > 0) {
+        rotation.rope_type = "yarn";
+    } else if (rope.freq_factor_count != 0) {
+        rotation.rope_type = "rope_freqs";
+    } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
+        rotation.rope_type = "linear";
+    }
     const Status status = scale_ggml(rotation.inv_freq, rope.freq_base, scaling,
                                      rotation.attention_factor);
     return finished(status, rotation);

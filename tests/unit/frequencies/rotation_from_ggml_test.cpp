@@ -107,8 +107,9 @@ TEST_CASE("ggml's modes: pairs, ids and frequencies") {
     }
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {32, 4}}, 2);
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {8, 8, 8, 8}}, 4);
-    // Qwen3-VL; and sections that leave pairs to the fourth id.
-    check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {24, 20, 20}}, 3);
+    // Qwen3-VL, whose pairs 61 and 62 are left to the fourth id; and sections that leave none.
+    check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {24, 20, 20}}, 4);
+    check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {22, 21, 21}}, 3);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {20, 20, 20, 4}}, 4);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {30, 17, 17}}, 4);
     // Vision towers of llama.cpp give four sections of a quarter of the head: two are reached.
