@@ -16,10 +16,6 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-const void* from(const void* elements, std::uint64_t first, reference::Type type) {
-    return static_cast<const char*>(elements) + first * (type == reference::Type::f32 ? 4 : 2);
-}
-
 class Judge {
    public:
     Judge(const Evidence& evidence, const Limits& limits) : evidence_(evidence), limits_(limits) {}
@@ -28,9 +24,10 @@ class Judge {
                                const std::function<void(double)>& progress = {}) const {
         reference::Operation operation = by_axis(std::move(trial.operation), trial.further);
         operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
-        return reference::compare(
-            trial.in, trial.out, operation, from(evidence_.input, trial.first_in, trial.in.type),
-            from(evidence_.output, trial.first_out, trial.out.type), progress);
+        return reference::compare(trial.in, trial.out, operation,
+                                  elements_from(evidence_.input, trial.first_in, trial.in.type),
+                                  elements_from(evidence_.output, trial.first_out, trial.out.type),
+                                  progress);
     }
 
     Match match(const Mistake& mistake) const {

@@ -18,6 +18,11 @@ struct Trial {
     std::uint64_t first_in = 0, first_out = 0;  // first compared element
 };
 
+/// The elements of a tensor from its first compared one on.
+inline const void* elements_from(const void* tensor, std::uint64_t first, reference::Type type) {
+    return static_cast<const char*>(tensor) + first * (type == reference::Type::f32 ? 4 : 2);
+}
+
 /// Applies the same change to the positions of each axis.
 template <class Change>
 void each_axis(Trial& trial, const Change& change) {

@@ -171,10 +171,6 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     return candidate;
 }
 
-const void* from(const void* elements, std::uint64_t first, reference::Type type) {
-    return static_cast<const char*>(elements) + first * (type == reference::Type::f32 ? 4 : 2);
-}
-
 /// The largest error of a tensor as a share of the largest value of the same row.
 double largest_error(const Evidence& evidence, const Trial& trial,
                      const reference::Operation& operation, const reference::Finish& steps,
@@ -182,7 +178,8 @@ double largest_error(const Evidence& evidence, const Trial& trial,
     const reference::ElementTable elements(trial.out.type);
     double largest = 0;
     reference::finish(
-        trial.in, operation, steps, bound_u, from(evidence.input, trial.first_in, trial.in.type),
+        trial.in, operation, steps, bound_u,
+        elements_from(evidence.input, trial.first_in, trial.in.type),
         [&](std::uint64_t batch, std::uint64_t token,
             std::span<const reference::Approximate> channels) {
             for (std::uint64_t head = 0; head < trial.in.heads; ++head) {
@@ -221,8 +218,8 @@ StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, c
     const reference::Operation operation = by_axis(trial.operation, trial.further);
     const reference::FinishVerdict verdict = reference::compare(
         trial.in, trial.out, operation, candidate.steps, limits.bound_u,
-        from(given.input, trial.first_in, trial.in.type),
-        from(given.output, trial.first_out, trial.out.type), progress);
+        elements_from(given.input, trial.first_in, trial.in.type),
+        elements_from(given.output, trial.first_out, trial.out.type), progress);
     StepsMatch match;
     match.mistake = candidate.name;
     match.meaning = candidate.meaning;
