@@ -183,12 +183,14 @@ ExitCode check_output(const CheckOptions& options) {
 
 void add_files(CommandLine& command, CheckOptions& options) {
     RotateOptions& given = options.given;
-    command.add_text("--q", "FILE", given.inputs[Q], "The query tensor before the rotation, .npy.");
-    command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation, .npy.");
-    command.add_text("--v", "FILE", given.inputs[V], "The value tensor, .npy.");
-    command.add_text("--actual", "FILE", options.actual[Q], "The engine's output for --q, .npy.");
-    command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k, .npy.");
-    command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v, .npy.");
+    command.add_text("--q", "FILE", given.inputs[Q],
+                     "The query tensor before the rotation: FILE.npy, or FILE.safetensors:NAME.");
+    command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation.");
+    command.add_text("--v", "FILE", given.inputs[V], "The value tensor.");
+    command.add_text("--actual", "FILE", options.actual[Q],
+                     "The engine's output for --q, .npy or .safetensors.");
+    command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k.");
+    command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v.");
     add_positions(command, given);
 }
 

@@ -5,8 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "files/npy.hpp"
-#include "files/tensor_file.hpp"
+#include "files/array_file.hpp"
 #include "reference/quantise.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
@@ -93,9 +92,9 @@ ExitCode dequantise(const DequantiseOptions& options) {
     const std::string header = npy::make_header(npy::Type::f4, shape);
     std::vector<OutputFile> files;
     files.emplace_back("--out", options.out, header.size() + bytes);
-    files.front().check_distinct_from("--codes", options.codes);
+    files.front().check_distinct_from("--codes", file_of(options.codes));
     if (options.scales) {
-        files.front().check_distinct_from("--scales", *options.scales);
+        files.front().check_distinct_from("--scales", file_of(*options.scales));
     }
     files.front().write(header);
     const auto* data = reinterpret_cast<const std::uint8_t*>(codes.data.data());
@@ -119,7 +118,7 @@ void add_dequantise(CommandLine& vkrope) {
     command.add_choice("--type", options->type, stores, "What the codes are.").required();
     command
         .add_text("--codes", "FILE", options->codes,
-                  "The codes, .npy: uint8, the bytes of a row on the last axis.")
+                  "The codes, .npy or .safetensors: uint8, the bytes of a row on the last axis.")
         .required();
     command.add_text("--out", "FILE", options->out, "The .npy file to write, in float32.")
         .required();
@@ -131,8 +130,8 @@ void add_dequantise(CommandLine& vkrope) {
             "Factor of every value of e4m3fn, e5m2 or int8 (1). For codes of x times a scale it is "
             "1 / scale.")
         .excludes(command.add_text("--scales", "FILE", options->scales,
-                                   "A factor for each row, .npy: float32, the shape of the codes "
-                                   "without the last axis."));
+                                   "A factor for each row, .npy or .safetensors: float32, the "
+                                   "shape of the codes without the last axis."));
     command.on_run([options] { return dequantise(*options); });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "files/array_file.hpp"
 #include "files/element_type.hpp"
 #include "shell/failure.hpp"
 #include "shell/words.hpp"
@@ -77,14 +78,6 @@ reference::Tensor view_of(const TensorFile& tensor, Layout layout) {
 }
 
 }  // namespace
-
-npy::Array read_array(const std::string& option, const std::string& path) {
-    try {
-        return npy::read(path);
-    } catch (const npy::Error& error) {
-        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
-    }
-}
 
 TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
                        std::optional<Element> dtype) {

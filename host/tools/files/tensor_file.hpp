@@ -20,9 +20,6 @@ struct TensorFile {
     reference::Tensor view;  // batch, tokens, heads, head_dim and strides, in any layout
 };
 
-/// Reads an array. Throws Failure, which names the option.
-npy::Array read_array(const std::string& option, const std::string& path);
-
 /// Reads the file and checks it against the layout and, if given, the element type. Throws Failure.
 TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
                        std::optional<Element> dtype);

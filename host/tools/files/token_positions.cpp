@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "files/npy.hpp"
+#include "files/array_file.hpp"
 #include "shell/failure.hpp"
 
 namespace vkrope::tools {
@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::int64_t lowest_id = std::numeric_limits<std::int32_t>::min(),
                        highest_id = std::numeric_limits<std::int32_t>::max();
-
-npy::Array read_array(const std::string& path) {
-    try {
-        return npy::read(path);
-    } catch (const npy::Error& error) {
-        fail(ExitCode::bad_file, "--positions: '{}': {}", path, error.what());
-    }
-}
 
 /// Returns true if a token has one position on each of `axes` axes, false if it has a single one.
 bool check_header(const npy::Header& header, const std::string& path, std::uint64_t batch,
@@ -82,7 +74,7 @@ TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens) {
 
 TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens,
                               std::uint32_t axes) {
-    const npy::Array array = read_array(path);
+    const npy::Array array = read_array("--positions", path);
     TokenPositions positions;
     positions.axes = check_header(array.header, path, batch, tokens, axes) ? axes : 0;
     const std::size_t count = array.data.size() / npy::item_bytes(array.header.type);

@@ -55,9 +55,10 @@ ExitCode finish(const FinishOptions& options) {
 }
 
 void add_norm(CommandLine& command, FinishOptions& options) {
-    command.add_text("--q-norm", "FILE", options.norm_weights[Q],
-                     "Weight of Q's norm, .npy: [head_dim], [heads, head_dim] or [heads * "
-                     "head_dim]; f32, f16 or bf16.");
+    command.add_text(
+        "--q-norm", "FILE", options.norm_weights[Q],
+        "Weight of Q's norm, .npy or .safetensors: [head_dim], [heads, head_dim] or [heads * "
+        "head_dim]; f32, f16 or bf16.");
     command.add_text("--k-norm", "FILE", options.norm_weights[K], "Weight of K's norm.");
     command.add_flag("--v-norm", options.v_norm, "Give V a norm without a weight.");
     command.add_text("--q-norm-bias", "FILE", options.norm_biases[Q],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first step of vkrope finish: everything that can be checked without a device. What the
 // options leave open comes from the model.
+#include "files/array_file.hpp"
 #include "files/element_type.hpp"
 #include "finish/finish.hpp"
 #include "shell/terminal.hpp"

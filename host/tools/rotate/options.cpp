@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options of vkrope rotate that other commands have as well, and its output files.
+#include "files/array_file.hpp"
 #include "files/element_type.hpp"
 #include "files/model_options.hpp"
 #include "rotate/rotate.hpp"
@@ -14,9 +15,10 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
     for (auto output = outputs.begin(); output != outputs.end(); ++output) {
         output->check_distinct_from("--model", options.model.path);
         for (const TensorIndex which : every_tensor) {
-            output->check_distinct_from(tensor_names[which].input_option, options.inputs[which]);
+            output->check_distinct_from(tensor_names[which].input_option,
+                                        file_of(options.inputs[which]));
         }
-        output->check_distinct_from("--positions", options.positions);
+        output->check_distinct_from("--positions", file_of(options.positions));
         for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
             std::error_code not_there_yet;
             if (output->target() == earlier->target() ||
@@ -36,6 +38,10 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateI
     std::vector<OutputFile> outputs;
     for (const TensorIndex which : every_tensor) {
         if (inputs.tensors[which]) {
+            if (options.outputs[which].ends_with(".safetensors")) {
+                fail(ExitCode::usage, "{}: '{}': outputs are .npy files",
+                     tensor_names[which].output_option, options.outputs[which]);
+            }
             const npy::Header& header = inputs.tensors[which]->array.header;
             const npy::Type type = npy_type(element);
             const std::string start = npy::make_header(type, header.shape);
@@ -75,8 +81,10 @@ void add_window(CommandLine& command, RotateOptions& options) {
 void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output) {
     add_model_options(command, options.model);
     const OfEachTensor<const char*> what_goes_in = {
-        "The query tensor, .npy.", "The key tensor, .npy.",
-        "The value tensor, .npy; it is never rotated, and its heads and head_dim are its own."};
+        "The query tensor: FILE.npy, or FILE.safetensors:NAME.",
+        "The key tensor, .npy or .safetensors.",
+        "The value tensor, .npy or .safetensors; it is never rotated, and its heads and head_dim "
+        "are its own."};
     const OfEachTensor<const char*> what_comes_out = {"File for the rotated query tensor, .npy.",
                                                       "File for the rotated key tensor, .npy.",
                                                       v_output};

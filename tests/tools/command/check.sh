@@ -121,6 +121,21 @@ npy() {
     printf %s "$dict"
     cat
 }
+# safetensors HEADER: a .safetensors file on stdout with this JSON, its data from stdin.
+safetensors() { int64 ${#1} && printf %s "$1" && cat; }
+# tensors NAME:DTYPE:SHAPE:BYTES...: such a file of these tensors, one behind the other, of the first
+# bytes of stdin.
+tensors() {
+    end=0
+    json='{"__metadata__":{"format":"pt"}'
+    for tensor; do
+        name=${tensor%%:*} && tensor=${tensor#*:}
+        dtype=${tensor%%:*} && tensor=${tensor#*:}
+        json="$json,\"$name\":{\"dtype\":\"$dtype\",\"shape\":[${tensor%:*}],"
+        json="$json\"data_offsets\":[$end,$((end += ${tensor#*:}))]}"
+    done
+    head -c $end | safetensors "$json}"
+}
 zeros() { head -c "$1" /dev/zero; }
 
 # model_with FIELDS: a config.json of 4 query heads and 2 key heads of 64 channels.

@@ -13,7 +13,7 @@
 #   VKROPE_FUZZ_SANITIZE=address,undefined
 #                            sanitizers of the build; without any it is several times faster
 set -eu
-targets='config gguf npy case'
+targets='config gguf npy safetensors case'
 seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
 slower=${VKROPE_TIME_FACTOR:-1}
@@ -78,6 +78,7 @@ rm -rf "$SCRATCH/seeds"
 seed config "$SOURCE"/tests/data/models/*.json
 seed gguf "$SOURCE"/tests/data/corpus/gguf/*
 seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
+seed safetensors "$SOURCE"/tests/data/corpus/safetensors/*
 seed case "$SOURCE"/tests/data/cases/*/case.json
 
 mkdir -p "$SCRATCH/findings"

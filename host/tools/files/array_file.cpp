@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "files/array_file.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "files/safetensors.hpp"
+#include "shell/failure.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+struct StoredType {
+    const char* dtype;
+    npy::Type type;
+};
+constexpr StoredType stored_types[] = {
+    {"F32", npy::Type::f4}, {"F16", npy::Type::f2}, {"BF16", npy::Type::u2}, {"I32", npy::Type::i4},
+    {"I64", npy::Type::i8}, {"F64", npy::Type::f8}, {"U8", npy::Type::u1}};
+
+/// A path of a safetensors file and, after a colon, the name of a tensor; empty if not given.
+struct TensorPath {
+    std::string file, tensor;
+};
+
+std::optional<TensorPath> tensor_path(const std::string& path) {
+    constexpr std::string_view extension = ".safetensors";
+    for (std::size_t at = path.find(extension); at != path.npos;
+         at = path.find(extension, at + 1)) {
+        const std::size_t end = at + extension.size();
+        if (end == path.size()) {
+            return TensorPath{path, ""};
+        }
+        if (path[end] == ':') {
+            return TensorPath{path.substr(0, end), path.substr(end + 1)};
+        }
+    }
+    return std::nullopt;
+}
+
+const safetensors::Tensor& tensor_of(const safetensors::Header& header, const TensorPath& path) {
+    if (!path.tensor.empty()) {
+        const safetensors::Tensor* found = header.find(path.tensor);
+        if (found == nullptr) {
+            throw safetensors::Error(
+                fmt::format("none of its {} tensors has that name", header.tensors.size()));
+        }
+        return *found;
+    }
+    if (header.tensors.size() != 1) {
+        throw safetensors::Error(fmt::format(
+            "has {} tensors; name one of them: FILE.safetensors:NAME", header.tensors.size()));
+    }
+    return header.tensors.front();
+}
+
+npy::Array read_safetensors(const TensorPath& path) {
+    const safetensors::File file(path.file);
+    const safetensors::Tensor& tensor = tensor_of(file.header(), path);
+    const auto* stored = std::find_if(
+        std::begin(stored_types), std::end(stored_types),
+        [&tensor](const StoredType& row) { return row.dtype == tensor.dtype; });
+    if (stored == std::end(stored_types)) {
+        throw safetensors::Error(
+            fmt::format("dtype {} is not supported: it must be F32, F16, BF16, F64, I32, I64 or U8",
+                        tensor.dtype));
+    }
+    npy::Array array = {.header = {.type = stored->type,
+                                   .shape = tensor.shape,
+                                   .data_offset = file.header().data_offset + tensor.begin,
+                                   .data_bytes = tensor.end - tensor.begin},
+                        .data = {}};
+    array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
+    file.read(array.header.data_offset, array.data);
+    return array;
+}
+
+}  // namespace
+
+npy::Array read_array(const std::string& option, const std::string& path) {
+    try {
+        const std::optional<TensorPath> tensor = tensor_path(path);
+        return tensor ? read_safetensors(*tensor) : npy::read(path);
+    } catch (const npy::Error& error) {
+        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
+    } catch (const safetensors::Error& error) {
+        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
+    }
+}
+
+std::string file_of(const std::string& path) {
+    const std::optional<TensorPath> tensor = tensor_path(path);
+    return tensor ? tensor->file : path;
+}
+
+}  // namespace vkrope::tools

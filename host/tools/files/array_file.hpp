@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// An array that an option names: a .npy file, or one tensor of a .safetensors file.
+#pragma once
+
+#include <string>
+
+#include "files/npy.hpp"
+
+namespace vkrope::tools {
+
+/// Reads FILE.npy, FILE.safetensors:NAME, or FILE.safetensors if there is one tensor in it. The
+/// dtypes F32, F16, BF16, F64, I32, I64 and U8 become the types of .npy that hold them. Throws
+/// Failure, which names the option.
+npy::Array read_array(const std::string& option, const std::string& path);
+
+/// The file in such a path, without the name of a tensor.
+std::string file_of(const std::string& path);
+
+}  // namespace vkrope::tools
