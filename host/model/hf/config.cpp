@@ -194,6 +194,10 @@ HfConfig::HfConfig(std::string_view json_text) {
     });
 }
 
+const json& HfConfig::language_model() const {
+    return document_.is_object() ? *vkrope::language_model(document_).config.object : document_;
+}
+
 Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
     if (!problem_) {
         return {problem_, {}};

@@ -20,6 +20,9 @@ class HfConfig {
 
     const nlohmann::json& document() const noexcept { return document_; }
 
+    /// The language model's own object in the document: the document itself, or one inside it.
+    const nlohmann::json& language_model() const;
+
    private:
     nlohmann::json document_;
     Status problem_;

@@ -116,7 +116,7 @@ Result<Rotation> ModelFile::read(const ModelQuery& query) const {
 }
 
 HeadCounts ModelFile::heads() const {
-    return config_ ? head_counts(config_->document()) : HeadCounts();
+    return config_ ? head_counts(config_->language_model()) : HeadCounts();
 }
 
 ModelQuery query_of(const ModelOptions& options) {
@@ -130,7 +130,8 @@ Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);
     Rotation rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
-    const HeadCounts heads = file.heads();
+    // Those of a vision tower are not read.
+    const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
     for (const std::string& warning : model.rotation.warnings) {
         print_warning(fmt::format("{}: {}", options.path, warning));

@@ -20,7 +20,8 @@ struct ModelOptions {
     std::string_view tower = "text";
 };
 
-/// The head counts of the model; none if the file does not give them. Not read from GGUF files.
+/// The head counts of the language model; none if the file does not give them. Not read from GGUF
+/// files.
 struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model's file is read once, for all queries: here it is deleted before the queries.
+// A model's file is read once, for all queries: here it is deleted before the queries. And whose
+// heads are counted.
 #include "files/model_file.hpp"
 
 #include <doctest/doctest.h>
@@ -36,4 +37,24 @@ TEST_CASE("a config.json") {
 
 TEST_CASE("a GGUF file") {
     check_read_once(VKROPE_TEST_MODELS "/../corpus/gguf/yarn.gguf");
+}
+
+TEST_CASE("the heads are those of the language model, and not of a vision tower") {
+    const std::string path = VKROPE_TEST_SCRATCH "/model_file_heads.json";
+    const auto heads_of = [&path](const char* config, const char* tower) {
+        std::ofstream(path) << config;
+        ModelOptions options;
+        options.path = path;
+        options.tower = tower;
+        return load_model(options).heads;
+    };
+    const char* nested = R"({"model_type": "qwen2_vl", "num_attention_heads": 3,
+        "text_config": {"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "rope_theta": 10000.0}, "vision_config": {"depth": 2, "embed_dim": 256, "num_heads": 8,
+        "hidden_size": 256}})";
+    CHECK(heads_of(nested, "text").q == 4u);
+    CHECK(heads_of(nested, "text").k == 2u);
+    CHECK(!heads_of(nested, "vision").q);
+    CHECK(!heads_of(nested, "vision").k);
+    CHECK(heads_of(R"({"hidden_size": 256, "n_head": 8, "rope_theta": 10000.0})", "text").k == 8u);
 }
