@@ -41,7 +41,7 @@ std::ifstream open_model(const std::string& path) {
 }
 
 /// Detects a GGUF file by its first bytes, whatever its name.
-bool is_gguf(std::ifstream& file) {
+bool begins_as_gguf(std::ifstream& file) {
     char magic[4] = {};
     file.read(magic, sizeof magic);
     const bool found = file.gcount() == sizeof magic &&
@@ -104,7 +104,7 @@ ModelFile::ModelFile(const std::string& path) {
     }
     const bool called_gguf = std::filesystem::path(path).extension() ==
                              ".gguf";  // let the GGUF reader report what is wrong with it
-    if (is_gguf(file) || called_gguf) {
+    if (begins_as_gguf(file) || called_gguf) {
         gguf_.emplace(path);
     } else {
         config_.emplace(read_text(file, path));

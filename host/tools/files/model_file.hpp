@@ -38,6 +38,8 @@ class ModelFile {
 
     HeadCounts heads() const;
 
+    bool is_gguf() const noexcept { return gguf_.has_value(); }
+
    private:
     std::optional<HfConfig> config_;  // exactly one of the two is set
     std::optional<GgufModel> gguf_;
