@@ -123,8 +123,8 @@ npy() {
 }
 # safetensors HEADER: a .safetensors file on stdout with this JSON, its data from stdin.
 safetensors() { int64 ${#1} && printf %s "$1" && cat; }
-# tensors NAME:DTYPE:SHAPE:BYTES...: such a file of these tensors, one behind the other, of the first
-# bytes of stdin.
+# tensors NAME:DTYPE:SHAPE:BYTES...: such a file of these tensors, one behind the other, of the
+# first bytes of stdin.
 tensors() {
     end=0
     json='{"__metadata__":{"format":"pt"}'

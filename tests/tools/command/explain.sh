@@ -69,7 +69,7 @@ refuse 2 '--svg: this layer has no rotary position embedding' "$vkrope" explain 
 # shellcheck disable=SC2086 # $layer is two words or none
 for model in "$models"/*.json; do
     layer=
-    case $model in */granite-swa.json) layer='--layer 0' ;; esac
+    case $model in */granite-swa.json) layer='--layer 1' ;; esac
     works explain --model "$model" $layer --all
     holds "at most 120 columns: $model" awk 'length > 120 { exit 1 }' "$logs/out"
     holds 'no colour' sh -c '! grep -q "$(printf "\\033")" "$1"' sh "$logs/out"
