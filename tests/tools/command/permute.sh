@@ -112,7 +112,7 @@ refuse 2 '--pairing-to: the weights are half_split already; --pairing says so if
     permute --pairing-to half_split
 refuse 2 'the weights are interleaved already' interleaved --pairing interleaved
 refuse 2 "--in: 'model.json' is no tensor file; each .safetensors file that an index names" \
-    interleaved --dry-run --in model.json
+    "$vkrope" permute --model model.json --in model.json --pairing-to interleaved --dry-run
 cp in.safetensors before.safetensors
 ln -s in.safetensors link.safetensors
 refuse 2 "--out: 'link.safetensors' is the file of --in; an output must be another file" \

@@ -66,7 +66,7 @@ TEST_CASE("a file is read as it is written, whatever the order of its parts") {
         R"({"b.weight":{"dtype":"BF16","shape":[3,2],"data_offsets":[4,16]},)"
         R"("__metadata__":{"format":"pt","dtype":"x"},)"
         R"("a":{"data_offsets":[0,4],"shape":[],"dtype":"F32"},)"
-        R"("none":{"dtype":"I64","shape":[0,18446744073709551615],"data_offsets":[16,16]},)"
+        R"("none":{"dtype":"I64","shape":[0,3],"data_offsets":[16,16]},)"
         R"("other":{"dtype":"NEW_TYPE","shape":[5],"data_offsets":[16,17]}}   )";
     const Header header = parse(file_with(json, 17));
     CHECK(header.data_offset == 8 + json.size());
