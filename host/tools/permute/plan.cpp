@@ -162,11 +162,11 @@ class Planner {
         } else if (!(name.norm && shape == Shape{rows.heads, rows.channels}) &&
                    (shape.empty() || shape[0] % rows.channels != 0 ||
                     shape[0] / rows.channels != rows.heads)) {
-            refuse(tensor,
-                   fmt::format("has shape {}; {} {} of {} channels {} {} rows",
-                               npy::shape_text(shape), rows.heads,
-                               rows.heads == 1 ? "head" : "heads", rows.channels,
-                               rows.heads == 1 ? "has" : "have", rows.heads * rows.channels));
+            refuse(
+                tensor,
+                fmt::format("has shape {}; {} {} of {} channels {} {} rows", npy::shape_text(shape),
+                            rows.heads, rows.heads == 1 ? "head" : "heads", rows.channels,
+                            rows.heads == 1 ? "has" : "have", rows.heads * rows.channels));
         }
         if (tensor.begin == tensor.end) {
             return;
