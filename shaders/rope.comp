@@ -243,18 +243,25 @@ Token turn_in_batches(Lane lane, uint index, uint z) {
     return token;
 }
 
+// Takes all steps of Q before those of K, though K needs the same angles: the lines of all heads of
+// one tensor stay in a processor's cache from step to step, those of two may not.
 Token turn_all_heads(Lane lane, uint index, uint z) {
     const Token token = vkrope_token(index, z);
-    for (uint n = 0; n < lane_steps; ++n) {
-        const uint at = step_of(lane.step, n);
-        if (uneven_steps == 0 || at < rotating) {
-            const Step step = rotating_step(token, pairs_of(at));
-            if (q_head_dim != 0)
-                q_turn_heads(step, lane.q_from, q_to(index, z, token), push.heads & 0xffffu);
-            if (k_head_dim != 0) {
-                if (token.stored)
-                    k_turn_heads(step, lane.k_from, k_to(index, z, token), push.heads >> 16);
-            }
+    if (q_head_dim != 0) {
+        const uint to = q_to(index, z, token);
+        for (uint n = 0; n < lane_steps; ++n) {
+            const uint at = step_of(lane.step, n);
+            if (uneven_steps == 0 || at < rotating)
+                q_turn_heads(rotating_step(token, pairs_of(at)), lane.q_from, to,
+                             push.heads & 0xffffu);
+        }
+    }
+    if (k_head_dim != 0) {
+        const uint to = k_to(index, z, token), heads = token.stored ? push.heads >> 16 : 0;
+        for (uint n = 0; n < lane_steps; ++n) {
+            const uint at = step_of(lane.step, n);
+            if (uneven_steps == 0 || at < rotating)
+                k_turn_heads(rotating_step(token, pairs_of(at)), lane.k_from, to, heads);
         }
     }
     return token;
