@@ -4,9 +4,9 @@
 // constant also decides what is bound. Put such a condition in an `if` of its own.
 //
 // A workgroup owns one or more tokens; its lanes are steps times heads. A lane reads the angles of
-// its step once for all its heads of Q and K. It loads each word once, before it stores it, so
-// in-place calls need no other care. x counts blocks of tokens, y groups of heads of a token, z
-// sequences or groups of heads.
+// its step once for all its heads of a tensor, or of Q and K. It loads each word once, before it
+// stores it, so in-place calls need no other care. x counts blocks of tokens, y groups of heads of
+// a token, z sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
