@@ -15,7 +15,7 @@ namespace vkrope::tools {
 namespace {
 
 /// Each layer's RoPE is read from the model file, and a hostile one makes that slow.
-constexpr std::size_t max_layers = 512;
+constexpr std::size_t max_layers = 256;
 
 /// The heads of Q or of K in one layer, as rows of a projection.
 struct HeadRows {

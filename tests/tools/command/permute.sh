@@ -145,8 +145,8 @@ wrong_tensors "tensor '$l.q_proj.weight' has dtype NEW_TYPE, which is not known"
 wrong_tensors 'has 256 rows in 384 bytes; a row must fill whole bytes' $l.q_proj.weight:F4:256,3:384
 wrong_tensors "tensor '$l.qkv_proj.weight' holds Q, K and V in one tensor" $q $k \
     $l.qkv_proj.weight:BF16:512,2:2048
-wrong_tensors 'tensors of more than 512 layers' \
-    $(seq -f 'model.layers.%g.self_attn.q_proj.weight:U8:256,0:0' 0 512)
+wrong_tensors 'tensors of more than 256 layers' \
+    $(seq -f 'model.layers.%g.self_attn.q_proj.weight:U8:256,0:0' 0 256)
 wrong_tensors "tensor '$l.q_proj.qweight' is a parameter of Q that is not known" \
     $l.q_proj.qweight:I32:256,2:2048
 refuse 5 "--in: 'missing.safetensors': cannot be read: No such file" "$vkrope" permute \
