@@ -3,6 +3,7 @@
 #include "finish/finish.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "shell/commands.hpp"
@@ -28,7 +29,11 @@ ExitCode finish(const FinishOptions& options) {
     for (const TensorIndex which : every_tensor) {
         for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
             for (const TensorIndex output : every_tensor) {
-                if (!paths[which].empty() && paths[which] == options.given.outputs[output]) {
+                const std::string& out = options.given.outputs[output];
+                std::error_code not_there_yet;
+                if (!paths[which].empty() &&
+                    (paths[which] == out ||
+                     std::filesystem::equivalent(paths[which], out, not_there_yet))) {
                     fail(ExitCode::usage, "{}: '{}' is an input as well; it would be replaced",
                          tensor_names[output].output_option, paths[which]);
                 }

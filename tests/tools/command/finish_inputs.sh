@@ -77,6 +77,8 @@ refuse 5 "--q-bias: 'not_npy'" plain --q-bias not_npy
 # An output that is an input as well.
 refuse 2 "--out-q: 'w.npy' is an input as well; it would be replaced" \
     "$vkrope" finish --model plain.json --q q.npy --out-q w.npy --q-norm w.npy --norm-eps 1e-6
+refuse 2 "--out-q: 'w.npy' is an input as well; it would be replaced" \
+    "$vkrope" finish --model plain.json --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
 
 # Right inputs get as far as looking for a device.
 refuse 3 '' qwen3 --q-norm w.npy --k-norm w_k.npy
