@@ -243,9 +243,9 @@ Token turn_in_batches(Lane lane, uint index, uint z) {
     return token;
 }
 
-// Takes all steps of Q before those of K, though K needs the same angles: the lines of all heads of
-// one tensor stay in a processor's cache from step to step, those of two may not.
-Token turn_all_heads(Lane lane, uint index, uint z) {
+// Takes all channels of Q before those of K, though K needs the same angles: the lines of all heads
+// of one tensor stay in a processor's cache from step to step, those of two may not.
+Token take_all_heads(Lane lane, uint index, uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {
         const uint to = q_to(index, z, token);
@@ -255,6 +255,9 @@ Token turn_all_heads(Lane lane, uint index, uint z) {
                 q_turn_heads(rotating_step(token, pairs_of(at)), lane.q_from, to,
                              push.heads & 0xffffu);
         }
+        if (q_copying != 0) {
+            if (lane.has_q && !q_in_place()) q_copy(lane.step, lane.q_from, to, 0);
+        }
     }
     if (k_head_dim != 0) {
         const uint to = k_to(index, z, token), heads = token.stored ? push.heads >> 16 : 0;
@@ -262,6 +265,9 @@ Token turn_all_heads(Lane lane, uint index, uint z) {
             const uint at = step_of(lane.step, n);
             if (uneven_steps == 0 || at < rotating)
                 k_turn_heads(rotating_step(token, pairs_of(at)), lane.k_from, to, heads);
+        }
+        if (k_copying != 0) {
+            if (lane.has_k && token.stored && !k_in_place()) k_copy(lane.step, lane.k_from, to, 0);
         }
     }
     return token;
@@ -285,14 +291,16 @@ void serve(uint index, uint z, uint step_lane, uint head_lane) {
     else if (in_batches)
         token = turn_in_batches(lane, index, z);
     else
-        token = turn_all_heads(lane, index, z);
-    if (q_copying != 0) {
-        if (lane.has_q && !q_in_place())
-            q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
-    }
-    if (k_copying != 0) {
-        if (lane.has_k && token.stored && !k_in_place())
-            k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
+        token = take_all_heads(lane, index, z);
+    if (rotary_dim == 0 || in_batches) {
+        if (q_copying != 0) {
+            if (lane.has_q && !q_in_place())
+                q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
+        }
+        if (k_copying != 0) {
+            if (lane.has_k && token.stored && !k_in_place())
+                k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
+        }
     }
     if (v_head_dim != 0) {
         bool copies = lane.has_v && token.stored;
