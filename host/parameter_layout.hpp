@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Where weights and biases are in a parameter buffer. The frequencies tier plans and fills it, the
-// kernel tier reads it.
+// Where weights, biases and scales are in a parameter buffer. The frequencies tier plans and fills
+// it, the kernel tier reads it.
 #pragma once
 
 #include "vkrope/types.hpp"
 
 namespace vkrope {
+
+/// Shape of a scale that the caller gives.
+constexpr ParameterShape shape_of(StoreScale scale) noexcept {
+    return scale == StoreScale::given        ? ParameterShape::tensor
+           : scale == StoreScale::given_head ? ParameterShape::head
+                                             : ParameterShape::none;
+}
 
 /// Places the items of `info`, whose shapes keep their rules, and returns how many floats they
 /// take. If these are more than 32 bits can count, the plan is not valid.
@@ -15,15 +22,21 @@ constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterPlan
                                  std::uint32_t heads, std::uint32_t added) {
         item = {};
         if (shape == ParameterShape::none) return;
-        const std::uint64_t rows = shape == ParameterShape::head_channel ? heads : 1;
-        item = {shape, std::uint32_t(floats), std::uint32_t(rows * head_dim), added};
-        floats += (rows * head_dim + 3) / 4 * 4;
+        const bool of_heads = shape == ParameterShape::head_channel ||
+                              shape == ParameterShape::head;
+        const bool of_channels = shape == ParameterShape::channel ||
+                                 shape == ParameterShape::head_channel;
+        const std::uint64_t count = std::uint64_t{of_heads ? heads : 1} *
+                                    (of_channels ? head_dim : 1);
+        item = {shape, std::uint32_t(floats), std::uint32_t(count), added};
+        floats += (count + 3) / 4 * 4;
     };
     const auto tensor = [&place](TensorParameters& of, const Finish& finish, std::uint32_t head_dim,
                                  std::uint32_t heads) {
         place(of.bias, finish.bias, head_dim, heads, 0);
         place(of.weight, finish.norm.weight, head_dim, heads, finish.norm.weight_offset);
         place(of.norm_bias, finish.norm.bias, head_dim, heads, 0);
+        place(of.store_scale, shape_of(finish.store_scale), head_dim, heads, 0);
     };
     tensor(plan.q, info.q_finish, info.q.head_dim, info.q_heads);
     tensor(plan.k, info.k_finish, info.k.head_dim, info.k_heads);

@@ -121,6 +121,11 @@ uint vkrope_block_halves(uint type) {
     return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
 }
 
+// Bytes of a block, or of an element that stands alone.
+uint vkrope_block_bytes(uint type) {
+    return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
+}
+
 // Half `index` of the header.
 uint vkrope_header_half(uint type, uint index, uint scales, uint fifth_bits) {
     const uint first = vkrope_has_minimum(type) ? 2u : 1u;  // half of the fifth bits

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What happens to the rows of one tensor besides their rotation: bias, norm before, clip, (rotate),
-// norm after, scale. Included by tensor.glsl for each tensor, with its macros and these:
+// norm after, scale, Hadamard transform, quantised store. Included by tensor.glsl for each tensor, with its macros and these:
 //
 //   T(steps), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
 //   VKROPE_TENSOR_SCALE_WORD(index)          the factors of tokens
 //   VKROPE_TENSOR_SCALE_AT                   offset_q_scales, offset_k_scales or offset_v_scales
 //   VKROPE_EXCHANGED(index)                  sums that the lanes of a workgroup share: vec2
+//   VKROPE_STAGED(index)                     words of rows that they store together: uint
+//   VKROPE_TENSOR_SCALES_OUT_WORD(index)     scales that are made for rows
+//   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
 //
 // A row has T(row_steps) steps of two units: the rotated ones, then the copied ones. Here is what
 // happens to the units of a step, and what a norm sums. Two ways lead through a row, each in a file
@@ -24,6 +27,11 @@ const uint T(row_steps) = T(copying);
 const bool T(norm_before) = (T(steps) & step_before) != 0;
 const bool T(norm_after) = (T(steps) & step_after) != 0;
 const bool T(whole_token) = (T(steps) & step_token) != 0;
+// Whether the lanes of a row store it together.
+const bool T(quantised) = T(element_out) > element_bf16;
+const bool T(in_blocks) = T(element_out) >= element_q8_0;
+const bool T(scale_made) = T(store_scale) >= store_scale_made;
+const bool T(staged_rows) = T(quantised) || T(hadamard) != 0;
 
 // Steps with channels that count from the start of the row: the copied step `index`, and a step
 // that turns.
@@ -150,8 +158,9 @@ void T(load_step_parameters)(uint shape, Step step, uint head, inout T(StepParam
     T(load_parameters)(shape, head, uvec2(step.from.y, weighed.y), p.b);
 }
 
-// All steps of two units, from their words to the store. Without any, a unit that does not rotate
-// keeps its bits if its type and pairing stay.
+// All steps of two units, from their words to the store at element `to`, or to the row that is
+// staged there. Without any, a unit that does not rotate keeps its bits if its type and pairing
+// stay.
 void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepParameters) p,
                      VkropeNorm norm, float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
@@ -168,18 +177,24 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepPar
         a = T(normed)(norm, a, p.a);
         b = T(normed)(norm, b, p.b);
     }
-    Words P = vkrope_encode(T(element_out), T(scaled)(a, token_factor)),
-          Q = vkrope_encode(T(element_out), T(scaled)(b, token_factor));
-    if (T(steps) == 0 && T(bias) == shape_none) {
-        if (pairing == pairing_out && T(element_in) == T(element_out)) {
-            if (!turns || !step.rotates) {
-                P = A;
-                Q = B;
+    a = T(scaled)(a, token_factor);
+    b = T(scaled)(b, token_factor);
+    if (T(staged_rows)) {
+        vkrope_stage_unit(unit_elements, to + step.to.x, 1, a);
+        vkrope_stage_unit(unit_elements, to + step.to.y, 1, b);
+    } else {
+        Words P = vkrope_encode(T(element_out), a), Q = vkrope_encode(T(element_out), b);
+        if (T(steps) == 0 && T(bias) == shape_none) {
+            if (pairing == pairing_out && T(element_in) == T(element_out)) {
+                if (!turns || !step.rotates) {
+                    P = A;
+                    Q = B;
+                }
             }
         }
+        T(store)(to + step.to.x, P);
+        T(store)(to + step.to.y, Q);
     }
-    T(store)(to + step.to.x, P);
-    T(store)(to + step.to.y, Q);
 }
 
 // ---- Sums ----

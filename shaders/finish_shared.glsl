@@ -15,6 +15,7 @@ const uint T(many_steps) = (T(lane_heads) - 1) | (T(lane_row_steps) - 1);
 // What a lane does of a tensor. Every lane of a workgroup has one, since all take the barriers.
 struct T(Share) {
     Token token;
+    uint index;  // of the token, where tokens of all sequences follow each other
     uint from, to;
     uint step_lane, head_lane, token_lane;
     float token_factor;
@@ -113,6 +114,8 @@ T(begin_share)
 (Token token, uint index, uint z, uint step_lane, uint head_lane, uint token_lane, bool in_call) {
     T(Share) share;
     share.token = token;
+    share.index = index;
+    if (!vkrope_has(flag_z_is_group)) share.index += z * VKROPE_PUSH.tokens;
     share.from = T(from)(index, z);
     share.to = T(to)(index, z, token);
     share.step_lane = step_lane;
@@ -141,30 +144,141 @@ void T(load_share)(inout T(Share) share) {
     }
 }
 
-void T(finish_share)(T(Share) share) {
-    VkropeNorm norm = vkrope_no_norm();
-    if (T(norm) != 0) {
-        const float inverse_n = uintBitsToFloat(T(inverse_n));
-        vec2 sums = vec2(0);
-        if (T(norm) == step_layer) {
-            vkrope_set_mean(norm, T(shared_sums)(sum_values, share, norm), inverse_n);
-            sums = T(shared_sums)(sum_differences, share, norm);
-        }
-        vkrope_set_root(norm, sums, T(shared_sums)(sum_squares, share, norm), inverse_n,
-                        uintBitsToFloat(T(eps)));
+// Step n of a lane; sets whether it turns.
+Step T(share_step)(T(Share) share, uint n, out bool turns) {
+    const uint index = share.step_lane + n * step_lanes;
+    Step step = share.step;
+    turns = false;
+#if VKROPE_TENSOR_TURNS
+    turns = index < rotating;
+    if (turns) {
+        if (T(lane_row_steps) != 1) step = rotating_step(share.token, pairs_of(index));
+        step = T(turned_step)(step);
     }
+#endif
+    if (!turns) step = T(copied_step)(index);
+    return step;
+}
+
+// ---- Rows that are staged: transformed or quantised ----
+
+// A scale that is made for a row, from what its lanes have found.
+VkropeMadeScale T(made_scale)(T(Share) share, VkropeRow row, uint head) {
+    const uint exchanged_at = head_lanes * group_tokens * T(head_dim) +
+                              (gl_LocalInvocationID.x - share.step_lane);
+    VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
+    barrier();
+    VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
+    for (uint lane = 0; lane < step_lanes; ++lane)
+        extremes.most = max(extremes.most, VKROPE_STAGED(exchanged_at + lane));
+    const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes,
+                                                    uintBitsToFloat(T(scale_floor)));
+    if (share.step_lane == 0 && head < VKROPE_TENSOR_HEADS && share.stores) {
+        const uint absolute = T(absolute_head)(head);
+        uint at = share.index * T(scale_heads) + absolute;
+        if (VKROPE_TENSOR_SCATTERS) {
+            const uint page = share.token.page * VKROPE_PUSH.page_size * T(scale_heads);
+            at = page + share.token.line * T(scale_heads) + absolute;
+            if (T(store_scale) == store_scale_made_paged)
+                at = page + absolute * VKROPE_PUSH.page_size + share.token.line;
+        }
+        VKROPE_TENSOR_SCALES_OUT_WORD(VKROPE_TENSOR_SCALES_OUT_AT + at) = scale.bits;
+    }
+    return scale;
+}
+
+// The scale that a row is multiplied by.
+float T(given_scale)(uint head) {
+    uint at = VKROPE_OFFSET(offset_parameters) + T(store_scale_at);
+    if (T(store_scale) == store_scale_given_head) at += T(absolute_head)(head);
+    return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
+}
+
+void T(stage_codes)(T(Share) share, VkropeRow row, uint head) {
+    if (T(in_blocks)) {
+        vkrope_stage_blocks(T(element_out), row);
+    } else if (T(scale_made)) {
+        vkrope_stage_codes_of_made(T(element_out), row, T(made_scale)(share, row, head));
+    } else {
+        float given = 1.0;
+        if (T(store_scale) != store_scale_none) given = T(given_scale)(head);
+        vkrope_stage_codes(T(element_out), row, given);
+    }
+}
+
+// Stores the bytes of a row from byte `to` on. A lane stores whole words; the first and the last
+// one keep the bytes of others.
+void T(store_bytes)(VkropeRow row, uint to) {
+    const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
+    for (uint at = to / 4 + row.lane; at <= (to + bytes - 1) / 4; at += row.lanes) {
+        const int from = int(4 * at - to), beyond = from + 4 - int(bytes);
+        const uint word = vkrope_staged_bytes(T(element_out), row, from);
+        uint mask = ~0u;
+        if (from < 0) mask <<= uint(-8 * from);
+        if (beyond > 0) mask &= ~0u >> uint(8 * beyond);
+        if (mask == ~0u)
+            T(out_word)[at] = word;
+        else
+            T(merge_word)(at, mask, word & mask);
+    }
+}
+
+// Stores the staged row of a head. Every lane of the workgroup takes part in the barriers.
+void T(store_staged)(T(Share) share, VkropeRow row, uint head) {
+    barrier();
+    for (uint level = 0; level < T(hadamard); level += 3) {
+        vkrope_hadamard_stage(T(hadamard), level, row);
+        barrier();
+    }
+    const bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
+    const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    if (T(quantised)) {
+        T(stage_codes)(share, row, head);
+        barrier();
+        if (stores)
+            T(store_bytes)(row, to * vkrope_block_bytes(T(element_out)) +
+                                    VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
+    } else {
+        for (uint unit = row.lane; unit < T(units) && stores; unit += row.lanes) {
+            const uint channel = unit * unit_elements;
+            T(store)(to + channel,
+                     vkrope_encode(T(element_out),
+                                   vkrope_staged_unit(unit_elements, row.at + channel, 1)));
+        }
+    }
+    barrier();  // the next row takes the place of this one
+}
+
+void T(finish_staged)(T(Share) share, VkropeNorm norm) {
+    const VkropeRow row = VkropeRow(
+        (share.token_lane * head_lanes + share.head_lane) * T(head_dim), T(head_dim),
+        share.step_lane, step_lanes);
+    for (uint i = 0; i < T(lane_heads); ++i) {
+        const uint head = T(shared_head)(share, i);
+        for (uint n = 0; n < T(lane_row_steps); ++n) {
+            const uint index = share.step_lane + n * step_lanes;
+            if (share.stores && index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
+                bool turns;
+                const Step step = T(share_step)(share, n, turns);
+                Words A = share.a, B = share.b;
+                if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
+                T(StepParameters) p;
+                T(load_step_parameters)(shape_channel, step, 0, p);
+                T(load_step_parameters)(shape_head_channel, step, head, p);
+                T(finish_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
+            }
+        }
+        T(store_staged)(share, row, head);
+    }
+}
+
+// ---- Rows that each lane stores its share of ----
+
+void T(finish_direct)(T(Share) share, VkropeNorm norm) {
     for (uint n = 0; n < T(lane_row_steps); ++n) {
         const uint index = share.step_lane + n * step_lanes;
-        Step step = share.step;
-        bool turns = false;
-#if VKROPE_TENSOR_TURNS
-        turns = index < rotating;
-        if (turns) {
-            if (T(lane_row_steps) != 1) step = rotating_step(share.token, pairs_of(index));
-            step = T(turned_step)(step);
-        }
-#endif
-        if (!turns) step = T(copied_step)(index);
+        bool turns;
+        const Step step = T(share_step)(share, n, turns);
         T(StepParameters) p;
         if (index < T(row_steps)) T(load_step_parameters)(shape_channel, step, 0, p);
         for (uint i = 0; i < T(lane_heads); ++i) {
@@ -177,5 +291,24 @@ void T(finish_share)(T(Share) share) {
                 T(finish_units)(turns, step, A, B, to, p, norm, share.token_factor);
             }
         }
+    }
+}
+
+void T(finish_share)(T(Share) share) {
+    VkropeNorm norm = vkrope_no_norm();
+    if (T(norm) != 0) {
+        const float inverse_n = uintBitsToFloat(T(inverse_n));
+        vec2 sums = vec2(0);
+        if (T(norm) == step_layer) {
+            vkrope_set_mean(norm, T(shared_sums)(sum_values, share, norm), inverse_n);
+            sums = T(shared_sums)(sum_differences, share, norm);
+        }
+        vkrope_set_root(norm, sums, T(shared_sums)(sum_squares, share, norm), inverse_n,
+                        uintBitsToFloat(T(eps)));
+    }
+    if (T(staged_rows)) {
+        T(finish_staged)(share, norm);
+    } else {
+        T(finish_direct)(share, norm);
     }
 }

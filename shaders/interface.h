@@ -28,11 +28,14 @@ VKROPE_CONSTANT binding_turns = 9;       // uniforms: constants for computed ang
 VKROPE_CONSTANT binding_texture = 10;    // rows of the angle table
 VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
-VKROPE_CONSTANT binding_parameters = 13;  // weights and biases
+VKROPE_CONSTANT binding_parameters = 13;  // weights, biases, given scales
 VKROPE_CONSTANT binding_q_scales = 14;    // a factor for each token
 VKROPE_CONSTANT binding_k_scales = 15;
 VKROPE_CONSTANT binding_v_scales = 16;
-VKROPE_CONSTANT binding_count = 17;
+VKROPE_CONSTANT binding_q_scales_out = 17;  // scales made for rows
+VKROPE_CONSTANT binding_k_scales_out = 18;
+VKROPE_CONSTANT binding_v_scales_out = 19;
+VKROPE_CONSTANT binding_count = 20;
 
 // Bindings of positions.comp.
 VKROPE_CONSTANT position_binding_out = 0;
@@ -109,31 +112,47 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(63, q_weight_at, 0)                                                                          \
     X(64, q_norm_bias, 0)     /* shape_* */                                                        \
     X(65, q_norm_bias_at, 0)                                                                       \
-    X(66, k_steps, 0)                                                                              \
-    X(67, k_row_heads, 1)                                                                          \
-    X(68, k_inverse_n, 0)                                                                          \
-    X(69, k_eps, 0)                                                                                \
-    X(70, k_clip, 0)                                                                               \
-    X(71, k_factor, 0)                                                                             \
-    X(72, k_bias, 0)                                                                               \
-    X(73, k_bias_at, 0)                                                                            \
-    X(74, k_weight, 0)                                                                             \
-    X(75, k_weight_at, 0)                                                                          \
-    X(76, k_norm_bias, 0)                                                                          \
-    X(77, k_norm_bias_at, 0)                                                                       \
-    X(78, v_steps, 0)                                                                              \
-    X(79, v_row_heads, 1)                                                                          \
-    X(80, v_inverse_n, 0)                                                                          \
-    X(81, v_eps, 0)                                                                                \
-    X(82, v_clip, 0)                                                                               \
-    X(83, v_factor, 0)                                                                             \
-    X(84, v_bias, 0)                                                                               \
-    X(85, v_bias_at, 0)                                                                            \
-    X(86, v_weight, 0)                                                                             \
-    X(87, v_weight_at, 0)                                                                          \
-    X(88, v_norm_bias, 0)                                                                          \
-    X(89, v_norm_bias_at, 0)                                                                       \
-    X(90, heads_together, 1)  /* finish_shared: heads whose units a lane exchanges at once */
+    X(66, q_hadamard, 0)      /* levels: log2 of the channels of a block */                        \
+    X(67, q_store_scale, 0)   /* store_scale_* */                                                  \
+    X(68, q_store_scale_at, 0)/* floats from the start of the parameters */                        \
+    X(69, q_scale_floor, 0)   /* f32 bits */                                                       \
+    X(70, q_scale_heads, 1)   /* heads of the call: scales of a token */                           \
+    X(71, k_steps, 0)                                                                              \
+    X(72, k_row_heads, 1)                                                                          \
+    X(73, k_inverse_n, 0)                                                                          \
+    X(74, k_eps, 0)                                                                                \
+    X(75, k_clip, 0)                                                                               \
+    X(76, k_factor, 0)                                                                             \
+    X(77, k_bias, 0)                                                                               \
+    X(78, k_bias_at, 0)                                                                            \
+    X(79, k_weight, 0)                                                                             \
+    X(80, k_weight_at, 0)                                                                          \
+    X(81, k_norm_bias, 0)                                                                          \
+    X(82, k_norm_bias_at, 0)                                                                       \
+    X(83, k_hadamard, 0)                                                                           \
+    X(84, k_store_scale, 0)                                                                        \
+    X(85, k_store_scale_at, 0)                                                                     \
+    X(86, k_scale_floor, 0)                                                                        \
+    X(87, k_scale_heads, 1)                                                                        \
+    X(88, v_steps, 0)                                                                              \
+    X(89, v_row_heads, 1)                                                                          \
+    X(90, v_inverse_n, 0)                                                                          \
+    X(91, v_eps, 0)                                                                                \
+    X(92, v_clip, 0)                                                                               \
+    X(93, v_factor, 0)                                                                             \
+    X(94, v_bias, 0)                                                                               \
+    X(95, v_bias_at, 0)                                                                            \
+    X(96, v_weight, 0)                                                                             \
+    X(97, v_weight_at, 0)                                                                          \
+    X(98, v_norm_bias, 0)                                                                          \
+    X(99, v_norm_bias_at, 0)                                                                       \
+    X(100, v_hadamard, 0)                                                                          \
+    X(101, v_store_scale, 0)                                                                       \
+    X(102, v_store_scale_at, 0)                                                                    \
+    X(103, v_scale_floor, 0)                                                                       \
+    X(104, v_scale_heads, 1)                                                                       \
+    X(105, heads_together, 1) /* finish_shared: heads whose units a lane exchanges at once */      \
+    X(106, staged, 1)         /* words of rows that the lanes of a workgroup store together */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 VKROPE_CONSTANT max_batch = 4;  // heads
@@ -178,6 +197,13 @@ VKROPE_CONSTANT step_scale = 256;
 VKROPE_CONSTANT step_scale_call = 512;  // Push::q_scale is the factor
 VKROPE_CONSTANT step_scale_tokens = 1024;
 
+// Where the scale of a row comes from that is stored as 8-bit floats or int8.
+VKROPE_CONSTANT store_scale_none = 0;
+VKROPE_CONSTANT store_scale_given = 1;       // the parameters: one of the tensor
+VKROPE_CONSTANT store_scale_given_head = 2;  // or one of each head
+VKROPE_CONSTANT store_scale_made = 3;        // made for the row: [tokens or slots, heads]
+VKROPE_CONSTANT store_scale_made_paged = 4;  // the same: [pages, heads, rows of a page]
+
 VKROPE_CONSTANT shape_none = 0;
 VKROPE_CONSTANT shape_channel = 1;
 VKROPE_CONSTANT shape_head_channel = 2;
@@ -217,9 +243,11 @@ VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which sh
 VKROPE_CONSTANT flag_slot_mapping_64 = 64;        // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
 VKROPE_CONSTANT flag_v = 256;              // V is copied along with K; it is not in place
+VKROPE_CONSTANT flag_v_scales_out = 512;   // six bits from here on are V's offset_*_scales_out
 VKROPE_CONSTANT flag_first_head = 65536;   // from here on: the first head of this dispatch
 
-// Bytes of Push::offsets: where each item starts in its binding, in elements or words.
+// Bytes of Push::offsets: where each item starts in its binding, in elements or words; a quantised
+// output: in bytes.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_q_out = 1;
 VKROPE_CONSTANT offset_k_in = 2;
@@ -234,9 +262,11 @@ VKROPE_CONSTANT offset_parameters = 10;
 VKROPE_CONSTANT offset_q_scales = 11;
 VKROPE_CONSTANT offset_k_scales = 12;
 VKROPE_CONSTANT offset_v_scales = 13;
+VKROPE_CONSTANT offset_q_scales_out = 14;
+VKROPE_CONSTANT offset_k_scales_out = 15;  // V's: flag_v_scales_out
 
-// Strides of the rows of a tensor, in elements. z: of sequences or groups of heads. Scattered rows:
-// z is the stride of pages, token the stride of rows in a page.
+// Strides of the rows of a tensor, in elements, or in blocks of a quantised output. z: of sequences
+// or groups of heads. Scattered rows: z is the stride of pages, token the stride of rows in a page.
 struct RowLayout {
     uint z, token, head;
 };

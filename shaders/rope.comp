@@ -75,6 +75,15 @@ layout(set = 0, binding = binding_k_scales, std430) readonly buffer KScales {
 layout(set = 0, binding = binding_v_scales, std430) readonly buffer VScales {
     uint v_scales[];
 };
+layout(set = 0, binding = binding_q_scales_out, std430) buffer QScalesOut {
+    uint q_scales_out[];
+};
+layout(set = 0, binding = binding_k_scales_out, std430) buffer KScalesOut {
+    uint k_scales_out[];
+};
+layout(set = 0, binding = binding_v_scales_out, std430) buffer VScalesOut {
+    uint v_scales_out[];
+};
 layout(set = 0, binding = binding_ids, std430) readonly buffer Ids {
     uint ids[];
 };
@@ -99,6 +108,7 @@ layout(set = 0, binding = binding_turns, std140) uniform Turns {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 shared vec2 exchange[exchanged];  // sums of the units of rows
+shared uint staged_words[staged];
 
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
@@ -115,6 +125,7 @@ shared vec2 exchange[exchanged];  // sums of the units of rows
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
 #define VKROPE_EXCHANGED(index) exchange[index]
+#define VKROPE_STAGED(index) staged_words[index]
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -125,6 +136,10 @@ shared vec2 exchange[exchanged];  // sums of the units of rows
 #include "steps.glsl"
 #include "norm.glsl"
 #include "shared_sums.glsl"
+#include "hadamard.glsl"
+#include "quantise.glsl"
+#include "blocks.glsl"
+#include "staging.glsl"
 
 // Functions have one exit and few callers, since compilers inline all of them.
 
@@ -136,6 +151,8 @@ shared vec2 exchange[exchanged];  // sums of the units of rows
 #define VKROPE_TENSOR_IN_PLACE flag_q_in_place
 #define VKROPE_TENSOR_SCALE_AT offset_q_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) q_scales[index]
+#define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_q_scales_out)
+#define VKROPE_TENSOR_SCALES_OUT_WORD(index) q_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS false
 #include "tensor.glsl"
 
@@ -147,6 +164,8 @@ shared vec2 exchange[exchanged];  // sums of the units of rows
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCALE_AT offset_k_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) k_scales[index]
+#define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_k_scales_out)
+#define VKROPE_TENSOR_SCALES_OUT_WORD(index) k_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
@@ -159,6 +178,8 @@ const uint v_batch = k_batch;
 #define VKROPE_TENSOR_IN_PLACE 0
 #define VKROPE_TENSOR_SCALE_AT offset_v_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) v_scales[index]
+#define VKROPE_TENSOR_SCALES_OUT_AT (VKROPE_PUSH.flags / flag_v_scales_out % 64u)
+#define VKROPE_TENSOR_SCALES_OUT_WORD(index) v_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 

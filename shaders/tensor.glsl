@@ -48,7 +48,8 @@ bool T(in_place)() {
     return vkrope_has(VKROPE_TENSOR_IN_PLACE);
 }
 
-// Where the rows of a token start; 0 for an absent tensor.
+// Where the rows of a token start, in elements; 0 for an absent tensor. Quantised outputs: in blocks
+// from the first row on.
 uint T(from)(uint index, uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
@@ -62,7 +63,7 @@ uint T(to)(uint index, uint z, Token token) {
     uint start = 0;
     if (T(head_dim) != 0) {
         const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
-        start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
+        if (T(element_out) <= element_bf16) start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
         if (VKROPE_TENSOR_SCATTERS)
             start += token.page * rows.z + token.line * rows.token;
         else
@@ -332,3 +333,5 @@ void T(copy)(uint lane, uint from, uint to, uint first) {
 #undef VKROPE_TENSOR_SCATTERS
 #undef VKROPE_TENSOR_SCALE_AT
 #undef VKROPE_TENSOR_SCALE_WORD
+#undef VKROPE_TENSOR_SCALES_OUT_AT
+#undef VKROPE_TENSOR_SCALES_OUT_WORD

@@ -12,7 +12,13 @@ static_assert(VKROPE_NORM_RMS == int(NormKind::rms) && VKROPE_NORM_LAYER == int(
 static_assert(VKROPE_NORM_SPAN_TOKEN == int(NormSpan::token));
 static_assert(VKROPE_NORM_PLACE_AFTER == int(NormPlace::after));
 static_assert(VKROPE_PARAMETER_CHANNEL == int(ParameterShape::channel) &&
-              VKROPE_PARAMETER_HEAD_CHANNEL == int(ParameterShape::head_channel));
+              VKROPE_PARAMETER_HEAD_CHANNEL == int(ParameterShape::head_channel) &&
+              VKROPE_PARAMETER_TENSOR == int(ParameterShape::tensor) &&
+              VKROPE_PARAMETER_HEAD == int(ParameterShape::head));
+static_assert(VKROPE_STORE_SCALE_GIVEN == int(StoreScale::given) &&
+              VKROPE_STORE_SCALE_GIVEN_HEAD == int(StoreScale::given_head) &&
+              VKROPE_STORE_SCALE_MADE == int(StoreScale::made));
+static_assert(VKROPE_SCALE_LAYOUT_PAGES_HEADS == int(ScaleLayout::pages_heads));
 
 Status read_norm(const vkrope_norm* from, Norm& norm) noexcept {
     vkrope_norm c;
@@ -32,21 +38,21 @@ vkrope_parameter_item to_c(const ParameterItem& item) noexcept {
     return {vkrope_parameter_shape(item.shape), item.offset, item.count, item.added};
 }
 vkrope_tensor_parameters to_c(const TensorParameters& of) noexcept {
-    return {to_c(of.bias), to_c(of.weight), to_c(of.norm_bias)};
+    return {to_c(of.bias), to_c(of.weight), to_c(of.norm_bias), to_c(of.store_scale)};
 }
 
 ParameterItem to_cpp(const vkrope_parameter_item& item) noexcept {
     return {enum_from<ParameterShape>(item.shape), item.offset, item.count, item.added};
 }
 TensorParameters to_cpp(const vkrope_tensor_parameters& of) noexcept {
-    return {to_cpp(of.bias), to_cpp(of.weight), to_cpp(of.norm_bias)};
+    return {to_cpp(of.bias), to_cpp(of.weight), to_cpp(of.norm_bias), to_cpp(of.store_scale)};
 }
 
 ParameterSource to_cpp(const vkrope_parameter_source& source) noexcept {
     return {source.data, enum_from<Element>(source.element), source.count};
 }
 TensorParameterSources to_cpp(const vkrope_tensor_parameter_sources& of) noexcept {
-    return {to_cpp(of.bias), to_cpp(of.weight), to_cpp(of.norm_bias)};
+    return {to_cpp(of.bias), to_cpp(of.weight), to_cpp(of.norm_bias), to_cpp(of.store_scale)};
 }
 
 void set(const Finish& from, vkrope_rotation::Finished& to) noexcept {
@@ -67,6 +73,10 @@ void set(const Finish& from, vkrope_rotation::Finished& to) noexcept {
     to.finish.scale = from.scale;
     to.finish.scale_call = from.scale_call;
     to.finish.scale_tokens = from.scale_tokens;
+    to.finish.hadamard = from.hadamard;
+    to.finish.store_scale = vkrope_store_scale(from.store_scale);
+    to.finish.scale_floor = from.scale_floor;
+    to.finish.scale_layout = vkrope_scale_layout(from.scale_layout);
 }
 
 }  // namespace
@@ -108,7 +118,18 @@ Status vkrope::c::read_finish(const vkrope_finish* from, const char* name,
     if (c.scale != 0) finish.scale = c.scale;
     finish.scale_call = c.scale_call;
     finish.scale_tokens = c.scale_tokens;
+    finish.hadamard = c.hadamard;
+    finish.store_scale = enum_from<StoreScale>(c.store_scale);
+    finish.scale_floor = c.scale_floor;
+    finish.scale_layout = enum_from<ScaleLayout>(c.scale_layout);
     return {};
+}
+
+vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool32 k_quantised,
+                                                    uint32_t v_head_dim, VkBool32 v_quantised) {
+    const HadamardBlocks blocks = hadamard_of_llama_cpp(k_head_dim, k_quantised, v_head_dim,
+                                                        v_quantised);
+    return {blocks.q_and_k, blocks.v};
 }
 
 vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info, vkrope_parameter_plan* plan,

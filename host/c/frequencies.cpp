@@ -229,6 +229,14 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* scale, const int32_t
     });
 }
 
+VkBool32 vkrope_is_quantised(vkrope_element element) {
+    return is_quantised(enum_from<Element>(element));
+}
+
+uint32_t vkrope_block_channels(vkrope_element element) {
+    return block_channels(enum_from<Element>(element));
+}
+
 uint32_t vkrope_element_bytes(vkrope_element element) {
     return element_bytes(enum_from<Element>(element));
 }

@@ -17,6 +17,8 @@ namespace {
 static_assert(VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR == int(push_descriptor) &&
               VKROPE_DEVICE_FEATURE_DEBUG_UTILS == int(debug_utils));
 static_assert(VKROPE_ELEMENT_F16 == int(Element::f16) && VKROPE_ELEMENT_BF16 == int(Element::bf16));
+static_assert(VKROPE_ELEMENT_E4M3FN == int(Element::e4m3fn) &&
+              VKROPE_ELEMENT_Q5_1 == int(Element::q5_1));
 static_assert(VKROPE_POSITIONS_IDS == int(PositionSource::ids) &&
               VKROPE_POSITIONS_AXIS_IDS == int(PositionSource::axis_ids));
 static_assert(VKROPE_ANGLES_COS_SIN_CACHE == int(AngleSource::cos_sin_cache));
@@ -141,6 +143,9 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     call.q_scale_tokens = c.q_scale_tokens;
     call.k_scale_tokens = c.k_scale_tokens;
     call.v_scale_tokens = c.v_scale_tokens;
+    call.q_scales_out = c.q_scales_out;
+    call.k_scales_out = c.k_scales_out;
+    call.v_scales_out = c.v_scales_out;
     if (c.q_scale != 0) call.q_scale = c.q_scale;
     return {};
 }

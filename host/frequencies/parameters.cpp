@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Plans and fills the parameter buffer of a kernel: weights and biases as f32.
+// Plans and fills the parameter buffer of a kernel: weights, biases and scales as f32.
 #include <bit>
 #include <cinttypes>
+#include <cmath>
 #include <cstring>
 
 #include "parameter_layout.hpp"
@@ -27,12 +28,29 @@ Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                  tensor);
 }
 
+Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t head_dim,
+                         std::uint32_t heads) noexcept {
+    if (scale > StoreScale::made)
+        return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
+                     unsigned(scale));
+    if (scale == StoreScale::none) return {};
+    if (head_dim == 0)
+        return error(Code::invalid_argument,
+                     "%s_finish.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
+                     unsigned(scale), tensor, tensor);
+    if (scale != StoreScale::given_head || heads != 0) return {};
+    return error(Code::invalid_argument,
+                 "%s_finish.store_scale is given_head: %s_heads must be above 0", tensor, tensor);
+}
+
 Status check_shapes(const char* tensor, const Finish& finish, std::uint32_t head_dim,
                     std::uint32_t heads) noexcept {
     if (Status s = check_shape(tensor, "bias", finish.bias, head_dim, heads); !s) return s;
     if (Status s = check_shape(tensor, "norm.weight", finish.norm.weight, head_dim, heads); !s)
         return s;
-    return check_shape(tensor, "norm.bias", finish.norm.bias, head_dim, heads);
+    if (Status s = check_shape(tensor, "norm.bias", finish.norm.bias, head_dim, heads); !s)
+        return s;
+    return check_store_scale(tensor, finish.store_scale, head_dim, heads);
 }
 
 // An item of a plan, its source, and its name in errors.
@@ -81,19 +99,46 @@ float widened(Element element, const unsigned char* at) noexcept {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
 }
 
-void fill(const Filled& of, unsigned char* memory) noexcept {
+float number(const Filled& of, std::uint32_t index) noexcept {
     const auto* source = static_cast<const unsigned char*>(of.source.data);
-    const std::uint32_t bytes = element_bytes(of.source.element);
+    return widened(of.source.element,
+                   source + std::size_t{index} * element_bytes(of.source.element));
+}
+
+// A scale must be finite and not 0.
+Status check_scales(const Filled& of) noexcept {
+    for (std::uint32_t i = 0; i < of.item.count; ++i) {
+        const float scale = number(of, i);
+        if (std::isfinite(scale) && scale != 0) continue;
+        return error(Code::invalid_argument, "%s.%s[%u] is %g: a scale must be finite and not 0",
+                     of.tensor, of.field, i, double(scale));
+    }
+    return {};
+}
+
+void fill(const Filled& of, unsigned char* memory) noexcept {
     for (std::uint32_t i = 0; i < (of.item.count + 3) / 4 * 4; ++i) {  // with the gap behind it
-        float value = i < of.item.count
-                          ? widened(of.source.element, source + std::size_t{i} * bytes)
-                          : 0;
+        float value = i < of.item.count ? number(of, i) : 0;
         if (of.item.added != 0) value += float(of.item.added);
         std::memcpy(memory + 4 * (std::size_t{of.item.offset} + i), &value, sizeof value);
     }
 }
 
+std::uint32_t block_of_llama_cpp(std::uint32_t head_dim, bool quantised,
+                                 std::uint32_t most) noexcept {
+    if (!quantised || head_dim == 0 || head_dim % 64 != 0) return 0;
+    std::uint32_t block = 64;
+    while (block < most && head_dim % (2 * block) == 0) block *= 2;
+    return block;
+}
+
 }  // namespace
+
+HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
+                                     std::uint32_t v_head_dim, bool v_quantised) noexcept {
+    return {block_of_llama_cpp(k_head_dim, k_quantised, 512),
+            block_of_llama_cpp(v_head_dim, v_quantised, 64)};
+}
 
 Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
     Result<ParameterPlan> result;
@@ -132,15 +177,21 @@ Status fill_parameters(const ParameterPlan& plan, const ParameterSources& source
         {plan.q.bias, sources.q.bias, "q", "bias"},
         {plan.q.weight, sources.q.weight, "q", "weight"},
         {plan.q.norm_bias, sources.q.norm_bias, "q", "norm_bias"},
+        {plan.q.store_scale, sources.q.store_scale, "q", "store_scale"},
         {plan.k.bias, sources.k.bias, "k", "bias"},
         {plan.k.weight, sources.k.weight, "k", "weight"},
         {plan.k.norm_bias, sources.k.norm_bias, "k", "norm_bias"},
+        {plan.k.store_scale, sources.k.store_scale, "k", "store_scale"},
         {plan.v.bias, sources.v.bias, "v", "bias"},
         {plan.v.weight, sources.v.weight, "v", "weight"},
         {plan.v.norm_bias, sources.v.norm_bias, "v", "norm_bias"},
+        {plan.v.store_scale, sources.v.store_scale, "v", "store_scale"},
     };
     for (const Filled& item : items) {
         if (Status s = check_source(item, plan.bytes / 4); !s) return s;
+        if (item.item.shape != ParameterShape::tensor && item.item.shape != ParameterShape::head)
+            continue;
+        if (Status s = check_scales(item); !s) return s;
     }
     for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
     return {};

@@ -22,6 +22,21 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
+std::uint32_t hadamard_levels(const Finish& finish) {
+    return finish.hadamard == 0 ? 0 : std::uint32_t(std::bit_width(finish.hadamard) - 1);
+}
+
+std::uint32_t store_scale_of(const Finish& finish) {
+    switch (finish.store_scale) {
+        case StoreScale::given: return shader::store_scale_given;
+        case StoreScale::given_head: return shader::store_scale_given_head;
+        case StoreScale::made:
+            return finish.scale_layout == ScaleLayout::pages_heads ? shader::store_scale_made_paged
+                                                                   : shader::store_scale_made;
+        default: return shader::store_scale_none;
+    }
+}
+
 // The constants of a tensor's finish; `first` is its first one.
 void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t heads,
                 const TensorParameters& parameters, shader::uint& first) {
@@ -39,7 +54,12 @@ void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t hea
                                     std::uint32_t(parameters.weight.shape),
                                     parameters.weight.offset,
                                     std::uint32_t(parameters.norm_bias.shape),
-                                    parameters.norm_bias.offset};
+                                    parameters.norm_bias.offset,
+                                    hadamard_levels(finish),
+                                    store_scale_of(finish),
+                                    parameters.store_scale.offset,
+                                    bits(finish.scale_floor),
+                                    heads};
     static_assert(offsetof(shader::Constants, k_steps) - offsetof(shader::Constants, q_steps) ==
                       sizeof values &&
                   offsetof(shader::Constants, v_steps) - offsetof(shader::Constants, k_steps) ==
@@ -113,7 +133,9 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .norms_held = geometry.norms_held,
         .exchanged = std::uint32_t(
             geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1),
-        .heads_together = geometry.heads_together};
+        .heads_together = geometry.heads_together,
+        .staged = std::uint32_t(geometry.finish == shader::finish_shared ? staged(info, geometry)
+                                                                         : 1)};
     if (geometry.finish == shader::finish_none) return constants;
     set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
     set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);

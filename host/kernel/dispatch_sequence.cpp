@@ -22,7 +22,7 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     const auto step = [](std::uint32_t count, std::uint64_t stride) {
         return count > 1 ? std::uint32_t(stride) : 0u;
     };
-    offset = std::uint32_t((first - bound.offset) / view.element_bytes);
+    offset = std::uint32_t((first - bound.offset) / view.offset_bytes);
     side.head = step(box.count.heads, view.head);
     if (view.page_size != 0) {
         side.z = step(box.count.pages, view.batch);
@@ -35,9 +35,11 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
+constexpr std::uint32_t offset_v_scales_out = 16;  // an offset that Push::offsets has no byte for
+
 // Push::offsets before packing.
 struct Offsets {
-    std::uint32_t of[16] = {};
+    std::uint32_t of[17] = {};  // the last one is in flags
 
     void pack(std::uint32_t (&words)[4]) const noexcept {
         for (std::uint32_t i = 0; i < 4; ++i)
@@ -58,8 +60,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     struct Seen {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
-        std::uint32_t first_offset, in_place_flag, scales_offset;
-        VkDescriptorBufferInfo& scales;
+        std::uint32_t first_offset, in_place_flag, scales_offset, scales_out_offset;
+        VkDescriptorBufferInfo &scales, &scales_out;
     };
     static_assert(shader::offset_q_out == shader::offset_q_in + 1 &&
                   shader::offset_k_out == shader::offset_k_in + 1 &&
@@ -70,17 +72,27 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                        shader::offset_q_in,
                        shader::flag_q_in_place,
                        shader::offset_q_scales,
-                       bindings.q_scales};
+                       shader::offset_q_scales_out,
+                       bindings.q_scales,
+                       bindings.q_scales_out};
     const Seen as_k = {work.k_heads,
                        push.k_in,
                        push.k_out,
                        shader::offset_k_in,
                        shader::flag_k_in_place,
                        shader::offset_k_scales,
-                       bindings.k_scales};
-    const Seen as_v = {work.k_heads,        push.k_in, push.k_out,
-                       shader::offset_v_in, 0,         shader::offset_v_scales,
-                       bindings.v_scales};
+                       shader::offset_k_scales_out,
+                       bindings.k_scales,
+                       bindings.k_scales_out};
+    const Seen as_v = {work.k_heads,
+                       push.k_in,
+                       push.k_out,
+                       shader::offset_v_in,
+                       0,
+                       shader::offset_v_scales,
+                       offset_v_scales_out,
+                       bindings.v_scales,
+                       bindings.v_scales_out};
     const bool together = job.q + job.k + job.v > 1;
     const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in,
                             VkDescriptorBufferInfo& out) {
@@ -95,10 +107,16 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out,
                     offsets.of[seen.first_offset + 1]);
         if (of.in_place) in_place |= seen.in_place_flag;
-        if (!of.scales.buffer) return;
         shader::RowLayout packed;  // the shader knows it
-        seen.scales = place(of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
-                            offsets.of[seen.scales_offset]);
+        if (of.scales.buffer)
+            seen.scales = place(of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
+                                offsets.of[seen.scales_offset]);
+        if (!of.scales_out.buffer) return;
+        Box tokens = box;  // of all heads
+        tokens.first.groups = tokens.first.heads = 0;
+        tokens.count.groups = tokens.count.heads = 1;
+        seen.scales_out = place(of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
+                                offsets.of[seen.scales_out_offset]);
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
     if (job.k) tensor(resolved.k, kernel.apart ? as_q : as_k, bindings.k_in, bindings.k_out);
@@ -121,7 +139,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                                          : 0;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = in_place | (job.k && job.v ? shader::flag_v : 0) |
+    push.flags = in_place | offsets.of[offset_v_scales_out] * shader::flag_v_scales_out |
+                 (job.k && job.v ? shader::flag_v : 0) |
                  (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) |
@@ -179,8 +198,9 @@ constexpr BindingOf read_bindings[] = {
     &Bindings::q_in,         &Bindings::k_in,     &Bindings::v_in,      &Bindings::ids,
     &Bindings::slot_mapping, &Bindings::table,    &Bindings::table_sin, &Bindings::parameters,
     &Bindings::q_scales,     &Bindings::k_scales, &Bindings::v_scales};
-constexpr BindingOf written_bindings[] = {&Bindings::q_out, &Bindings::k_out, &Bindings::v_out,
-                                          &Bindings::status};
+constexpr BindingOf written_bindings[] = {
+    &Bindings::q_out,        &Bindings::k_out,        &Bindings::v_out,       &Bindings::status,
+    &Bindings::q_scales_out, &Bindings::k_scales_out, &Bindings::v_scales_out};
 
 bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) noexcept {
     return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range &&

@@ -150,6 +150,22 @@ Status check_limits(const Kernel& kernel) {
     return {};
 }
 
+// Rows that lanes store together need a workgroup that holds them.
+Status check_shared_memory(const Kernel& kernel) {
+    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
+        const Pipeline& pipeline = kernel.pipelines[i];
+        if (pipeline.geometry.finish != shader::finish_shared) continue;
+        const std::uint64_t bytes = shared_bytes(pipeline.part->info, pipeline.geometry);
+        if (bytes <= max_shared_bytes) continue;
+        return error(Code::not_supported,
+                     "head_dim is too large for these norms, Hadamard transforms and quantised "
+                     "outputs together: a row then takes %llu bytes of shared memory, at most %llu",
+                     static_cast<unsigned long long>(bytes),
+                     static_cast<unsigned long long>(max_shared_bytes));
+    }
+    return {};
+}
+
 Status build(Kernel& kernel) {
     if (Status s = choose_conversion(kernel); !s) return s;
     if (Status s = check_limits(kernel); !s) return s;
@@ -171,6 +187,7 @@ Status build(Kernel& kernel) {
         kernel.v_joins = v_joins;
         kernel.apart = apart;
         make_parts(kernel, processor);
+        if (Status s = check_shared_memory(kernel); !s) return s;
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
         if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;

@@ -18,9 +18,12 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
+// Quantised outputs are stored word by word, wherever they are.
 bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
+    const bool quantised = tensor.out.offset_bytes == 1;
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
-           strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access);
+           (quantised ||
+            strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
 
 // The work as the shader sees it: with `apart`, each tensor is a Q; V has K's heads.
@@ -67,24 +70,25 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
 struct Named {
     const ResolvedTensor& tensor;
     const Finish& finish;
-    const char *in, *out, *scales;
+    const char *in, *out, *scales, *scales_out;
     bool scattered;
 };
 Named named_q(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.q, kernel.info.q_finish, "q_in", "q_out", "q_scale_tokens", false};
+    return {call.q, kernel.info.q_finish, "q_in", "q_out", "q_scale_tokens", "q_scales_out", false};
 }
 Named named_k(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.k, kernel.info.k_finish, "k_in", "k_out", "k_scale_tokens", true};
+    return {call.k, kernel.info.k_finish, "k_in", "k_out", "k_scale_tokens", "k_scales_out", true};
 }
 Named named_v(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.v, kernel.info.v_finish, "v_in", "v_out", "v_scale_tokens", true};
+    return {call.v, kernel.info.v_finish, "v_in", "v_out", "v_scale_tokens", "v_scales_out", true};
 }
 
-// Whether the parameters of a tensor depend on the head.
+// Whether the parameters or the made scales of a tensor depend on the head.
 bool differs_by_head(const Finish& finish) noexcept {
     return finish.bias == ParameterShape::head_channel ||
            finish.norm.weight == ParameterShape::head_channel ||
-           finish.norm.bias == ParameterShape::head_channel;
+           finish.norm.bias == ParameterShape::head_channel ||
+           finish.store_scale == StoreScale::given_head || finish.store_scale == StoreScale::made;
 }
 
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
@@ -122,6 +126,10 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
     bound.packed_tokens = tensor.scales.buffer != VK_NULL_HANDLE;
     if (bound.packed_tokens) bound.add(named.scales, tensor.scales);
+    if (tensor.scales_out.buffer) {
+        bound.add(named.scales_out, tensor.scales_out);
+        bound.packed_tokens = bound.packed_tokens || tensor.scales_out.page_size == 0;
+    }
     const Counts whole = {.batch = call.batch,
                           .groups = tensor.heads / group_heads,
                           .heads = group_heads,
@@ -137,7 +145,8 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
 
 bool same_rows(const View& a, const View& b) noexcept {
     return a.head == b.head && a.group == b.group && a.heads_per_group == b.heads_per_group &&
-           a.token == b.token && a.batch == b.batch && a.page_size == b.page_size;
+           a.token == b.token && a.batch == b.batch && a.page_size == b.page_size &&
+           a.channels == b.channels;
 }
 
 // Whether V has K's heads, pages and strides, which a dispatch has only once for both.

@@ -33,6 +33,9 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t bindi
         case shader::binding_q_scales: return or_else(of.q_scales, in);
         case shader::binding_k_scales: return or_else(of.k_scales, in);
         case shader::binding_v_scales: return or_else(of.v_scales, in);
+        case shader::binding_q_scales_out: return or_else(of.q_scales_out, out);
+        case shader::binding_k_scales_out: return or_else(of.k_scales_out, out);
+        case shader::binding_v_scales_out: return or_else(of.v_scales_out, out);
         default: return or_else(of.status, out);
     }
 }

@@ -18,7 +18,55 @@ std::vector<float> factors_of(const Scene& scene) {
     return random_factors(std::size_t{scene.batch} * scene.tokens);
 }
 
-// Inputs of a scene that gives none.
+// Bytes around an output, which a call must leave.
+constexpr std::byte untouched{0x5a};
+
+std::size_t stored_bytes(Element element, std::size_t channels) {
+    return channels / block_channels(element) * element_bytes(element);
+}
+
+// An output on the device: led by `lead` bytes, 8 more behind it, whole words.
+Bytes guarded(std::size_t lead, std::size_t bytes) {
+    return Bytes((lead + bytes + 8 + 3) / 4 * 4, untouched);
+}
+
+// Downloads an output and checks the bytes around it.
+Bytes inside(Buffer& buffer, std::size_t lead, std::size_t bytes, const Bytes& before) {
+    const Bytes all = download(buffer, before.size());
+    const auto from = all.begin() + std::ptrdiff_t(lead), to = from + std::ptrdiff_t(bytes);
+    CHECK(std::equal(all.begin(), from, before.begin()));
+    CHECK(std::equal(to, all.end(), before.begin() + (to - all.begin())));
+    return {from, to};
+}
+
+// Where the rows of a cache or of packed tokens lie.
+struct RowOrder {
+    const Way& way;
+    const std::vector<std::int32_t>& slots;
+    bool scattered;
+
+    std::size_t operator()(std::size_t token, std::size_t head, std::size_t heads) const {
+        if (!scattered) return token * heads + head;
+        const auto slot = std::size_t(slots[token]);
+        if (way.page_rows == 0) return slot * heads + head;
+        return (slot / way.page_rows * heads + head) * way.page_rows + slot % way.page_rows;
+    }
+};
+
+// Rows of `row` bytes, back in the order of tokens.
+Bytes in_order(const Bytes& rows, std::size_t row, std::size_t tokens, std::size_t heads,
+               const RowOrder& order) {
+    Bytes ordered(tokens * heads * row);
+    for (std::size_t t = 0; t < tokens; ++t) {
+        for (std::size_t h = 0; h < heads; ++h)
+            std::memcpy(ordered.data() + (t * heads + h) * row,
+                        rows.data() + order(t, h, heads) * row, row);
+    }
+    return ordered;
+}
+
+}  // namespace
+
 void fill_inputs(Scene& scene) {
     const auto fill = [&](Bytes& bytes, const HeadFormat& width, std::uint32_t heads,
                           std::uint32_t seed) {
@@ -30,12 +78,16 @@ void fill_inputs(Scene& scene) {
     fill(scene.v, scene.info.v, scene.v_heads, 13);
 }
 
-}  // namespace
-
 Results carry_out(Scene scene, const Way& way) {
     fill_inputs(scene);
     scene.info.mapping = way.mapping;
     scene.info.scatter_k = way.slots;
+    if (way.page_rows != 0) {
+        for (Finish* finish : {&scene.info.k_finish, &scene.info.v_finish}) {
+            if (finish->store_scale == StoreScale::made)
+                finish->scale_layout = ScaleLayout::pages_heads;
+        }
+    }
     const Owned<Kernel> kernel = make_kernel(device(), scene.info);
     const Rotation turned = rotation_of(scene.info);
     AngleTable table = must(
@@ -45,9 +97,10 @@ Results carry_out(Scene scene, const Way& way) {
                                      parameters.filled.empty() ? Bytes(16) : parameters.filled);
     Buffer factors = upload(device(), bytes_of(factors_of(scene)));
     const std::uint32_t all_tokens = scene.batch * scene.tokens;
+    const std::uint32_t page_rows = std::max(way.page_rows, 1u);
+    const std::uint32_t all_slots = (all_tokens + page_rows - 1) / page_rows * page_rows;
     std::vector<std::int32_t> slots;
-    for (std::uint32_t t = 0; t < all_tokens; ++t)
-        slots.push_back(std::int32_t(all_tokens - 1 - t));
+    for (std::uint32_t t = 0; t < all_tokens; ++t) slots.push_back(std::int32_t(all_slots - 1 - t));
     Buffer slot_buffer = upload(device(), bytes_of(slots));
     Call call{.batch = scene.batch,
               .tokens = scene.tokens,
@@ -59,50 +112,69 @@ Results carry_out(Scene scene, const Way& way) {
     if (scene.info.k_finish.scale_tokens) call.k_scale_tokens = factors.whole();
     if (scene.info.v_finish.scale_tokens) call.v_scale_tokens = factors.whole();
     if (way.slots) call.paged_cache.slot_mapping = slot_buffer.whole();
-    Buffer in[3], out[3];
-    const struct {
+    Results results;
+    struct OneTensor {
         const Bytes& bytes;
         const HeadFormat& width;
+        const Finish& finish;
         std::uint32_t heads;
-        Tensor &in, &out;
-    } tensors[] = {{scene.q, scene.info.q, scene.q_heads, call.q_in, call.q_out},
-                   {scene.k, scene.info.k, scene.k_heads, call.k_in, call.k_out},
-                   {scene.v, scene.info.v, scene.v_heads, call.v_in, call.v_out}};
-    const auto lead_of = [&](Element element) { return way.lead * element_bytes(element); };
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        const auto& [bytes, width, heads, from, to] = tensors[i];
-        if (heads == 0) continue;
-        const std::size_t elements = bytes.size() / element_bytes(width.in);
-        Bytes led(lead_of(width.in) + bytes.size() + 8);
-        std::memcpy(led.data() + lead_of(width.in), bytes.data(), bytes.size());
-        in[i] = upload(device(), led);
-        out[i] = upload(device(),
-                        Bytes(lead_of(width.out) + elements * element_bytes(width.out) + 8));
-        Buffer& target = way.in_place ? in[i] : out[i];
-        from = {.where = part(in[i], lead_of(width.in), bytes.size()),
-                .heads = heads,
-                .buffer_size = led.size() / 4 * 4};
-        to = {.where = part(target, lead_of(width.out), elements * element_bytes(width.out)),
-              .heads = heads,
-              .buffer_size = led.size() / 4 * 4};
-        to.buffer_size = (lead_of(width.out) + elements * element_bytes(width.out) + 8) / 4 * 4;
+        Tensor &from, &to;
+        VkDescriptorBufferInfo& scales;
+        Bytes &result, &made;
+        Buffer in = {}, out = {}, scales_out = {};
+        std::size_t in_lead = 0, out_lead = 0, rows = 0, row_bytes = 0;
+        Bytes led = {}, out_before = {}, scales_before = {};
+    } tensors[] = {{scene.q, scene.info.q, scene.info.q_finish, scene.q_heads, call.q_in,
+                    call.q_out, call.q_scales_out, results.q, results.q_scales},
+                   {scene.k, scene.info.k, scene.info.k_finish, scene.k_heads, call.k_in,
+                    call.k_out, call.k_scales_out, results.k, results.k_scales},
+                   {scene.v, scene.info.v, scene.info.v_finish, scene.v_heads, call.v_in,
+                    call.v_out, call.v_scales_out, results.v, results.v_scales}};
+    const auto scatters = [&](const OneTensor& of) { return way.slots && &of != tensors; };
+    for (OneTensor& of : tensors) {
+        if (of.heads == 0) continue;
+        of.in_lead = way.lead * element_bytes(of.width.in);
+        of.out_lead = way.lead * element_bytes(of.width.out);
+        of.rows = std::size_t{scatters(of) ? all_slots : all_tokens} * of.heads;
+        of.row_bytes = stored_bytes(of.width.out, of.width.head_dim);
+        of.led = Bytes(of.in_lead + of.bytes.size() + 8, untouched);
+        std::memcpy(of.led.data() + of.in_lead, of.bytes.data(), of.bytes.size());
+        of.in = upload(device(), of.led);
+        of.out_before = guarded(of.out_lead, of.rows * of.row_bytes);
+        of.out = upload(device(), of.out_before);
+        of.from = {.where = part(of.in, of.in_lead, of.bytes.size()),
+                   .heads = of.heads,
+                   .buffer_size = of.led.size() / 4 * 4};
+        if (way.in_place) {
+            of.to = of.from;
+            continue;
+        }
+        of.to = {.where = part(of.out, of.out_lead, of.rows * of.row_bytes),
+                 .heads = of.heads,
+                 .buffer_size = of.out_before.size()};
+        if (scatters(of) && way.page_rows != 0) {
+            of.to.head_stride = std::int64_t{way.page_rows} * of.width.head_dim;
+            call.paged_cache.page_size = way.page_rows;
+            call.paged_cache.row_stride = of.width.head_dim;
+            call.paged_cache.page_stride = std::int64_t{way.page_rows} * of.width.head_dim *
+                                           of.heads;
+        }
+        if (of.finish.store_scale != StoreScale::made) continue;
+        of.scales_before = guarded(4 * way.lead, 4 * of.rows);
+        of.scales_out = upload(device(), of.scales_before);
+        of.scales = part(of.scales_out, 4 * way.lead, 4 * of.rows);
     }
     run(device(), kernel, call);
-    Results results;
-    Bytes* const outputs[] = {&results.q, &results.k, &results.v};
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        const auto& [bytes, width, heads, from, to] = tensors[i];
-        if (heads == 0) continue;
-        const std::size_t size = bytes.size() / element_bytes(width.in) * element_bytes(width.out);
-        const Bytes led = download(way.in_place ? in[i] : out[i], lead_of(width.out) + size);
-        *outputs[i] = Bytes(led.begin() + std::ptrdiff_t(lead_of(width.out)), led.end());
-        if (!way.slots || i == 0) continue;
-        const std::size_t row = size / all_tokens;  // back into the order of tokens
-        Bytes ordered(size);
-        for (std::uint32_t t = 0; t < all_tokens; ++t)
-            std::memcpy(ordered.data() + t * row, outputs[i]->data() + std::size_t(slots[t]) * row,
-                        row);
-        *outputs[i] = ordered;
+    for (OneTensor& of : tensors) {
+        if (of.heads == 0) continue;
+        const RowOrder order{way, slots, scatters(of)};
+        const Bytes stored = way.in_place ? inside(of.in, of.in_lead, of.bytes.size(), of.led)
+                                          : inside(of.out, of.out_lead, of.rows * of.row_bytes,
+                                                   of.out_before);
+        of.result = in_order(stored, of.row_bytes, all_tokens, of.heads, order);
+        if (of.scales_before.empty()) continue;
+        of.made = in_order(inside(of.scales_out, 4 * way.lead, 4 * of.rows, of.scales_before), 4,
+                           all_tokens, of.heads, order);
     }
     return results;
 }
@@ -170,16 +242,24 @@ void check_ways(const Scene& scene) {
     const Way ways[] = {{Mapping::gpu, 0, false},
                         {Mapping::cpu, 1, in_place},
                         {Mapping::gpu, 1, in_place},
-                        {Mapping::gpu, 2, false, true}};
+                        {Mapping::gpu, 2, false, true},
+                        {Mapping::cpu, 0, false, true, 4}};
     for (std::size_t i = 0; i < std::size(ways); i += sweep_share()) {
         const Way& way = ways[i];
         if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
+        const bool equal_rows = scene.v_heads == 0 ||
+                                (scene.v_heads == scene.k_heads &&
+                                 scene.info.v.head_dim == scene.info.k.head_dim);
+        if (way.page_rows != 0 && !equal_rows) continue;  // one page_stride for both caches
         CAPTURE(int(way.mapping));
         CAPTURE(way.lead);
         const Results other = carry_out(scene, way);
         CHECK(other.q == first.q);
         CHECK(other.k == first.k);
         CHECK(other.v == first.v);
+        CHECK(other.q_scales == first.q_scales);
+        CHECK(other.k_scales == first.k_scales);
+        CHECK(other.v_scales == first.v_scales);
     }
 }
 

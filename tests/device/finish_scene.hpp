@@ -20,14 +20,21 @@ struct Way {
     Mapping mapping = Mapping::cpu;
     std::uint32_t lead = 0;  ///< elements before each tensor: the access becomes narrower
     bool in_place = false;
-    bool slots = false;  ///< K and V go to a cache, in reverse order
+    bool slots = false;           ///< K and V go to a cache, in reverse order
+    std::uint32_t page_rows = 0;  ///< above 0: of such pages, [heads, rows] in each
 };
 
+/// Packed; made scales as f32 [batch, tokens, heads], empty without any.
 struct Results {
     Bytes q, k, v;
+    Bytes q_scales, k_scales, v_scales;
 };
 
+/// Fails unless the bytes around every output stay as they are.
 Results carry_out(Scene scene, const Way& way);
+
+/// The inputs of a scene that gives none.
+void fill_inputs(Scene& scene);
 
 /// Within the contract, and the same bits in every way, or in this share of the ways.
 void check_ways(const Scene& scene);

@@ -9,7 +9,8 @@ namespace vkrope::test {
 
 /// Random weights and biases of a kernel, as the device and as the oracle have them.
 struct Parameters {
-    std::vector<float> of[9] = {};  ///< bias, weight, norm bias of q, k, v
+    std::vector<float> of[9] = {};            ///< bias, weight, norm bias of q, k, v
+    std::vector<float> store_scales[3] = {};  ///< of q, k, v
     ParameterPlan plan = {};
     Bytes filled = {};
 };
@@ -27,11 +28,20 @@ inline Parameters parameters_of(const KernelInfo& info) {
             made.of[i].push_back(value(Element::f32, random, n));
         if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
     }
+    const ParameterItem* scales[] = {&made.plan.q.store_scale, &made.plan.k.store_scale,
+                                     &made.plan.v.store_scale};
+    ParameterSource scale_sources[3];
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        for (std::uint32_t n = 0; n < scales[i]->count; ++n)
+            made.store_scales[i].push_back(0.3f + 0.7f * float(n + i));
+        if (scales[i]->count != 0)
+            scale_sources[i] = {made.store_scales[i].data(), Element::f32, scales[i]->count};
+    }
     made.filled.resize(made.plan.bytes);
     must(fill_parameters(made.plan,
-                         {{sources[0], sources[1], sources[2]},
-                          {sources[3], sources[4], sources[5]},
-                          {sources[6], sources[7], sources[8]}},
+                         {{sources[0], sources[1], sources[2], scale_sources[0]},
+                          {sources[3], sources[4], sources[5], scale_sources[1]},
+                          {sources[6], sources[7], sources[8], scale_sources[2]}},
                          made.filled.data(), made.filled.size()));
     return made;
 }

@@ -46,6 +46,10 @@ struct FinishInC {
         finish.scale = of.scale;
         finish.scale_call = of.scale_call;
         finish.scale_tokens = of.scale_tokens;
+        finish.hadamard = of.hadamard;
+        finish.store_scale = vkrope_store_scale(of.store_scale);
+        finish.scale_floor = of.scale_floor;
+        finish.scale_layout = vkrope_scale_layout(of.scale_layout);
     }
     FinishInC(const FinishInC&) = delete;
     FinishInC& operator=(const FinishInC&) = delete;
@@ -116,6 +120,9 @@ struct CallInC {
         call.q_scale_tokens = of.q_scale_tokens;
         call.k_scale_tokens = of.k_scale_tokens;
         call.v_scale_tokens = of.v_scale_tokens;
+        call.q_scales_out = of.q_scales_out;
+        call.k_scales_out = of.k_scales_out;
+        call.v_scales_out = of.v_scales_out;
         call.q_scale = of.q_scale;
     }
     CallInC(const CallInC&) = delete;

@@ -379,12 +379,12 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
                    std::uint32_t lines, void* memory, std::size_t bytes);
 
-/// Plans the parameter buffer of a kernel: the weights and biases that q_finish, k_finish and
-/// v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have no
-/// shape.
+/// Plans the parameter buffer of a kernel: the weights, biases and scales that q_finish, k_finish
+/// and v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent
+/// have no shape.
 Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept;
 
-/// A weight or bias as the model stores it: `count` elements, row by row.
+/// A weight, bias or scale as the model stores it: `count` elements, row by row.
 struct ParameterSource {
     const void* data = nullptr;  ///< null: absent
     Element element = Element::f32;
@@ -393,7 +393,7 @@ struct ParameterSource {
 
 /// Sources of one tensor.
 struct TensorParameterSources {
-    ParameterSource bias = {}, weight = {}, norm_bias = {};
+    ParameterSource bias = {}, weight = {}, norm_bias = {}, store_scale = {};
 };
 
 /// Sources for fill_parameters.
@@ -402,13 +402,30 @@ struct ParameterSources {
 };
 
 /// Writes the parameter buffer of `plan`: the sources as f32, plus ParameterItem::added, rounded
-/// once. Every item of the plan must have a source of its size, and every other item none.
+/// once. Every item of the plan must have a source of its size, and every other item none. A
+/// store_scale multiplies before the store and must be finite and not 0: engines that divide by a
+/// scale, as vLLM by its k_scale, pass the reciprocal.
 ///
 /// memory  plan.bytes bytes, aligned to 4; may be mapped device memory: it is written once, in
 ///         order, and never read
 /// bytes   size of `memory`, at least plan.bytes
 Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
                        std::size_t bytes) noexcept;
+
+/// Blocks of a Hadamard transform for Finish::hadamard.
+struct HadamardBlocks {
+    std::uint32_t q_and_k = 0, v = 0;  ///< channels; 0: none
+};
+
+/// The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
+/// its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest
+/// power of two that divides head_dim, for V 64; none if head_dim is no multiple of 64. At most 512
+/// channels.
+///
+/// k_quantised, v_quantised  whether the cache of K, or of V, has a quantised type; Q and K are
+///                           transformed for K's, V for V's
+HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
+                                     std::uint32_t v_head_dim, bool v_quantised) noexcept;
 
 /// inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units of
 /// 2^-64 turn, truncated).

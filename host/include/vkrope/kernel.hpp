@@ -94,9 +94,10 @@ inline constexpr std::uint32_t max_calls = 65536;
 /// Descriptor sets for `calls` calls of record() on a device without push descriptors; create one
 /// arena per thread and frame. A call takes one set per dispatch, see dispatches(). The arena works
 /// with every kernel and PositionKernel of the same DeviceRef::device. If the device binds fewer
-/// than 15 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels with a Finish,
-/// and below 11 all kernels, are certain to work only with an arena of an equal KernelInfo;
-/// record() rejects an arena that does not fit. Thread-safe.
+/// than 18 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels with
+/// StoreScale::made, below 15 those with any Finish, and below 11 all kernels, are certain to work
+/// only with an arena of an equal KernelInfo; record() rejects an arena that does not fit.
+/// Thread-safe.
 ///
 /// kernel  determines the device; need not outlive the arena
 /// calls   1 to max_calls
@@ -112,8 +113,8 @@ void destroy(DescriptorArena* arena) noexcept;
 /// head_stride of an input whose heads all read the same row.
 inline constexpr std::int64_t broadcast = INT64_MIN;
 
-/// Location of a tensor's rows. Strides are in elements; 0: packed as [batch, tokens, heads,
-/// head_dim].
+/// Location of a tensor's rows. Strides are in elements, whatever their size; of ggml's blocks they
+/// are multiples of 32. 0: packed as [batch, tokens, heads, head_dim].
 struct Tensor {
     /// Buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed.
     VkDescriptorBufferInfo where = {};
@@ -201,14 +202,18 @@ struct Call {
     /// (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
     /// Never cleared here.
     VkDescriptorBufferInfo out_of_range = {};
-    /// Weights and biases of the kernel's q_finish, k_finish and v_finish, as plan_parameters
-    /// (frequencies.hpp) places them. Offset must be a multiple of 16; range at least
-    /// ParameterPlan::bytes.
+    /// Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
+    /// plan_parameters (frequencies.hpp) places them. Offset must be a multiple of 16; range at
+    /// least ParameterPlan::bytes.
     VkDescriptorBufferInfo parameters = {};
     float q_scale = 1;  ///< with Finish::scale_call: multiplies Q; finite and not 0; else 1
     /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must
     /// be multiples of 4.
     VkDescriptorBufferInfo q_scale_tokens = {}, k_scale_tokens = {}, v_scale_tokens = {};
+    /// With StoreScale::made of the tensor: receives f32 [batch, tokens, heads], packed, or with
+    /// slots one scale for each row of the cache, see ScaleLayout. The offset must be a multiple of
+    /// 4; the range may not overlap another buffer of the call.
+    VkDescriptorBufferInfo q_scales_out = {}, k_scales_out = {}, v_scales_out = {};
 };
 
 /// Number of dispatches that record() makes for a call, and of sets that it takes from an arena. 0
@@ -228,7 +233,7 @@ struct Boundary {
     VkPipelineStageFlags stage = 0;     ///< first and last stage
     VkAccessFlags input_access = 0;     ///< q_in, k_in, v_in, ids and an angle table in a buffer
     VkAccessFlags texture_access = 0;   ///< an angle table in a texture
-    VkAccessFlags output_access = 0;    ///< q_out, k_out, v_out and out_of_range
+    VkAccessFlags output_access = 0;    ///< q_out, k_out, v_out, q_scales_out, ..., out_of_range
     VkAccessFlags in_place_access = 0;  ///< a tensor in place
 };
 /// Same for every kernel. Thread-safe.

@@ -52,16 +52,50 @@ enum class Pairing : std::uint32_t {
     interleaved = 1,  ///< (O + 2j, O + 2j + 1): RoFormer, GPT-J
 };
 
-/// Storage format of a tensor element, little-endian.
+/// Storage format of a tensor element, little-endian. The quantised types, from e4m3fn on, are for
+/// HeadFormat::out only; their bytes are those of the named definition, on every device.
 enum class Element : std::uint32_t {
-    f32 = 0,   ///< IEEE 754 binary32
-    f16 = 1,   ///< IEEE 754 binary16
-    bf16 = 2,  ///< bfloat16: the upper half of a binary32
+    f32 = 0,     ///< IEEE 754 binary32
+    f16 = 1,     ///< IEEE 754 binary16
+    bf16 = 2,    ///< bfloat16: the upper half of a binary32
+    e4m3fn = 3,  ///< 8-bit float of the Open Compute Project (OFP8), to nearest even, at most 448
+                 ///< in size, infinities too; a NaN is 0x7f
+    e5m2 = 4,  ///< likewise, at most 57344 in size
+    int8 = 5,  ///< two's complement, ties away from zero, -127 to 127; a NaN is 0
+    /// Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out of
+    /// a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if the
+    /// scale or its reciprocal overflows, all channels have this code.
+    q8_0 = 6,
+    q4_0 = 7,   ///< as q8_0
+    q4_1 = 8,   ///< as q8_0
+    q5_0 = 9,   ///< as q8_0
+    q5_1 = 10,  ///< as q8_0
 };
 
-/// Bytes of one element.
+/// Whether a type can only be stored.
+constexpr bool is_quantised(Element element) noexcept {
+    return element > Element::bf16;
+}
+
+/// Channels of a block: 32 for ggml's types; 1 for the others, whose elements stand alone.
+constexpr std::uint32_t block_channels(Element element) noexcept {
+    return element >= Element::q8_0 && element <= Element::q5_1 ? 32 : 1;
+}
+
+/// Bytes of one element, or of one block.
 constexpr std::uint32_t element_bytes(Element element) noexcept {
-    return element == Element::f32 ? 4 : 2;
+    switch (element) {
+        case Element::f32: return 4;
+        case Element::e4m3fn:
+        case Element::e5m2:
+        case Element::int8: return 1;
+        case Element::q8_0: return 34;
+        case Element::q4_0: return 18;
+        case Element::q4_1: return 20;
+        case Element::q5_0: return 22;
+        case Element::q5_1: return 24;
+        default: return 2;
+    }
 }
 
 /// Where the shader gets cos and sin. For a given source the output bits are the same on every
@@ -186,7 +220,8 @@ inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
 
 /// Storage format of Q, K or V. head_dim 0: the kernel does not handle this tensor.
 struct HeadFormat {
-    Element in = Element::f32, out = Element::f32;
+    Element in = Element::f32;   ///< f32, f16 or bf16
+    Element out = Element::f32;  ///< any type; with blocks, head_dim must be a multiple of 32
     std::uint32_t head_dim = 0;  ///< channels per head: 2 to 65534
     std::uint32_t rotary_offset =
         0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
@@ -241,12 +276,14 @@ enum class NormPlace : std::uint32_t {
     after = 1,   ///< after the rotation (HunYuan, Llama 4)
 };
 
-/// Shape of a weight or bias in the parameter buffer.
+/// Shape of a weight, bias or scale in the parameter buffer.
 enum class ParameterShape : std::uint32_t {
     none = 0,          ///< absent
     channel = 1,       ///< [head_dim], the same for all heads
     head_channel = 2,  ///< [heads, head_dim], which [heads * head_dim] equals; requires the number
                        ///< of heads
+    tensor = 3,        ///< one number: a scale
+    head = 4,          ///< [heads]: a scale for each head; requires the number of heads
 };
 
 /// A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
@@ -268,8 +305,27 @@ struct Norm {
     bool round_between = false;
 };
 
+/// Where the scale of an output of e4m3fn, e5m2 or int8 comes from.
+enum class StoreScale : std::uint32_t {
+    none = 0,        ///< there is none: the codes are those of the channels
+    given = 1,       ///< one of the tensor, which multiplies: see TensorParameters::store_scale
+    given_head = 2,  ///< one of each head, which multiplies; requires the number of heads
+    /// Made for each row, which it divides: the larger of Finish::scale_floor and the row's largest
+    /// magnitude over the largest finite value of the type (448, 57344, 127), both f32. Stored as
+    /// f32 to Call::q_scales_out; requires the number of heads.
+    made = 3,
+};
+
+/// Where the made scales of K or V go if scatter_k is set; otherwise to [batch, tokens, heads].
+enum class ScaleLayout : std::uint32_t {
+    slots_heads = 0,  ///< [slots, heads] (NHD)
+    pages_heads = 1,  ///< [pages, heads, page_size] (HND)
+};
+
 /// What happens to a tensor besides its rotation, in this order: bias, norm before, clip, rotation
-/// (never of V), norm after, scale, store. Channels that are not rotated take every other step.
+/// (never of V), norm after, scale, Hadamard transform, store. Channels that are not rotated take
+/// every other step. Norms, Hadamard transforms and quantised outputs exchange channels in shared
+/// memory; create() returns not_supported for rows that do not fit 16 KiB of it.
 struct Finish {
     ParameterShape bias = ParameterShape::none;  ///< added to the input
     Norm norm = {};
@@ -279,9 +335,16 @@ struct Finish {
     /// float, is one factor.
     bool scale_call = false;
     bool scale_tokens = false;  ///< one factor a token multiplies too: Call::q_scale_tokens
+    /// Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
+    /// order: a power of two, 2 to 512, that divides head_dim; 0: none. See hadamard_of_llama_cpp
+    /// (frequencies.hpp).
+    std::uint32_t hadamard = 0;
+    StoreScale store_scale = StoreScale::none;  ///< of an output of e4m3fn, e5m2 or int8
+    float scale_floor = 0;  ///< store_scale made: the smallest scale; finite, not negative
+    ScaleLayout scale_layout = ScaleLayout::slots_heads;  ///< store_scale made, of K and V
 };
 
-/// Place of a weight or bias in a parameter buffer.
+/// Place of a weight, bias or scale in a parameter buffer.
 struct ParameterItem {
     ParameterShape shape = ParameterShape::none;  ///< none: absent
     std::uint32_t offset = 0;  ///< floats from the start of the buffer; a multiple of 4
@@ -292,10 +355,11 @@ struct ParameterItem {
 /// Parameters of one tensor.
 struct TensorParameters {
     ParameterItem bias, weight, norm_bias;  ///< Finish::bias, Norm::weight, Norm::bias
+    ParameterItem store_scale;              ///< StoreScale::given, given_head: finite and not 0
 };
 
-/// Layout of the parameter buffer of a layer: f32 weights and biases of Q, K and V. The caller
-/// creates the buffer; fill_parameters (frequencies.hpp) writes its content.
+/// Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
+/// caller creates the buffer; fill_parameters (frequencies.hpp) writes its content.
 struct ParameterPlan {
     TensorParameters q, k, v;
     std::size_t bytes = 0;  ///< size of the content; 0: the kernel reads no parameters
@@ -328,8 +392,9 @@ struct KernelInfo {
     /// Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU, lanes are
     /// distributed accordingly.
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
-    /// Norms, biases, clip and scale around the rotation; by default none. Of a tensor that is
-    /// absent they must be none. A norm requires a head_dim of at most 4096.
+    /// Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs; by default
+    /// none. Of a tensor that is absent they must be none. A norm requires a head_dim of at most
+    /// 4096.
     Finish q_finish = {}, k_finish = {}, v_finish = {};
 };
 

@@ -119,11 +119,25 @@ typedef enum vkrope_pairing {
     VKROPE_PAIRING_MAX_ENUM = 0x7fffffff
 } vkrope_pairing;
 
-/** Storage format of a tensor element, little-endian. */
+/** Storage format of a tensor element, little-endian. The quantised types, from
+ * VKROPE_ELEMENT_E4M3FN on, are for vkrope_head_format::out only; their bytes are those of the
+ * named definition, on every device. */
 typedef enum vkrope_element {
-    VKROPE_ELEMENT_F32 = 0,  /**< IEEE 754 binary32 */
-    VKROPE_ELEMENT_F16 = 1,  /**< IEEE 754 binary16 */
-    VKROPE_ELEMENT_BF16 = 2, /**< bfloat16: the upper half of a binary32 */
+    VKROPE_ELEMENT_F32 = 0,    /**< IEEE 754 binary32 */
+    VKROPE_ELEMENT_F16 = 1,    /**< IEEE 754 binary16 */
+    VKROPE_ELEMENT_BF16 = 2,   /**< bfloat16: the upper half of a binary32 */
+    VKROPE_ELEMENT_E4M3FN = 3, /**< 8-bit float of the Open Compute Project (OFP8), to nearest
+                                  even, at most 448 in size, infinities too; a NaN is 0x7f */
+    VKROPE_ELEMENT_E5M2 = 4,   /**< likewise, at most 57344 in size */
+    VKROPE_ELEMENT_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
+    /** Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out
+     * of a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if
+     * the scale or its reciprocal overflows, all channels have this code. */
+    VKROPE_ELEMENT_Q8_0 = 6,
+    VKROPE_ELEMENT_Q4_0 = 7,  /**< as VKROPE_ELEMENT_Q8_0 */
+    VKROPE_ELEMENT_Q4_1 = 8,  /**< as VKROPE_ELEMENT_Q8_0 */
+    VKROPE_ELEMENT_Q5_0 = 9,  /**< as VKROPE_ELEMENT_Q8_0 */
+    VKROPE_ELEMENT_Q5_1 = 10, /**< as VKROPE_ELEMENT_Q8_0 */
     VKROPE_ELEMENT_MAX_ENUM = 0x7fffffff
 } vkrope_element;
 
@@ -1102,12 +1116,14 @@ typedef enum vkrope_norm_place {
     VKROPE_NORM_PLACE_MAX_ENUM = 0x7fffffff
 } vkrope_norm_place;
 
-/** Shape of a weight or bias in the parameter buffer. */
+/** Shape of a weight, bias or scale in the parameter buffer. */
 typedef enum vkrope_parameter_shape {
     VKROPE_PARAMETER_NONE = 0,         /**< absent */
     VKROPE_PARAMETER_CHANNEL = 1,      /**< [head_dim], the same for all heads */
     VKROPE_PARAMETER_HEAD_CHANNEL = 2, /**< [heads, head_dim], which [heads * head_dim] equals;
                                           requires the number of heads */
+    VKROPE_PARAMETER_TENSOR = 3,       /**< one number: a scale */
+    VKROPE_PARAMETER_HEAD = 4, /**< [heads]: a scale for each head; requires the number of heads */
     VKROPE_PARAMETER_SHAPE_MAX_ENUM = 0x7fffffff
 } vkrope_parameter_shape;
 
@@ -1130,8 +1146,32 @@ typedef struct vkrope_norm {
     VkBool32 round_between;
 } vkrope_norm;
 
+/** Where the scale of an output of e4m3fn, e5m2 or int8 comes from. */
+typedef enum vkrope_store_scale {
+    VKROPE_STORE_SCALE_NONE = 0,  /**< there is none: the codes are those of the channels */
+    VKROPE_STORE_SCALE_GIVEN = 1, /**< one of the tensor, which multiplies: see
+                                     vkrope_tensor_parameters::store_scale */
+    VKROPE_STORE_SCALE_GIVEN_HEAD =
+        2, /**< one of each head, which multiplies; requires the number of heads */
+    /** Made for each row, which it divides: the larger of vkrope_finish::scale_floor and the row's
+     * largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
+     * Stored as f32 to vkrope_call::q_scales_out; requires the number of heads. */
+    VKROPE_STORE_SCALE_MADE = 3,
+    VKROPE_STORE_SCALE_MAX_ENUM = 0x7fffffff
+} vkrope_store_scale;
+
+/** Where the made scales of K or V go if scatter_k is set; otherwise to [batch, tokens, heads]. */
+typedef enum vkrope_scale_layout {
+    VKROPE_SCALE_LAYOUT_SLOTS_HEADS = 0, /**< [slots, heads] (NHD) */
+    VKROPE_SCALE_LAYOUT_PAGES_HEADS = 1, /**< [pages, heads, page_size] (HND) */
+    VKROPE_SCALE_LAYOUT_MAX_ENUM = 0x7fffffff
+} vkrope_scale_layout;
+
 /** What happens to a tensor besides its rotation, in this order: bias, norm before, clip, rotation
- * (never of V), norm after, scale, store. Channels that are not rotated take every other step. */
+ * (never of V), norm after, scale, Hadamard transform, store. Channels that are not rotated take
+ * every other step. Norms, Hadamard transforms and quantised outputs exchange channels in shared
+ * memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that do not fit 16 KiB
+ * of it. */
 typedef struct vkrope_finish {
     size_t struct_size;          /**< sizeof this struct */
     const vkrope_norm* norm;     /**< null: none */
@@ -1142,7 +1182,15 @@ typedef struct vkrope_finish {
      * to float, is one factor. */
     VkBool32 scale_call;
     VkBool32 scale_tokens; /**< one factor a token multiplies too: vkrope_call::q_scale_tokens */
-    uint32_t reserved;     /**< 0 */
+    /** Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
+     * order: a power of two, 2 to 512, that divides head_dim; 0: none. See
+     * vkrope_hadamard_of_llama_cpp. */
+    uint32_t hadamard;
+    vkrope_store_scale store_scale;   /**< of an output of e4m3fn, e5m2 or int8 */
+    float scale_floor;                /**< store_scale made: the smallest scale; finite, not
+                                         negative */
+    vkrope_scale_layout scale_layout; /**< store_scale made, of K and V */
+    uint32_t reserved;                /**< 0 */
 } vkrope_finish;
 
 /** Properties that are fixed when a kernel is created; everything else is per call. */
@@ -1175,14 +1223,14 @@ typedef struct vkrope_kernel_info {
     uint32_t reserved; /**< 0 */
     /** Pairing of the output; null: the same. A different one requires out-of-place calls. */
     const vkrope_pairing* pairing_out;
-    /** Norms, biases, clip and scale around the rotation; null: none. Of a tensor that is absent
-     * they must be none. A norm requires a head_dim of at most 4096. */
+    /** Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs; null: none.
+     * Of a tensor that is absent they must be none. A norm requires a head_dim of at most 4096. */
     const vkrope_finish* q_finish;
     const vkrope_finish* k_finish; /**< of K, as q_finish */
     const vkrope_finish* v_finish; /**< of V, as q_finish */
 } vkrope_kernel_info;
 
-/** Place of a weight or bias in a parameter buffer. Has no size: it never changes. */
+/** Place of a weight, bias or scale in a parameter buffer. Has no size: it never changes. */
 typedef struct vkrope_parameter_item {
     vkrope_parameter_shape shape; /**< none: absent */
     uint32_t offset;              /**< floats from the start of the buffer; a multiple of 4 */
@@ -1192,13 +1240,15 @@ typedef struct vkrope_parameter_item {
 
 /** Parameters of one tensor. Has no size: it never changes. */
 typedef struct vkrope_tensor_parameters {
-    vkrope_parameter_item bias;      /**< vkrope_finish::bias */
-    vkrope_parameter_item weight;    /**< vkrope_norm::weight */
-    vkrope_parameter_item norm_bias; /**< vkrope_norm::bias */
+    vkrope_parameter_item bias;        /**< vkrope_finish::bias */
+    vkrope_parameter_item weight;      /**< vkrope_norm::weight */
+    vkrope_parameter_item norm_bias;   /**< vkrope_norm::bias */
+    vkrope_parameter_item store_scale; /**< VKROPE_STORE_SCALE_GIVEN, VKROPE_STORE_SCALE_GIVEN_HEAD:
+                                          finite and not 0 */
 } vkrope_tensor_parameters;
 
-/** Layout of the parameter buffer of a layer: f32 weights and biases of Q, K and V. The caller
- * creates the buffer; vkrope_fill_parameters writes its content. */
+/** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
+ * caller creates the buffer; vkrope_fill_parameters writes its content. */
 typedef struct vkrope_parameter_plan {
     size_t struct_size;         /**< sizeof this struct */
     vkrope_tensor_parameters q; /**< of Q */
@@ -1208,9 +1258,9 @@ typedef struct vkrope_parameter_plan {
 } vkrope_parameter_plan;
 
 /**
- * Plans the parameter buffer of a kernel: the weights and biases that q_finish, k_finish and
- * v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have no
- * shape. Thread-safe.
+ * Plans the parameter buffer of a kernel: the weights, biases and scales that q_finish, k_finish
+ * and v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have
+ * no shape. Thread-safe.
  *
  * @param info   of the kernel
  * @param plan   struct_size set; receives the rest
@@ -1222,7 +1272,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_ke
                                                                  vkrope_parameter_plan* plan,
                                                                  vkrope_error* error);
 
-/** A weight or bias as the model stores it. Has no size: it never changes. */
+/** A weight, bias or scale as the model stores it. Has no size: it never changes. */
 typedef struct vkrope_parameter_source {
     const void* data;       /**< `count` elements, row by row; null: absent */
     size_t count;           /**< elements: vkrope_parameter_item::count */
@@ -1232,9 +1282,10 @@ typedef struct vkrope_parameter_source {
 
 /** Sources of one tensor. Has no size: it never changes. */
 typedef struct vkrope_tensor_parameter_sources {
-    vkrope_parameter_source bias;      /**< vkrope_finish::bias */
-    vkrope_parameter_source weight;    /**< vkrope_norm::weight */
-    vkrope_parameter_source norm_bias; /**< vkrope_norm::bias */
+    vkrope_parameter_source bias;        /**< vkrope_finish::bias */
+    vkrope_parameter_source weight;      /**< vkrope_norm::weight */
+    vkrope_parameter_source norm_bias;   /**< vkrope_norm::bias */
+    vkrope_parameter_source store_scale; /**< vkrope_finish::store_scale */
 } vkrope_tensor_parameter_sources;
 
 /** Sources for vkrope_fill_parameters. */
@@ -1248,10 +1299,11 @@ typedef struct vkrope_parameter_sources {
 /**
  * Writes the parameter buffer of `plan`: the sources as f32, plus vkrope_parameter_item::added,
  * rounded once. Every item of the plan must have a source of its size, and every other item none.
- * Thread-safe.
+ * A store_scale multiplies before the store and must be finite and not 0: engines that divide by a
+ * scale, as vLLM by its k_scale, pass the reciprocal. Thread-safe.
  *
  * @param plan     from vkrope_plan_parameters
- * @param sources  weights and biases
+ * @param sources  weights, biases and scales
  * @param memory   plan->bytes bytes, aligned to 4; may be mapped device memory: it is written
  *                 once, in order, and never read
  * @param bytes    size of `memory`, at least plan->bytes
@@ -1262,6 +1314,28 @@ typedef struct vkrope_parameter_sources {
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_fill_parameters(const vkrope_parameter_plan* plan, const vkrope_parameter_sources* sources,
                        void* memory, size_t bytes, vkrope_error* error);
+
+/** Blocks of a Hadamard transform for vkrope_finish::hadamard. Has no size: it never changes. */
+typedef struct vkrope_hadamard_blocks {
+    uint32_t q_and_k; /**< channels; 0: none */
+    uint32_t v;       /**< channels; 0: none */
+} vkrope_hadamard_blocks;
+
+/**
+ * The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
+ * its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest
+ * power of two that divides head_dim, for V 64; none if head_dim is no multiple of 64. At most 512
+ * channels. Thread-safe.
+ *
+ * @param k_head_dim   head_dim of Q and K
+ * @param k_quantised  whether the cache of K has a quantised type; Q and K are transformed for it
+ * @param v_head_dim   head_dim of V
+ * @param v_quantised  whether the cache of V has a quantised type
+ */
+VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim,
+                                                               VkBool32 k_quantised,
+                                                               uint32_t v_head_dim,
+                                                               VkBool32 v_quantised);
 
 /**
  * Axis that rotates pair `pair` of the angle table; 0 without sections (null), and for sections
@@ -1279,7 +1353,13 @@ VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pai
  */
 VKROPE_API uint32_t vkrope_row_channels(const vkrope_rotation* rotation, uint32_t rotary_offset);
 
-/** Bytes of one element: 4 or 2. */
+/** Whether a type can only be stored. */
+VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
+
+/** Channels of a block: 32 for ggml's types; 1 for the others, whose elements stand alone. */
+VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
+
+/** Bytes of one element, or of one block. */
 VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
@@ -1358,10 +1438,10 @@ typedef struct vkrope_arena vkrope_arena;
 /**
  * Creates descriptor sets for `calls` calls of vkrope_record. A call takes one set per dispatch,
  * see vkrope_get_dispatches. The arena works with every kernel and position kernel of the same
- * device. If the device binds fewer than 15 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), kernels with a vkrope_finish, and below 11 all kernels,
- * are certain to work only with an arena of an equal vkrope_kernel_info; vkrope_record rejects an
- * arena that does not fit.
+ * device. If the device binds fewer than 18 storage buffers per stage
+ * (maxPerStageDescriptorStorageBuffers), kernels with VKROPE_STORE_SCALE_MADE, below 15 those with
+ * any vkrope_finish, and below 11 all kernels, are certain to work only with an arena of an equal
+ * vkrope_kernel_info; vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -1383,8 +1463,8 @@ VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 /** head_stride of an input whose heads all read the same row. */
 #define VKROPE_BROADCAST INT64_MIN
 
-/** Location of a tensor's rows. Strides are in elements; 0: packed as [batch, tokens, heads,
- * head_dim]. */
+/** Location of a tensor's rows. Strides are in elements, whatever their size; of ggml's blocks they
+ * are multiples of 32. 0: packed as [batch, tokens, heads, head_dim]. */
 typedef struct vkrope_tensor {
     size_t struct_size; /**< sizeof this struct */
     VkDescriptorBufferInfo
@@ -1483,7 +1563,7 @@ typedef struct vkrope_call {
      * any other V has its own. */
     const vkrope_tensor* v_in;
     const vkrope_tensor* v_out; /**< may be the same pointer as v_in */
-    /** Weights and biases of the kernel's q_finish, k_finish and v_finish, as
+    /** Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
      * vkrope_parameter_plan::bytes. */
     VkDescriptorBufferInfo parameters;
@@ -1492,6 +1572,12 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo q_scale_tokens;
     VkDescriptorBufferInfo k_scale_tokens; /**< of K, as q_scale_tokens */
     VkDescriptorBufferInfo v_scale_tokens; /**< of V, as q_scale_tokens */
+    /** With VKROPE_STORE_SCALE_MADE of the tensor: receives f32 [batch, tokens, heads], packed, or
+     * with slots one scale for each row of the cache, see vkrope_scale_layout. The offset must be
+     * a multiple of 4; the range may not overlap another buffer of the call. */
+    VkDescriptorBufferInfo q_scales_out;
+    VkDescriptorBufferInfo k_scales_out; /**< of K, as q_scales_out */
+    VkDescriptorBufferInfo v_scales_out; /**< of V, as q_scales_out */
     float q_scale;     /**< with vkrope_finish::scale_call: multiplies Q; finite; 0: 1 */
     uint32_t reserved; /**< 0 */
 } vkrope_call;
@@ -1525,7 +1611,7 @@ typedef struct vkrope_boundary {
     size_t struct_size;            /**< sizeof this struct */
     VkPipelineStageFlags stage;    /**< first and last stage */
     VkAccessFlags input_access;    /**< q_in, k_in, v_in, ids and an angle table in a buffer */
-    VkAccessFlags output_access;   /**< q_out, k_out, v_out and out_of_range */
+    VkAccessFlags output_access;   /**< q_out, k_out, v_out, q_scales_out, ..., out_of_range */
     VkAccessFlags in_place_access; /**< a tensor in place */
     VkAccessFlags texture_access;  /**< an angle table in a texture */
     uint32_t reserved;             /**< 0 */

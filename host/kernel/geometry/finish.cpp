@@ -64,6 +64,23 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
     return most;
 }
 
+std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept {
+    std::uint64_t most = 1;
+    for_tensors(info, [&](const Tensor3& tensor) {
+        if (!stores_together(tensor.finish, tensor.width)) return;
+        const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
+        const bool made = tensor.finish.store_scale == StoreScale::made;
+        most = std::max(most,
+                        rows * tensor.width.head_dim + (made ? geometry.workgroup_size() : 0));
+    });
+    return most;
+}
+
+std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept {
+    constexpr std::uint64_t sum_bytes = 8, word_bytes = 4;
+    return exchanged(info, geometry) * sum_bytes + staged(info, geometry) * word_bytes;
+}
+
 Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {
     Iterations most;
     for_tensors(info, [&](const Tensor3& tensor) {

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: MIT
-// What norms, biases, clip and scale ask of the lanes of a workgroup: pure arithmetic.
+// What norms, biases, clip, scale, Hadamard transforms and quantised stores ask of the lanes of a
+// workgroup: pure arithmetic.
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
 
 namespace vkrope {
 
-/// Whether a tensor, or any tensor of a kernel, has a bias, norm, clip or scale.
+/// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
 inline bool has_finish(const Finish& finish) noexcept {
     return finish.norm.kind != NormKind::none || finish.bias != ParameterShape::none ||
-           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens;
+           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens ||
+           finish.hadamard != 0;
 }
+
+/// Whether the lanes of a row store it together.
+inline bool stores_together(const Finish& finish, const HeadFormat& width) noexcept {
+    return width.head_dim != 0 && (finish.hadamard != 0 || is_quantised(width.out));
+}
+inline bool stores_together(const KernelInfo& info) noexcept {
+    return stores_together(info.q_finish, info.q) || stores_together(info.k_finish, info.k) ||
+           stores_together(info.v_finish, info.v);
+}
+
+/// Whether a tensor of a kernel has a finish or a quantised output.
 inline bool has_finish(const KernelInfo& info) noexcept {
-    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish);
+    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish) ||
+           stores_together(info);
 }
 
 /// shader::step_* of a tensor.
@@ -23,6 +37,13 @@ std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept;
 
 /// Sums that the lanes of a workgroup exchange for one tensor at a time.
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept;
+
+/// Words of the rows that the lanes of a workgroup store together, for one tensor at a time.
+std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept;
+
+/// Bytes of shared memory for both, and how many of them every device has.
+inline constexpr std::uint64_t max_shared_bytes = 16384;
+std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept;
 
 /// Loop iterations of a lane that owns its rows, for the rows of one norm, and for each of its
 /// heads: of the tensor that takes most.

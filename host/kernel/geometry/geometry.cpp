@@ -9,8 +9,10 @@ namespace vkrope {
 
 namespace {
 
+// Quantised outputs are not stored by units.
 bool all_f32(const HeadFormat& width) {
-    return width.head_dim == 0 || (width.in == Element::f32 && width.out == Element::f32);
+    return width.head_dim == 0 ||
+           (width.in == Element::f32 && (width.out == Element::f32 || is_quantised(width.out)));
 }
 
 bool all_f32(const KernelInfo& info) {
@@ -192,7 +194,6 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
 
 // Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row.
 Geometry shared(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    constexpr std::uint32_t shared_bytes = 16384, sum_bytes = 8;
     const bool whole_token = has_norm_of_token(info);
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, whole_token ? 128u : 64u);
     const std::uint64_t wanted = row_steps(info, geometry.unit_elements);
@@ -207,11 +208,12 @@ Geometry shared(const KernelInfo& info, Geometry geometry, const DispatchLimits&
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
     // Fewer tokens, then more rounds of exchange, then fewer heads at a time.
-    const auto too_many = [&] { return exchanged(info, geometry) * sum_bytes > shared_bytes; };
+    const auto too_many = [&] { return shared_bytes(info, geometry) > max_shared_bytes; };
     while (geometry.group_tokens > 1 && too_many()) geometry.group_tokens /= 2;
     while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
     while (geometry.head_lanes > 1 && too_many()) geometry.head_lanes /= 2;
-    return too_many() ? owned(info, geometry, limits) : geometry;
+    const bool may_own = !stores_together(info);  // else create() returns an error
+    return too_many() && may_own ? owned(info, geometry, limits) : geometry;
 }
 
 }  // namespace
@@ -220,8 +222,8 @@ Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept {
     Geometry geometry = {.access = access, .unit_elements = unit_elements(info, access)};
     if (has_finish(info))
-        return load == Load::processor ? owned(info, geometry, limits)
-                                       : shared(info, geometry, limits);
+        return load == Load::processor && !stores_together(info) ? owned(info, geometry, limits)
+                                                                 : shared(info, geometry, limits);
     return load == Load::processor ? on_processor(info, geometry, limits)
                                    : on_gpu(info, geometry, load == Load::many_tokens, limits);
 }

@@ -106,7 +106,10 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
 
 // `covered`: elements that the axes after `at` cover. If a shorter stride was left at 0 although
 // its axis should be the slower one, the error names it rather than the given stride.
-Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) noexcept {
+// `channels`: of an element, since errors count strides in channels.
+Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered,
+                    std::uint32_t channels) noexcept {
+    covered *= channels;
     const Axis& axis = axes.of[at];
     for (std::uint32_t i = at; i < axes.count; ++i) {
         const Axis& packed = axes.of[i];
@@ -116,18 +119,18 @@ Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered) n
                          "%s.%s is 0, which stands for %" PRIu64
                          ": it must be at least the %" PRIu64
                          " elements that the faster axes cover",
-                         axis.owner, axis.field, axis.stride, covered);
+                         axis.owner, axis.field, axis.stride * channels, covered);
         }
         return error(Code::invalid_argument,
                      "%s.%s is 0, which stands for %" PRIu64 ": the faster axes then cover %" PRIu64
                      " elements, so %s.%s, %" PRIu64 ", is too small",
-                     packed.owner, packed.field, packed.stride, covered, axis.owner, axis.field,
-                     axis.stride);
+                     packed.owner, packed.field, packed.stride * channels, covered, axis.owner,
+                     axis.field, axis.stride * channels);
     }
     return error(Code::invalid_argument,
                  "%s.%s is %" PRIu64 ": it must be at least the %" PRIu64
                  " elements that the faster axes cover",
-                 axis.owner, axis.field, axis.stride, covered);
+                 axis.owner, axis.field, axis.stride * channels, covered);
 }
 
 }  // namespace
@@ -136,7 +139,7 @@ Status check_no_self_overlap(const TensorRows& rows) noexcept {
     const Axes axes = axes_of(rows);
     std::uint64_t covered = rows.view.head_dim;
     for (std::uint32_t i = axes.count; i-- > 0;) {
-        if (axes.of[i].stride < covered) return steps_inside(axes, i, covered);
+        if (axes.of[i].stride < covered) return steps_inside(axes, i, covered, rows.view.channels);
         covered = multiply_add(axes.of[i].count - 1, axes.of[i].stride, covered);
     }
     return {};

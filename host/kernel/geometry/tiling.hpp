@@ -20,9 +20,9 @@ struct Tiling {
 };
 
 /// The views bound for a tensor, each of which must fit maxStorageBufferRange: input and output,
-/// and ids, slots and factors of tokens if present.
+/// and ids, slots, factors of tokens and made scales if present.
 struct Bound {
-    static constexpr std::uint32_t most = 5;
+    static constexpr std::uint32_t most = 6;
     const char* names[most] = {};
     const View* views[most] = {};
     std::uint32_t count = 0;

@@ -20,12 +20,15 @@ struct Box {
 };
 
 /// One tensor of a call, or its ids or slots, whose elements are then 32-bit words. Strides are in
-/// elements, and 0 along a direction that has one step.
+/// elements, and 0 along a direction that has one step. The elements of a tensor of ggml's blocks
+/// are its blocks.
 struct View {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t first_byte = 0;  ///< in the buffer
     std::uint32_t element_bytes = 4;
-    std::uint32_t head_dim = 1;         ///< channels of a row
+    std::uint32_t offset_bytes = 4;     ///< unit in which a dispatch counts where its part starts
+    std::uint32_t channels = 1;         ///< of an element: a number, or a block
+    std::uint32_t head_dim = 1;         ///< elements of a row
     std::uint32_t heads = 1;            ///< of all groups
     std::uint32_t heads_per_group = 1;  ///< equal to `heads`: one group
     std::uint64_t batch = 0, token = 0, group = 0, head = 0;

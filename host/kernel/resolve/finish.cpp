@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rules for norms, biases, clip and scale.
+// Rules for norms, biases, clip, scale, Hadamard transforms and the scales of quantised outputs.
 #include "kernel/geometry/finish.hpp"
 
 #include <cinttypes>
@@ -83,9 +83,55 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
     return {};
 }
 
-Status check_finish(const char* tensor, const Finish& finish, std::uint32_t head_dim,
-                    std::uint32_t heads) noexcept {
-    if (head_dim == 0 && has_finish(finish))
+constexpr std::uint32_t max_hadamard = 512;
+
+Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t head_dim) noexcept {
+    if (block == 0) return {};
+    if (block < 2 || block > max_hadamard || (block & (block - 1)) != 0)
+        return error(Code::invalid_argument,
+                     "%s_finish.hadamard is %u: it must be a power of two from 2 to %u, or 0",
+                     tensor, block, max_hadamard);
+    if (head_dim % block == 0) return {};
+    return error(Code::invalid_argument, "%s_finish.hadamard is %u: it must divide head_dim, %u",
+                 tensor, block, head_dim);
+}
+
+Status check_store_scale(const char* tensor, const Finish& finish, Element out, std::uint32_t heads,
+                         bool scatters) noexcept {
+    const StoreScale scale = finish.store_scale;
+    if (scale > StoreScale::made)
+        return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
+                     unsigned(scale));
+    if (scale != StoreScale::none && (!is_quantised(out) || block_channels(out) != 1))
+        return error(Code::invalid_argument,
+                     "%s_finish.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
+                     "%s.out is %u",
+                     tensor, unsigned(scale), tensor, unsigned(out));
+    if (scale >= StoreScale::given_head && heads == 0)
+        return error(Code::invalid_argument,
+                     "%s_finish.store_scale is %s: %s_heads must be above 0", tensor,
+                     scale == StoreScale::made ? "made" : "given_head", tensor);
+    if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
+        (finish.scale_floor != 0 && scale != StoreScale::made))
+        return error(Code::invalid_argument,
+                     "%s_finish.scale_floor is %g: it must be finite and not negative, and 0 "
+                     "unless store_scale is made",
+                     tensor, double(finish.scale_floor));
+    if (finish.scale_layout > ScaleLayout::pages_heads)
+        return error(Code::invalid_argument, "%s_finish.scale_layout is %u: no such layout", tensor,
+                     unsigned(finish.scale_layout));
+    if (finish.scale_layout == ScaleLayout::slots_heads || (scale == StoreScale::made && scatters))
+        return {};
+    return error(Code::invalid_argument,
+                 "%s_finish.scale_layout is pages_heads: only made scales of rows that go to "
+                 "slots lie so",
+                 tensor);
+}
+
+Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& width,
+                    std::uint32_t heads, bool scatters) noexcept {
+    const std::uint32_t head_dim = width.head_dim;
+    if (head_dim == 0 && (has_finish(finish) || finish.store_scale != StoreScale::none))
         return error(Code::invalid_argument, "%s_finish is given: %s.head_dim is 0, there is no %s",
                      tensor, tensor, tensor);
     if (Status s = check_shape(tensor, "bias", finish.bias, heads); !s) return s;
@@ -100,15 +146,17 @@ Status check_finish(const char* tensor, const Finish& finish, std::uint32_t head
     if (finish.scale_call && tensor[0] != 'q')
         return error(Code::invalid_argument, "%s_finish.scale_call is true: only Q has a q_scale",
                      tensor);
-    return {};
+    if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
+    return check_store_scale(tensor, finish, width.out, heads, scatters);
 }
 
 }  // namespace
 
 Status check_finish(const KernelInfo& info) noexcept {
-    if (Status s = check_finish("q", info.q_finish, info.q.head_dim, info.q_heads); !s) return s;
-    if (Status s = check_finish("k", info.k_finish, info.k.head_dim, info.k_heads); !s) return s;
-    return check_finish("v", info.v_finish, info.v.head_dim, info.v_heads);
+    if (Status s = check_finish("q", info.q_finish, info.q, info.q_heads, false); !s) return s;
+    if (Status s = check_finish("k", info.k_finish, info.k, info.k_heads, info.scatter_k); !s)
+        return s;
+    return check_finish("v", info.v_finish, info.v, info.v_heads, info.scatter_k);
 }
 
 namespace {
@@ -142,6 +190,38 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
     return check_words(name, where, std::uint64_t{call.batch} * call.tokens * 4);
 }
 
+// Rows of scales: of a token, or of a slot; with pages_heads, of a page.
+Status resolve_scales_out(const char* name, const Finish& finish,
+                          const VkDescriptorBufferInfo& where, const Call& call,
+                          ResolvedTensor& tensor) noexcept {
+    if (finish.store_scale != StoreScale::made) {
+        if (!where.buffer) return {};
+        return error(Code::invalid_argument,
+                     "%s is given: the kernel was created without store_scale made", name);
+    }
+    View& view = tensor.scales_out;
+    const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
+    view.buffer = where.buffer;
+    view.first_byte = where.offset;
+    view.page_size = rows;
+    view.element_bytes = 4 * heads;
+    view.token = 1;
+    view.batch = rows != 0 ? rows : call.tokens;
+    if (finish.scale_layout == ScaleLayout::pages_heads) {
+        view.element_bytes = 4;
+        view.head_dim = (heads - 1) * rows + 1;
+        view.batch = std::uint64_t{heads} * rows;
+    }
+    const std::uint64_t slots = rows != 0 ? std::uint64_t{tensor.pages} * rows
+                                          : std::uint64_t{call.batch} * call.tokens;
+    if (view.batch >= std::uint64_t{1} << 32)
+        return error(Code::not_supported,
+                     "%s: scales of a page of %u rows and %u heads are too many to count in 32 "
+                     "bits",
+                     name, rows, heads);
+    return check_words(name, where, slots * heads * 4);
+}
+
 }  // namespace
 
 FinishNeeds finish_needs(const KernelInfo& info) noexcept {
@@ -159,14 +239,19 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
         bool present;
         const Finish& finish;
         const VkDescriptorBufferInfo& where;
+        const char* out_name;
+        const VkDescriptorBufferInfo& out;
         ResolvedTensor& tensor;
-    } tensors[] = {
-        {"q_scale_tokens", call.q_in.heads != 0, info.q_finish, call.q_scale_tokens, resolved.q},
-        {"k_scale_tokens", call.k_in.heads != 0, info.k_finish, call.k_scale_tokens, resolved.k},
-        {"v_scale_tokens", call.v_in.heads != 0, info.v_finish, call.v_scale_tokens, resolved.v}};
-    for (const auto& [name, present, finish, where, tensor] : tensors) {
+    } tensors[] = {{"q_scale_tokens", call.q_in.heads != 0, info.q_finish, call.q_scale_tokens,
+                    "q_scales_out", call.q_scales_out, resolved.q},
+                   {"k_scale_tokens", call.k_in.heads != 0, info.k_finish, call.k_scale_tokens,
+                    "k_scales_out", call.k_scales_out, resolved.k},
+                   {"v_scale_tokens", call.v_in.heads != 0, info.v_finish, call.v_scale_tokens,
+                    "v_scales_out", call.v_scales_out, resolved.v}};
+    for (const auto& [name, present, finish, where, out_name, out, tensor] : tensors) {
         if (!present) continue;
         if (Status s = resolve_scale_tokens(name, finish, where, call, tensor.scales); !s) return s;
+        if (Status s = resolve_scales_out(out_name, finish, out, call, tensor); !s) return s;
     }
     if (parameter_bytes == 0) return {};
     if (call.parameters.offset % 16 != 0)

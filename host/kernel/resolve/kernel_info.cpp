@@ -33,11 +33,16 @@ Status check_width(const char* name, const HeadFormat& width, const KernelInfo& 
                      name, width.rotary_offset, info.rotary_dim, width.head_dim);
     }
     if (width.in > Element::bf16)
-        return error(Code::invalid_argument, "%s.in is %u: not a valid element type", name,
+        return error(Code::invalid_argument, "%s.in is %u: it must be f32, f16 or bf16", name,
                      unsigned(width.in));
-    if (width.out > Element::bf16)
+    if (width.out > Element::q5_1)
         return error(Code::invalid_argument, "%s.out is %u: not a valid element type", name,
                      unsigned(width.out));
+    if (width.head_dim % block_channels(width.out) != 0)
+        return error(Code::invalid_argument,
+                     "%s.head_dim is %u: with blocks of 32 channels as %s.out it must be a "
+                     "multiple of 32",
+                     name, width.head_dim, name);
     return {};
 }
 

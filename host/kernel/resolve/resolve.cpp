@@ -46,7 +46,8 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                 return error(Code::invalid_argument,
                              "%s and %s overlap: they must be disjoint; %s.%s is 0, which stands "
                              "for %" PRIu64 " elements",
-                             a.name, b.name, axis.owner, axis.field, axis.stride);
+                             a.name, b.name, axis.owner, axis.field,
+                             axis.stride * rows->view.channels);
             }
         }
     }
@@ -78,7 +79,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
                              const HeadFormat& width, View& view) {
         view.element_bytes = element_bytes(element);
-        view.head_dim = width.head_dim;
+        view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
+        view.channels = block_channels(element);
+        view.head_dim = width.head_dim / view.channels;
         return TensorRows{name, tensor, call.batch, call.tokens, view};
     };
     TensorRows q_in = rows_of("q_in", call.q_in, info.q.in, info.q, resolved.q.in);
@@ -122,7 +125,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
     if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
     const bool scales = call.q_scale != 1 || call.q_scale_tokens.buffer ||
-                        call.k_scale_tokens.buffer || call.v_scale_tokens.buffer;
+                        call.k_scale_tokens.buffer || call.v_scale_tokens.buffer ||
+                        call.q_scales_out.buffer || call.k_scales_out.buffer ||
+                        call.v_scales_out.buffer;
     if (scales || needs.any) {
         if (Status s = resolve_finish(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};

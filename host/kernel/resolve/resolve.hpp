@@ -16,6 +16,7 @@ struct ResolvedTensor {
     std::uint32_t group_heads = 1;
     std::uint32_t pages = 1;  ///< of the cache, if scattered
     View scales;              ///< a factor for each token; without, it has no buffer
+    View scales_out;          ///< scales that are made for its rows; without, it has no buffer
 };
 
 /// A call that breaks no rule.
@@ -41,7 +42,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
 /// What each call of a kernel needs for its finish, found out once.
 struct FinishNeeds {
-    bool any = false;                 ///< a tensor has a norm, a bias, a clip or a scale
+    bool any = false;                 ///< a tensor has a finish or a quantised output
     std::size_t parameter_bytes = 0;  ///< of Call::parameters
 };
 

@@ -11,13 +11,20 @@ namespace vkrope {
 
 namespace {
 
+// `channels`: of an element of the view, which `packed` and `stride` count.
 Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed,
-                      std::uint64_t& stride, bool& is_packed) noexcept {
+                      std::uint32_t channels, std::uint64_t& stride, bool& is_packed) noexcept {
     if (given < 0)
         return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name,
                      field, given);
+    if (given % channels != 0)
+        return error(Code::invalid_argument,
+                     "%s.%s is %" PRId64
+                     ": it counts channels and must be a multiple of the %u of "
+                     "a block",
+                     name, field, given, channels);
     is_packed = given == 0;
-    stride = is_packed ? packed : std::uint64_t(given);
+    stride = is_packed ? packed : std::uint64_t(given) / channels;
     return {};
 }
 
@@ -39,7 +46,7 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
         return {};
     }
     if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim,
-                                  view.head, rows.packed_head);
+                                  view.channels, view.head, rows.packed_head);
         !s)
         return s;
     if (tensor.heads_per_group == 0) {
@@ -54,7 +61,7 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
     if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed,
-                                  view.group, rows.packed_group);
+                                  view.channels, view.group, rows.packed_group);
         !s)
         return s;
     view.heads_per_group = tensor.heads_per_group;
@@ -92,12 +99,12 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     if (Status s = resolve_heads(rows, input); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
     if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token,
-                                  view.token, rows.packed_token);
+                                  view.channels, view.token, rows.packed_token);
         !s)
         return s;
     const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
     if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch,
-                                  view.batch, rows.packed_batch);
+                                  view.channels, view.batch, rows.packed_batch);
         !s)
         return s;
     return resolve_span(rows);
@@ -138,14 +145,14 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     if (Status s = resolve_heads(rows, false); !s) return s;
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
-    if (Status s = check_single_rows(rows.name, cache, packed_row); !s) return s;
+    if (Status s = check_single_rows(rows.name, cache, packed_row * view.channels); !s) return s;
     if (Status s = resolve_stride("paged_cache", "row_stride", cache.row_stride, packed_row,
-                                  view.token, rows.packed_token);
+                                  view.channels, view.token, rows.packed_token);
         !s)
         return s;
     const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
     if (Status s = resolve_stride("paged_cache", "page_stride", cache.page_stride, packed_page,
-                                  view.batch, rows.packed_batch);
+                                  view.channels, view.batch, rows.packed_batch);
         !s)
         return s;
     if (Status s = resolve_span(rows); !s) return s;
@@ -162,6 +169,7 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
 Status check_where(const TensorRows& rows) noexcept {
     const VkDescriptorBufferInfo& where = rows.tensor.where;
     const std::uint32_t bytes = rows.view.element_bytes;
+    const std::uint32_t alignment = rows.view.channels != 1 ? 2 : bytes;  // of the f16 in a block
     if (where.buffer == VK_NULL_HANDLE)
         return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
     if (where.range == VK_WHOLE_SIZE) {
@@ -169,11 +177,11 @@ Status check_where(const TensorRows& rows) noexcept {
                      "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes",
                      rows.name);
     }
-    if (where.offset % bytes != 0) {
+    if (where.offset % alignment != 0) {
         return error(Code::invalid_argument,
                      "%s.where.offset is %" PRIu64
                      ": it must be a multiple of the element's %u bytes",
-                     rows.name, where.offset, bytes);
+                     rows.name, where.offset, alignment);
     }
     if (where.range > (too_large >> 2) || where.offset > (too_large >> 2)) {
         return error(Code::invalid_argument,
@@ -193,7 +201,7 @@ Status check_where(const TensorRows& rows) noexcept {
                      "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
                      ", with %s.%s %s%" PRIu64 " elements",
                      rows.name, where.range, rows.span * bytes, axis->owner, axis->field,
-                     axis->packed ? "0, which stands for " : "", axis->stride);
+                     axis->packed ? "0, which stands for " : "", axis->stride * rows.view.channels);
     }
     const VkDeviceSize buffer_size = rows.tensor.buffer_size;
     if (buffer_size != 0 && where.offset + where.range > buffer_size) {
@@ -235,8 +243,9 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
         return error(Code::invalid_argument,
                      "%s.%s is 0, which stands for %" PRIu64 ", and %s's is %" PRIu64
                      ": rows that overlap must be the same rows of one type (in place)",
-                     packed.name, stride.field, stride.in_packed ? stride.in : stride.out,
-                     given.name, stride.in_packed ? stride.out : stride.in);
+                     packed.name, stride.field,
+                     (stride.in_packed ? stride.in : stride.out) * packed.view.channels, given.name,
+                     (stride.in_packed ? stride.out : stride.in) * given.view.channels);
     }
     return error(Code::invalid_argument,
                  "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",

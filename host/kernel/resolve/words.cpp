@@ -70,6 +70,10 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where,
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
 }
 
+Words scales_of(const char* name, const VkDescriptorBufferInfo& where, const View& view) noexcept {
+    return {name, view.buffer, where.offset, where.offset + where.range};
+}
+
 }  // namespace
 
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
@@ -96,20 +100,31 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     read_view("q_scale_tokens", resolved.q.scales);
     read_view("k_scale_tokens", resolved.k.scales);
     read_view("v_scale_tokens", resolved.v.scales);
-    const Words counter = words_of("out_of_range", call.out_of_range, resolved.status);
+    const Words written_words[] = {
+        words_of("out_of_range", call.out_of_range, resolved.status),
+        scales_of("q_scales_out", call.q_scales_out, resolved.q.scales_out),
+        scales_of("k_scales_out", call.k_scales_out, resolved.k.scales_out),
+        scales_of("v_scales_out", call.v_scales_out, resolved.v.scales_out)};
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
         if (rows.tensor.heads == 0) continue;
         const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(),
                               rows.end_byte()};
-        if (counter.overlaps(tensor)) return overlap(rows.name, counter.name);
+        for (const Words& words : written_words) {
+            if (words.overlaps(tensor)) return overlap(rows.name, words.name);
+        }
         const bool written = i < tensors.size() / 2;
         for (std::size_t w = 0; w < count && written; ++w) {
             if (read[w].overlaps(tensor)) return overlap(rows.name, read[w].name);
         }
     }
-    for (std::size_t w = 0; w < count; ++w) {
-        if (read[w].overlaps(counter)) return overlap(read[w].name, counter.name);
+    for (const Words& words : written_words) {
+        for (std::size_t w = 0; w < count; ++w) {
+            if (read[w].overlaps(words)) return overlap(read[w].name, words.name);
+        }
+        for (const Words& others : written_words) {
+            if (&others < &words && words.overlaps(others)) return overlap(others.name, words.name);
+        }
     }
     return {};
 }

@@ -48,7 +48,7 @@ struct Binding {
 /// Bindings in the order of their numbers, each once.
 class BindingList {
    public:
-    static constexpr std::uint32_t most = 20;
+    static constexpr std::uint32_t most = 24;
 
     /// Returns false if the list is full.
     bool add(const Binding& binding) noexcept;

@@ -154,12 +154,21 @@ BindingList bindings_of_rotations() noexcept {
     return list;
 }
 
-}  // namespace
-
-BindingList every_binding() noexcept {
+// All bindings of all kernels that store no scales.
+BindingList bindings_without_scales() noexcept {
     BindingList list = bindings_of_rotations();
     for (const std::uint32_t number : {shader::binding_parameters, shader::binding_q_scales,
                                        shader::binding_k_scales, shader::binding_v_scales})
+        list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+    return list;
+}
+
+}  // namespace
+
+BindingList every_binding() noexcept {
+    BindingList list = bindings_without_scales();
+    for (const std::uint32_t number :
+         {shader::binding_q_scales_out, shader::binding_k_scales_out, shader::binding_v_scales_out})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     return list;
 }
@@ -197,11 +206,12 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
-    // The more bindings a layout has, the more kernels can share an arena: all kernels, those
-    // without a finish, or those of them with the same source of angles.
+    // The more bindings a layout has, the more kernels can share an arena: all kernels, those that
+    // store no scales, those without a finish, or those of them with the same source of angles.
     program.layout_binds = program.binds;
-    for (const BindingList& shared : {every_binding(), bindings_of_rotations(), bindings_of_three(),
-                                      bindings_of_two(), bindings_of_one()}) {
+    for (const BindingList& shared :
+         {every_binding(), bindings_without_scales(), bindings_of_rotations(), bindings_of_three(),
+          bindings_of_two(), bindings_of_one()}) {
         BindingList list = shared;
         for (const Binding& binding : program.binds) list.add(binding);
         if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;

@@ -165,6 +165,7 @@ const Pair structs[] = {
     {"types.hpp", "TensorParameters", "tensor_parameters"},
     {"types.hpp", "ParameterPlan", "parameter_plan"},
     {"types.hpp", "KernelInfo", "kernel_info"},
+    {"frequencies.hpp", "HadamardBlocks", "hadamard_blocks"},
     {"frequencies.hpp", "ParameterSource", "parameter_source"},
     {"frequencies.hpp", "TensorParameterSources", "tensor_parameter_sources"},
     {"frequencies.hpp", "ParameterSources", "parameter_sources"},

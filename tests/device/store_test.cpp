@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// Hadamard transforms and quantised outputs: not a byte differs from the oracle of the same rows of
+// f32, for every mapping, access and layout.
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "finish_scene.hpp"
+#include "reference/quantise.hpp"
+#include "support/finishing.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+constexpr Element stores[] = {Element::e4m3fn, Element::e5m2, Element::int8, Element::q8_0,
+                              Element::q4_0,   Element::q4_1, Element::q5_0, Element::q5_1};
+
+reference::Store store_of(Element element) {
+    return reference::Store(std::uint32_t(element) - std::uint32_t(Element::e4m3fn));
+}
+
+std::vector<float> floats_of(const Bytes& bytes) {
+    std::vector<float> floats(bytes.size() / 4);
+    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    return floats;
+}
+
+// The scene with every output as f32.
+Scene plain_of(Scene scene) {
+    for (HeadFormat* width : {&scene.info.q, &scene.info.k, &scene.info.v})
+        width->out = Element::f32;
+    for (Finish* finish : {&scene.info.q_finish, &scene.info.k_finish, &scene.info.v_finish})
+        finish->store_scale = StoreScale::none, finish->scale_floor = 0;
+    return scene;
+}
+
+// What the oracle makes of the rows of one tensor.
+void check_stored(const HeadFormat& width, const Finish& finish, std::uint32_t heads,
+                  const std::vector<float>& given, const Bytes& rows, const Bytes& bytes,
+                  const Bytes& scales) {
+    if (heads == 0 || !is_quantised(width.out)) return;
+    const std::vector<float> numbers = floats_of(rows), made_scales = floats_of(scales);
+    std::vector<std::uint8_t> expected;
+    std::vector<float> expected_scales;
+    for (std::size_t row = 0; row < numbers.size() / width.head_dim; ++row) {
+        const std::span<const float> of = std::span(numbers).subspan(row * width.head_dim,
+                                                                     width.head_dim);
+        std::vector<std::uint8_t> codes;
+        if (block_channels(width.out) != 1) {
+            codes = reference::quantise_blocks(store_of(width.out), of);
+        } else if (finish.store_scale == StoreScale::made) {
+            reference::MadeRow made = reference::quantise_made(store_of(width.out), of,
+                                                               finish.scale_floor);
+            codes = made.codes;
+            expected_scales.push_back(made.scale);
+        } else {
+            const float factor = given.empty()       ? 1
+                                 : given.size() == 1 ? given[0]
+                                                     : given[row % heads];
+            codes = reference::quantise_given(store_of(width.out), of, factor);
+        }
+        expected.insert(expected.end(), codes.begin(), codes.end());
+    }
+    REQUIRE(bytes.size() == expected.size());
+    std::size_t differing = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        differing += std::uint8_t(bytes[i]) != expected[i];
+    CHECK(differing == 0);
+    CHECK(made_scales == expected_scales);
+}
+
+// Every way has the bytes of the oracle.
+void check_stores(const Scene& scene) {
+    const Results plain = carry_out(plain_of(scene), {});
+    const Parameters parameters = parameters_of(scene.info);
+    const Way ways[] = {{Mapping::cpu},
+                        {Mapping::gpu, 0},
+                        {Mapping::gpu, 1},
+                        {Mapping::cpu, 3},
+                        {Mapping::gpu, 2, false, true},
+                        {Mapping::cpu, 1, false, true, 4}};
+    for (const Way& way : ways) {
+        if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
+        CAPTURE(int(way.mapping));
+        CAPTURE(way.lead);
+        CAPTURE(way.page_rows);
+        const KernelInfo& info = scene.info;
+        const Results results = carry_out(scene, way);
+        check_stored(info.q, info.q_finish, scene.q_heads, parameters.store_scales[0], plain.q,
+                     results.q, results.q_scales);
+        check_stored(info.k, info.k_finish, scene.k_heads, parameters.store_scales[1], plain.k,
+                     results.k, results.k_scales);
+        check_stored(info.v, info.v_finish, scene.v_heads, parameters.store_scales[2], plain.v,
+                     results.v, results.v_scales);
+    }
+}
+
+HeadFormat width(Element in, Element out, std::uint32_t head_dim, std::uint32_t offset = 0) {
+    return {in, out, head_dim, offset};
+}
+
+}  // namespace
+
+TEST_CASE("store: every type, of Q, K and V together, from every type") {
+    const Element inputs[] = {Element::f32, Element::f16, Element::bf16};
+    for (std::size_t i = 0; i < std::size(stores); ++i) {
+        const Element in = inputs[i % std::size(inputs)], out = stores[i];
+        CAPTURE(int(out));
+        check_stores({.info = {.pairing = i % 2 == 0 ? Pairing::half_split : Pairing::interleaved,
+                               .rotary_dim = 64,
+                               .q = width(in, out, 96, 32),
+                               .k = width(in, out, 96),
+                               .v = width(in, out, 96)},
+                      .batch = 2,
+                      .q_heads = 5,
+                      .k_heads = 3,
+                      .v_heads = 3});
+    }
+}
+
+TEST_CASE("store: scales that are given or made, of a tensor, a head or a row") {
+    for (const Element out : {Element::e4m3fn, Element::e5m2, Element::int8}) {
+        CAPTURE(int(out));
+        check_stores({.info = {.rotary_dim = 16,
+                               .q = width(Element::f16, out, 34, 2),
+                               .k = width(Element::f16, out, 34),
+                               .v = width(Element::f16, out, 34),
+                               .q_heads = 5,
+                               .k_heads = 3,
+                               .v_heads = 3,
+                               .q_finish = {.store_scale = StoreScale::given},
+                               .k_finish = {.store_scale = StoreScale::given_head},
+                               .v_finish = {.store_scale = StoreScale::made}},
+                      .batch = 2,
+                      .q_heads = 5,
+                      .k_heads = 3,
+                      .v_heads = 3});
+        check_stores({.info = {.rotary_dim = 64,
+                               .q = width(Element::f32, out, 64),
+                               .k = width(Element::f32, out, 64),
+                               .v = width(Element::f32, out, 64),
+                               .q_heads = 4,
+                               .k_heads = 4,
+                               .v_heads = 4,
+                               .q_finish = {.store_scale = StoreScale::made, .scale_floor = 0.02f},
+                               .k_finish = {.store_scale = StoreScale::made},
+                               .v_finish = {.store_scale = StoreScale::made, .scale_floor = 1e-6f}},
+                      .q_heads = 4,
+                      .k_heads = 4,
+                      .v_heads = 4});
+    }
+}
+
+TEST_CASE("store: after a norm, a bias and a Hadamard transform") {
+    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
+    Norm token = rms;
+    token.span = NormSpan::token;
+    token.weight = ParameterShape::head_channel;
+    check_stores({.info = {.rotary_dim = 128,
+                           .q = width(Element::f16, Element::bf16, 128),
+                           .k = width(Element::f16, Element::q8_0, 128),
+                           .v = width(Element::f16, Element::q4_0, 128),
+                           .q_finish = {.norm = rms, .hadamard = 128},
+                           .k_finish = {.norm = rms, .hadamard = 128},
+                           .v_finish = {.hadamard = 64}},
+                  .q_heads = 4,
+                  .k_heads = 2,
+                  .v_heads = 2});
+    check_stores({.info = {.pairing = Pairing::interleaved,
+                           .rotary_dim = 32,
+                           .q = width(Element::f32, Element::q5_1, 64, 8),
+                           .k = width(Element::f32, Element::q5_0, 64, 8),
+                           .v = width(Element::f32, Element::e4m3fn, 64),
+                           .q_heads = 70,
+                           .k_heads = 3,
+                           .v_heads = 3,
+                           .q_finish = {.norm = token, .hadamard = 16},
+                           .k_finish = {.bias = ParameterShape::channel, .norm = token},
+                           .v_finish = {.hadamard = 2, .store_scale = StoreScale::made}},
+                  .tokens = 3,
+                  .q_heads = 70,
+                  .k_heads = 3,
+                  .v_heads = 3});
+}
+
+TEST_CASE("store: a Hadamard transform is its levels in order, then one product") {
+    for (const auto& [head_dim, block] : {std::pair{2u, 2u},
+                                          {36u, 4u},
+                                          {40u, 8u},
+                                          {96u, 32u},
+                                          {128u, 128u},
+                                          {512u, 512u},
+                                          {576u, 64u}}) {
+        CAPTURE(block);
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            for (const bool in_place : {false, true}) {
+                Scene scene = {
+                    .info = {.rotary_dim = 2, .q = width(Element::f32, Element::f32, head_dim)},
+                    .tokens = 3,
+                    .q_heads = 3};
+                const Way way = {mapping, 1, in_place};
+                std::vector<float> expected = floats_of(carry_out(scene, way).q);
+                scene.info.q_finish.hadamard = block;
+                for (std::uint32_t level = 1; level < block; level *= 2) {
+                    for (std::size_t a = 0; a < expected.size(); ++a) {
+                        if ((a % head_dim % block & level) != 0) continue;
+                        const float x = expected[a], y = expected[a + level];
+                        expected[a] = x + y;
+                        expected[a + level] = x - y;
+                    }
+                }
+                const auto factor = float(1 / std::sqrt(double(block)));
+                for (float& x : expected) x *= factor;
+                CHECK(floats_of(carry_out(scene, way).q) == expected);
+            }
+        }
+    }
+}
+
+TEST_CASE("store: long rows, and rows that no device has room for") {
+    check_stores(
+        {.info = {.rotary_dim = 64,
+                  .q = width(Element::f32, Element::q8_0, 1024, 512),
+                  .k = width(Element::bf16, Element::e5m2, 1000, 512),
+                  .k_heads = 1,
+                  .q_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .hadamard = 512},
+                  .k_finish = {.store_scale = StoreScale::made}},
+         .tokens = 2,
+         .q_heads = 2,
+         .k_heads = 1});
+    const KernelInfo info = {.rotary_dim = 64, .q = width(Element::f32, Element::q8_0, 8192)};
+    const Result<Owned<Kernel>> made = own(create(device().ref(), info));
+    CHECK(made.status.code == Code::not_supported);
+    CHECK(std::string(made.status.what) ==
+          "head_dim is too large for these norms, Hadamard transforms and quantised outputs "
+          "together: a row then takes 32776 bytes of shared memory, at most 16384");
+}
+
+TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN and ties") {
+    constexpr std::uint32_t D = 32;
+    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+    const float fills[] = {0, -0.f, 1e-42f, -3e-39f, 3.4e38f, -1e30f, inf, -inf, nan, 0.5f, 1.5f};
+    std::vector<float> numbers;
+    for (const float fill : fills) {
+        for (std::uint32_t c = 0; c < D; ++c)
+            numbers.push_back(c % 4 == 1 ? fill : (float(c) - 16) * 0.5f);
+        for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(fill);
+    }
+    for (const Element out : stores) {
+        CAPTURE(int(out));
+        for (const StoreScale scale : {StoreScale::none, StoreScale::made}) {
+            if (scale == StoreScale::made && block_channels(out) != 1) continue;
+            check_stores({.info = {.rotary_dim = 2,
+                                   .q = width(Element::f32, out, D),
+                                   .q_heads = 2,
+                                   .q_finish = {.store_scale = scale}},
+                          .tokens = std::uint32_t(std::size(fills)),
+                          .q_heads = 2,
+                          .q = bytes_of(numbers)});
+        }
+    }
+}
+
+}  // namespace vkrope::test
