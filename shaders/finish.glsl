@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What happens to the rows of one tensor besides their rotation: bias, norm before, clip, (rotate),
-// norm after, scale, Hadamard transform, quantised store. Included by tensor.glsl for each tensor, with its macros and these:
+// norm after, scale, Hadamard transform, quantised store. Included by tensor.glsl for each tensor,
+// with its macros and these:
 //
 //   T(steps), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits

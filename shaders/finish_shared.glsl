@@ -236,23 +236,22 @@ void T(store_staged)(T(Share) share, VkropeRow row, uint head) {
         T(stage_codes)(share, row, head);
         barrier();
         if (stores)
-            T(store_bytes)(row, to * vkrope_block_bytes(T(element_out)) +
-                                    VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
+            T(store_bytes)
+            (row, to * vkrope_block_bytes(T(element_out)) + VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
     } else {
         for (uint unit = row.lane; unit < T(units) && stores; unit += row.lanes) {
             const uint channel = unit * unit_elements;
-            T(store)(to + channel,
-                     vkrope_encode(T(element_out),
-                                   vkrope_staged_unit(unit_elements, row.at + channel, 1)));
+            T(store)
+            (to + channel,
+             vkrope_encode(T(element_out), vkrope_staged_unit(unit_elements, row.at + channel, 1)));
         }
     }
     barrier();  // the next row takes the place of this one
 }
 
 void T(finish_staged)(T(Share) share, VkropeNorm norm) {
-    const VkropeRow row = VkropeRow(
-        (share.token_lane * head_lanes + share.head_lane) * T(head_dim), T(head_dim),
-        share.step_lane, step_lanes);
+    const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) * T(head_dim),
+                                    T(head_dim), share.step_lane, step_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
         for (uint n = 0; n < T(lane_row_steps); ++n) {

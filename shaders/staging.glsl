@@ -149,7 +149,7 @@ void vkrope_stage_blocks(uint type, VkropeRow row) {
 // Half `index` of a row; outside of it, its first or last one.
 uint vkrope_staged_half(uint type, VkropeRow row, int index) {
     const uint halves = vkrope_block_halves(type), header = vkrope_header_halves(type);
-    const uint inside = uint(clamp(index, 0, int(row.channels / 32 * halves) - 1));
+    const uint inside = min(index < 0 ? 0u : uint(index), row.channels / 32 * halves - 1);
     const uint at = inside % halves;
     return VKROPE_STAGED(row.at + inside / halves * 32 + (at < header ? 16 + at : at - header));
 }

@@ -48,8 +48,8 @@ bool T(in_place)() {
     return vkrope_has(VKROPE_TENSOR_IN_PLACE);
 }
 
-// Where the rows of a token start, in elements; 0 for an absent tensor. Quantised outputs: in blocks
-// from the first row on.
+// Where the rows of a token start, in elements; 0 for an absent tensor. Quantised outputs: in
+// blocks from the first row on.
 uint T(from)(uint index, uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {

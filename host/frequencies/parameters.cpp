@@ -39,8 +39,8 @@ Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t hea
                      "%s_finish.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
                      unsigned(scale), tensor, tensor);
     if (scale != StoreScale::given_head || heads != 0) return {};
-    return error(Code::invalid_argument,
-                 "%s_finish.store_scale is given_head: %s_heads must be above 0", tensor, tensor);
+    return error(Code::invalid_argument, "%s_finish.store_scale is %u: %s_heads must be above 0",
+                 tensor, unsigned(scale), tensor);
 }
 
 Status check_shapes(const char* tensor, const Finish& finish, std::uint32_t head_dim,

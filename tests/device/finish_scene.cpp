@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "forced_limits.hpp"
 #include "support/finishing.hpp"
 
 namespace vkrope::test {
@@ -88,7 +89,9 @@ Results carry_out(Scene scene, const Way& way) {
                 finish->scale_layout = ScaleLayout::pages_heads;
         }
     }
-    const Owned<Kernel> kernel = make_kernel(device(), scene.info);
+    const Owned<Kernel> kernel = make_kernel(
+        device(), scene.info,
+        Forced{.range = way.range, .workgroups = way.workgroups, .mapping = way.mapping});
     const Rotation turned = rotation_of(scene.info);
     AngleTable table = must(
         AngleTable::make(device(), turned, scene.info.angles, scene.tokens + 3));
@@ -164,7 +167,8 @@ Results carry_out(Scene scene, const Way& way) {
         of.scales_out = upload(device(), of.scales_before);
         of.scales = part(of.scales_out, 4 * way.lead, 4 * of.rows);
     }
-    run(device(), kernel, call);
+    const std::uint64_t dispatched = run(device(), *kernel, call);
+    if (way.range != 0 || way.workgroups != 0) CHECK(dispatched > 1);
     for (OneTensor& of : tensors) {
         if (of.heads == 0) continue;
         const RowOrder order{way, slots, scatters(of)};

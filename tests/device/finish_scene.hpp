@@ -20,8 +20,9 @@ struct Way {
     Mapping mapping = Mapping::cpu;
     std::uint32_t lead = 0;  ///< elements before each tensor: the access becomes narrower
     bool in_place = false;
-    bool slots = false;           ///< K and V go to a cache, in reverse order
-    std::uint32_t page_rows = 0;  ///< above 0: of such pages, [heads, rows] in each
+    bool slots = false;                       ///< K and V go to a cache, in reverse order
+    std::uint32_t page_rows = 0;              ///< above 0: of such pages, [heads, rows] in each
+    std::uint32_t range = 0, workgroups = 0;  ///< above 0: limits that the device reports instead
 };
 
 /// Packed; made scales as f32 [batch, tokens, heads], empty without any.

@@ -70,17 +70,18 @@ void check_stored(const HeadFormat& width, const Finish& finish, std::uint32_t h
     CHECK(made_scales == expected_scales);
 }
 
-// Every way has the bytes of the oracle.
-void check_stores(const Scene& scene) {
+const std::vector<Way> every_way = {{Mapping::cpu, 1, false, true, 4},
+                                    {Mapping::cpu, 0},
+                                    {Mapping::gpu, 1},
+                                    {Mapping::cpu, 3},
+                                    {Mapping::gpu, 2, false, true}};
+
+// These ways, or this share of them, have the bytes of the oracle.
+void check_stores(const Scene& scene, const std::vector<Way>& ways = every_way) {
     const Results plain = carry_out(plain_of(scene), {});
     const Parameters parameters = parameters_of(scene.info);
-    const Way ways[] = {{Mapping::cpu},
-                        {Mapping::gpu, 0},
-                        {Mapping::gpu, 1},
-                        {Mapping::cpu, 3},
-                        {Mapping::gpu, 2, false, true},
-                        {Mapping::cpu, 1, false, true, 4}};
-    for (const Way& way : ways) {
+    for (std::size_t i = 0; i < ways.size(); i += sweep_share()) {
+        const Way& way = ways[i];
         if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
         CAPTURE(int(way.mapping));
         CAPTURE(way.lead);
@@ -216,6 +217,34 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
             }
         }
     }
+}
+
+TEST_CASE("store: calls that a device of small limits needs many dispatches for") {
+    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f};
+    const Scene scene = {.info = {.rotary_dim = 64,
+                                  .q = width(Element::f16, Element::int8, 64),
+                                  .k = width(Element::f16, Element::q8_0, 64),
+                                  .v = width(Element::f16, Element::e4m3fn, 64),
+                                  .q_heads = 6,
+                                  .k_heads = 3,
+                                  .v_heads = 3,
+                                  .q_finish = {.norm = rms, .store_scale = StoreScale::made},
+                                  .k_finish = {.norm = rms, .hadamard = 64},
+                                  .v_finish = {.store_scale = StoreScale::made}},
+                         .batch = 3,
+                         .tokens = 150,
+                         .q_heads = 6,
+                         .k_heads = 3,
+                         .v_heads = 3};
+    check_stores(scene, {{.mapping = Mapping::gpu, .lead = 1, .range = 1u << 16},
+                         {.mapping = Mapping::cpu, .workgroups = 7},
+                         {.mapping = Mapping::gpu, .slots = true, .range = 1u << 14},
+                         {.mapping = Mapping::cpu,
+                          .lead = 1,
+                          .slots = true,
+                          .page_rows = 64,
+                          .range = 1u << 14,
+                          .workgroups = 7}});
 }
 
 TEST_CASE("store: long rows, and rows that no device has room for") {

@@ -221,9 +221,9 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
 }
 
 TEST_CASE(
-    "an arena serves every kernel of its device; with few storage buffers, those without a finish, "
-    "or of one angle source") {
-    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 16u}) {
+    "an arena serves every kernel of its device; with few storage buffers, those that store no "
+    "scales, those without a finish, or of one angle source") {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u}) {
         KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const Owned<Kernel> factored(
             create(host.ref, kernel_info(AngleSource::factored_texture)).value);
@@ -261,7 +261,7 @@ TEST_CASE(
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
         const std::string what = other.what;
-        CHECK(all == (what.find("if the device binds 15 storage buffers; this device binds " +
+        CHECK(all == (what.find("if the device binds 18 storage buffers; this device binds " +
                                 std::to_string(storage_buffers)) == std::string::npos));
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
@@ -282,6 +282,20 @@ TEST_CASE(
         CHECK(record(host.commands, computed.get(), kernel_call(host, 7, AngleSource::computed),
                      of_finished.get())
                   .code == expected);
+        // A scale for each row of K.
+        KernelInfo scaled = kernel_info(AngleSource::factored_texture);
+        scaled.k.out = Element::int8;
+        scaled.k_heads = 2;
+        scaled.k_finish.store_scale = StoreScale::made;
+        const Owned<Kernel> of_scales(create(host.ref, scaled).value);
+        const Owned<DescriptorArena> own_arena(create_arena(of_scales.get(), 16).value);
+        REQUIRE(own_arena);
+        Call with_scales = kernel_call(host, 7, AngleSource::factored_texture);
+        with_scales.k_out.where.buffer = host.k_out;
+        with_scales.k_scales_out = {host.words, 0xf0000, 7 * 2 * 4};
+        CHECK(record(host.commands, of_scales.get(), with_scales, own_arena.get()));
+        CHECK(record(host.commands, of_scales.get(), with_scales, arena.get()).code ==
+              (storage_buffers >= 18 ? Code::ok : Code::invalid_argument));
         check_no_faults();
     }
 }

@@ -9,7 +9,7 @@
 
 namespace vkrope::test {
 
-constexpr std::uint32_t no_enumerators[] = {7u, 0x7fffffffu, 0x80000000u, 0xffffffffu};
+constexpr std::uint32_t no_enumerators[] = {77u, 0x7fffffffu, 0x80000000u, 0xffffffffu};
 
 template <class Enum>
 void put(Enum& field, std::uint32_t number) {

@@ -109,8 +109,8 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
                      tensor, unsigned(scale), tensor, unsigned(out));
     if (scale >= StoreScale::given_head && heads == 0)
         return error(Code::invalid_argument,
-                     "%s_finish.store_scale is %s: %s_heads must be above 0", tensor,
-                     scale == StoreScale::made ? "made" : "given_head", tensor);
+                     "%s_finish.store_scale is %u: %s_heads must be above 0", tensor,
+                     unsigned(scale), tensor);
     if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
         (finish.scale_floor != 0 && scale != StoreScale::made))
         return error(Code::invalid_argument,
@@ -123,9 +123,9 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
     if (finish.scale_layout == ScaleLayout::slots_heads || (scale == StoreScale::made && scatters))
         return {};
     return error(Code::invalid_argument,
-                 "%s_finish.scale_layout is pages_heads: only made scales of rows that go to "
-                 "slots lie so",
-                 tensor);
+                 "%s_finish.scale_layout is %u: only scales that are made for rows of slots have "
+                 "one",
+                 tensor, unsigned(finish.scale_layout));
 }
 
 Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& width,

@@ -31,8 +31,10 @@ auto fields(const Norm& norm) {
     return std::tuple(kind, span, place, eps, weight, weight_offset, bias, round_between);
 }
 auto fields(const Finish& finish) {
-    const auto& [bias, norm, clip, scale, scale_call, scale_tokens] = finish;
-    return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens);
+    const auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
+                 scale_floor, scale_layout] = finish;
+    return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens, hadamard,
+                      store_scale, scale_floor, scale_layout);
 }
 
 /// The structured binding fails to compile if a field is added to KernelInfo, until it is compared

@@ -11,7 +11,7 @@ namespace {
 
 // A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
 // `finish` on are not in the list yet: the group finish/* of the suite runs a choice of them.
-static_assert(shader::constant_count == 91);
+static_assert(shader::constant_count == 107);
 
 std::string unit_of(const Geometry& geometry) {
     return fmt::format("units of {}", geometry.unit_elements);

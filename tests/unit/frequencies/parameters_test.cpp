@@ -99,4 +99,57 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
           "v_finish.bias is 1: v.head_dim is 0, there is no v");
 }
 
+TEST_CASE("parameters: scales of quantised outputs, which must be finite and not 0") {
+    KernelInfo of = info();
+    of.k_heads = 5;
+    of.q_finish.store_scale = StoreScale::given;
+    of.k_finish.store_scale = StoreScale::given_head;
+    of.v_finish.store_scale = StoreScale::made;
+    const ParameterPlan plan = plan_parameters(of).value;
+    CHECK(plan.q.store_scale.shape == ParameterShape::tensor);
+    CHECK(plan.q.store_scale.offset == 36);
+    CHECK(plan.q.store_scale.count == 1);
+    CHECK(plan.k.store_scale.shape == ParameterShape::head);
+    CHECK(plan.k.store_scale.offset == 40);
+    CHECK(plan.k.store_scale.count == 5);
+    CHECK(plan.v.store_scale.shape == ParameterShape::none);
+    std::vector<float> memory(plan.bytes / 4, 99.f), scales = {0.5f, -2, 3, 4, 5};
+    const float one = 0.25f;
+    ParameterSources all = sources();
+    all.q.store_scale = {&one, Element::f32, 1};
+    all.k.store_scale = {scales.data(), Element::f32, 5};
+    REQUIRE(bool(fill_parameters(plan, all, memory.data(), plan.bytes)));
+    CHECK(memory[36] == 0.25f);
+    CHECK(memory[37] == 0);
+    CHECK(std::memcmp(&memory[40], scales.data(), 20) == 0);
+    scales[3] = 0;
+    CHECK(std::string(fill_parameters(plan, all, memory.data(), plan.bytes).what) ==
+          "k.store_scale[3] is 0: a scale must be finite and not 0");
+    scales[3] = __builtin_inff();
+    CHECK(std::string(fill_parameters(plan, all, memory.data(), plan.bytes).what) ==
+          "k.store_scale[3] is inf: a scale must be finite and not 0");
+    of.k_heads = 0;
+    CHECK(std::string(plan_parameters(of).status.what) ==
+          "k_finish.store_scale is 2: k_heads must be above 0");
+    of = info();
+    of.v_finish.store_scale = StoreScale(4);
+    CHECK(std::string(plan_parameters(of).status.what) ==
+          "v_finish.store_scale is 4: no such source");
+}
+
+TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {
+    const auto blocks = [](std::uint32_t k, bool k_quantised, std::uint32_t v, bool v_quantised) {
+        const HadamardBlocks of = hadamard_of_llama_cpp(k, k_quantised, v, v_quantised);
+        return std::pair(of.q_and_k, of.v);
+    };
+    CHECK(blocks(128, true, 128, true) == std::pair(128u, 64u));
+    CHECK(blocks(128, false, 128, true) == std::pair(0u, 64u));
+    CHECK(blocks(192, true, 128, false) == std::pair(64u, 0u));
+    CHECK(blocks(256, true, 256, true) == std::pair(256u, 64u));
+    CHECK(blocks(576, true, 512, true) == std::pair(64u, 64u));
+    CHECK(blocks(2048, true, 2048, true) == std::pair(512u, 64u));
+    CHECK(blocks(80, true, 96, true) == std::pair(0u, 0u));
+    CHECK(blocks(0, true, 0, true) == std::pair(0u, 0u));
+}
+
 }  // namespace vkrope

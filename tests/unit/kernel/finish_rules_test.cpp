@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules of norms, biases, clip and scale: each broken one is an error that names the field, the
-// value and the rule.
+// The rules of norms, biases, clip, scale, Hadamard transforms and quantised outputs: each broken
+// one is an error that names the field, the value and the rule.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -132,6 +132,138 @@ TEST_CASE("record: rules of parameters and scales") {
                  [](Call&) {});
 }
 
+TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
+    const Code bad = Code::invalid_argument;
+    refuses(bad, "q.in is 3: it must be f32, f16 or bf16",
+            [](KernelInfo& i) { i.q.in = Element::e4m3fn; });
+    refuses(bad, "k.out is 11: not a valid element type",
+            [](KernelInfo& i) { i.k.out = Element(11); });
+    refuses(bad,
+            "k.head_dim is 80: with blocks of 32 channels as k.out it must be a multiple of 32",
+            [](KernelInfo& i) {
+                i.k.head_dim = 80;
+                i.k.out = Element::q8_0;
+            });
+    for (const std::uint32_t block : {1u, 3u, 48u, 1024u}) {
+        const std::string sentence = "k_finish.hadamard is " + std::to_string(block) +
+                                     ": it must be a power of two from 2 to 512, or 0";
+        refuses(bad, sentence.c_str(), [=](KernelInfo& i) { i.k_finish.hadamard = block; });
+    }
+    refuses(bad, "k_finish.hadamard is 128: it must divide head_dim, 64",
+            [](KernelInfo& i) { i.k_finish.hadamard = 128; });
+    refuses(bad, "v_finish.store_scale is 4: no such source",
+            [](KernelInfo& i) { i.v_finish.store_scale = StoreScale(4); });
+    refuses(bad,
+            "v_finish.store_scale is 1: only e4m3fn, e5m2 and int8 have a scale, and v.out is 6",
+            [](KernelInfo& i) {
+                i.v.out = Element::q8_0;
+                i.v_finish.store_scale = StoreScale::given;
+            });
+    refuses(bad, "v_finish.store_scale is 3: v_heads must be above 0", [](KernelInfo& i) {
+        i.v.out = Element::int8;
+        i.v_finish.store_scale = StoreScale::made;
+    });
+    refuses(bad, "v_finish.store_scale is 2: v_heads must be above 0", [](KernelInfo& i) {
+        i.v.out = Element::e5m2;
+        i.v_finish.store_scale = StoreScale::given_head;
+    });
+    refuses(bad,
+            "k_finish.scale_floor is 0.5: it must be finite and not negative, and 0 unless "
+            "store_scale is made",
+            [](KernelInfo& i) { i.k_finish.scale_floor = 0.5f; });
+    refuses(bad, "k_finish.scale_layout is 2: no such layout",
+            [](KernelInfo& i) { i.k_finish.scale_layout = ScaleLayout(2); });
+    refuses(bad, "k_finish.scale_layout is 1: only scales that are made for rows of slots have one",
+            [](KernelInfo& i) { i.k_finish.scale_layout = ScaleLayout::pages_heads; });
+    refuses(bad, "v_finish is given: v.head_dim is 0, there is no v", [](KernelInfo& i) {
+        i.v = {};
+        i.v_finish.hadamard = 2;
+    });
+    KernelInfo good = info();
+    good.k.out = Element::e4m3fn;
+    good.k_heads = 3;
+    good.scatter_k = true;
+    good.k_finish = {.hadamard = 64,
+                     .store_scale = StoreScale::made,
+                     .scale_floor = 1e-6f,
+                     .scale_layout = ScaleLayout::pages_heads};
+    CHECK(check(device(), good));
+}
+
+TEST_CASE("record: strides, offsets and scales of quantised outputs") {
+    AnglePlan plan;
+    plan.source = AngleSource::direct_texture;
+    plan.pairs = 32;
+    plan.rows = 100;
+    plan.bytes = 100 * 32 * 8;
+    plan.row_texels = 16;
+    plan.fold_log2 = 7;
+    plan.extent = {16, 100};
+    KernelInfo of = info();
+    of.q.out = Element::q8_0;
+    of.k.out = Element::int8;
+    of.k_heads = 2;
+    of.k_finish.store_scale = StoreScale::made;
+    Call good{.batch = 2, .tokens = 4, .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+    good.q_in = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 3 * 64 * 4}, .heads = 3};
+    good.q_out = {.where = {fake<VkBuffer>(2), 2, 2 * 4 * 3 * 68}, .heads = 3, .buffer_size = 2000};
+    good.k_in = {.where = {fake<VkBuffer>(3), 0, 2 * 4 * 2 * 64 * 4}, .heads = 2};
+    good.k_out = {.where = {fake<VkBuffer>(4), 1, 2 * 4 * 2 * 64}, .heads = 2, .buffer_size = 2000};
+    good.k_scales_out = {fake<VkBuffer>(5), 4, 2 * 4 * 2 * 4};
+    const auto resolved = resolve(of, {}, good);
+    INFO(resolved.status.what);
+    REQUIRE(bool(resolved.status));
+    CHECK(resolved->q.out.head_dim == 2);
+    CHECK(resolved->q.out.head == 2);
+    CHECK(resolved->q.out.token == 6);
+    CHECK(resolved->q.out.element_bytes == 34);
+    CHECK(resolved->k.out.head == 64);
+    CHECK(resolved->k.scales_out.element_bytes == 8);
+    CHECK(resolved->k.scales_out.batch == 4);
+    const auto refuses_call = [&](const char* sentence, const auto& change) {
+        Call changed = good;
+        change(changed);
+        const auto result = resolve(of, {}, changed);
+        CHECK(result.status.code == Code::invalid_argument);
+        CHECK(std::string(result.status.what) == sentence);
+    };
+    refuses_call(
+        "q_out.head_stride is 72: it counts channels and must be a multiple of the 32 of a block",
+        [](Call& c) { c.q_out.head_stride = 72; });
+    refuses_call(
+        "q_out.head_stride is 32: it must be at least the 64 elements that the faster axes cover",
+        [](Call& c) { c.q_out.head_stride = 32; });
+    refuses_call("q_out.where.offset is 1: it must be a multiple of the element's 2 bytes",
+                 [](Call& c) { c.q_out.where.offset = 1; });
+    refuses_call(
+        "q_out.where.range is 1631 bytes: its rows reach 1632, with q_out.batch_stride 0, which "
+        "stands for 768 elements",
+        [](Call& c) { c.q_out.where.range = 1631; });
+    refuses_call(
+        "q_in and q_out overlap: they must be the same rows of one type (in place) or "
+        "disjoint",
+        [](Call& c) { c.q_out.where.buffer = c.q_in.where.buffer; });
+    refuses_call("k_scales_out.buffer is null", [](Call& c) { c.k_scales_out = {}; });
+    refuses_call("k_scales_out.range is 60 bytes: it must be at least 64, and not VK_WHOLE_SIZE",
+                 [](Call& c) { c.k_scales_out.range = 60; });
+    refuses_call("q_scales_out is given: the kernel was created without store_scale made",
+                 [](Call& c) { c.q_scales_out = c.k_scales_out; });
+    refuses_call("k_out and k_scales_out overlap: they must be disjoint", [](Call& c) {
+        c.k_scales_out = {c.k_out.where.buffer, 512, 64};
+    });
+    refuses_call("q_in and k_scales_out overlap: they must be disjoint", [](Call& c) {
+        c.k_scales_out = {c.q_in.where.buffer, 512, 64};
+    });
+    refuses_call("out_of_range and k_scales_out overlap: they must be disjoint", [](Call& c) {
+        c.out_of_range = {c.k_scales_out.buffer, 8, 4};
+    });
+    of.q.out = of.q.in;
+    of.k_finish.store_scale = StoreScale::none;
+    good.q_out = good.q_in;
+    refuses_call("k_scales_out is given: the kernel was created without store_scale made",
+                 [](Call&) {});
+}
+
 TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 KiB") {
     for (const std::uint32_t head_dim : {2u, 64u, 96u, 256u, 1024u, 4096u}) {
         for (const std::uint32_t heads : {0u, 1u, 40u, 128u}) {
@@ -148,7 +280,7 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
                     CAPTURE(heads);
                     CHECK(g.workgroup_size() <= 128);
                     if (g.finish == shader::finish_shared)
-                        CHECK(exchanged(of, g) * 8 <= 16384);
+                        CHECK(shared_bytes(of, g) <= 16384);
                     else
                         CHECK(head_dim * (span == NormSpan::token ? heads : 1) >= 2048);
                 }

@@ -23,7 +23,7 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; },
                   "q.rotary_offset");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.q.in = Element(7); }, "q.in is 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(7); }, "k.out is 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(11); }, "k.out is 11");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles is 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
